@@ -85,6 +85,9 @@ class CollectiveCommand : public Command {
     add("--skew", skews_, "LIST",
         "all_to_all_v: distribution of the bytes over the ranks: even, random, one_heavy; default "
         "even");
+    add("--packet", packets_, "LIST",
+        "all_to_all by nvshmem-block and nvshmem-grid: bytes that one put moves at most, multiples "
+        "of 16; default 64K");
     add_network_flags(*app_, network_);
     app_->add_flag("--tune", tune_,
                    "Measure from which size on dma is faster than kernel, and store it for the "
@@ -176,6 +179,7 @@ class CollectiveCommand : public Command {
     if (!root_.empty()) options.root = parse_number(root_, 0, "-r");
     if (!places_.empty()) options.in_place = parse_places(places_);
     if (!skews_.empty()) options.skews = parse_list(skews_, parse_skew);
+    if (!packets_.empty()) options.packets = parse_list(packets_, parse_bytes);
     options.network = network_of(network_);
     options.node_size = node_size_of(network_);
     if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c", 1) > 0;
@@ -199,6 +203,9 @@ class CollectiveCommand : public Command {
     }
     if (!any([](CollectiveKind kind) { return kind == CollectiveKind::all_to_all_v; })) {
       refuse_given({{"--skew", !skews_.empty()}}, "expected all_to_all_v as well");
+    }
+    if (!any([](CollectiveKind kind) { return kind == CollectiveKind::all_to_all; })) {
+      refuse_given({{"--packet", !packets_.empty()}}, "expected all_to_all as well");
     }
   }
 
@@ -269,7 +276,8 @@ class CollectiveCommand : public Command {
   ModeFlags mode_;
   NetworkFlags network_;
   OutputFlags output_;
-  std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_;
+  std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_,
+      packets_;
   std::string iterations_, warm_ups_, checks_, gpus_, threads_, blocking_, graph_;
   bool loop_ = false, tune_ = false;
 };

@@ -27,6 +27,7 @@ struct Call {
   Collective collective;
   Skew skew = Skew::even;
   bool in_place = false;
+  std::uint64_t packet = 0;  // 0: the engine has none
 };
 
 Axes axes(const Call& call, const GraphUse& graph, int ranks) {
@@ -36,6 +37,7 @@ Axes axes(const Call& call, const GraphUse& graph, int ranks) {
   if (has_root(c.kind)) list.set("root", std::int64_t{c.root});
   if (c.kind == CollectiveKind::all_to_all_v) list.set("layout", std::string(name(call.skew)));
   list.set("bytes", static_cast<std::int64_t>(size_bytes(c, ranks)));
+  if (call.packet > 0) list.set("packet", static_cast<std::int64_t>(call.packet));
   list.set("in_place", call.in_place);
   list.set("ranks", std::int64_t{ranks});
   if (graph.launches > 0) {
@@ -66,6 +68,7 @@ class CollectiveCases {
         ranks_(sessions_->team().size()) {
     sessions_->team().together([&] { engines_ = engines_named(machine, options_.engines); });
     for (CollectiveEngine* engine : engines_) engine->check_settings(sessions_->team());
+    require_packets();
   }
 
   Benchmark benchmark() {
@@ -124,7 +127,7 @@ class CollectiveCases {
       for (const bool in_place : options_.in_place) {
         if (in_place && !has_in_place(kind)) continue;
         call.in_place = in_place;
-        for (CollectiveEngine* engine : engines_) add_case(*engine, call);
+        for (CollectiveEngine* engine : engines_) add_cases(*engine, call);
       }
     }
   }
@@ -141,15 +144,45 @@ class CollectiveCases {
                                  name(c.kind), bytes, least, name(c.dtype)));
   }
 
-  void add_case(CollectiveEngine& engine, const Call& call) {
-    const CaseId id{"collective", options_.device_name, engine.name(),
-                    axes(call, options_.graph, ranks_)};
-    const auto run = [sessions = sessions_, &engine, id, call, mode = options_.mode,
+  void require_packets() {
+    std::vector<std::uint64_t>& packets = options_.packets;
+    const auto cuts = [](const CollectiveEngine* engine) {
+      return engine->with_packets(kDefaultPacket) != nullptr;
+    };
+    if (!packets.empty() && std::none_of(engines_.begin(), engines_.end(), cuts)) {
+      throw UsageError("packets: expected an engine that puts in packets, such as nvshmem-grid");
+    }
+    if (packets.empty()) packets = {kDefaultPacket};
+    std::sort(packets.begin(), packets.end());
+    packets.erase(std::unique(packets.begin(), packets.end()), packets.end());
+    for (const std::uint64_t bytes : packets) {
+      if (bytes > 0 && bytes % 16 == 0) continue;
+      throw UsageError(fmt::format("packets of {} bytes: expected a multiple of 16", bytes));
+    }
+  }
+
+  // A case for each size of packets, where the engine has them. Of packets that hold a whole chunk
+  // the smallest is enough.
+  void add_cases(CollectiveEngine& engine, Call call) {
+    const Collective& c = call.collective;
+    const bool cut = c.kind == CollectiveKind::all_to_all && engine.with_packets(kDefaultPacket);
+    if (!cut) return add_case(engine.name(), {std::shared_ptr<void>(), &engine}, call);
+    for (const std::uint64_t bytes : options_.packets) {
+      call.packet = bytes;
+      add_case(engine.name(), engine.with_packets(bytes), call);
+      if (bytes >= c.count * size_of(c.dtype)) return;
+    }
+  }
+
+  void add_case(const std::string& name, const std::shared_ptr<CollectiveEngine>& engine,
+                const Call& call) {
+    const CaseId id{"collective", options_.device_name, name, axes(call, options_.graph, ranks_)};
+    const auto run = [sessions = sessions_, engine, id, call, mode = options_.mode,
                       verified = options_.verified, graph = options_.graph, stop = stop_] {
       try {
-        return measure(*sessions, engine, id, call, {mode, verified, graph, stop});
+        return measure(*sessions, *engine, id, call, {mode, verified, graph, stop});
       } catch (...) {
-        sessions->close(engine);
+        sessions->close(*engine);
         throw;
       }
     };

@@ -26,8 +26,11 @@ struct CollectiveOptions {
   int root = 0;                                // used by kinds that have a root
   std::vector<bool> in_place{false, true};     // kinds without an in-place form skip `true`
   std::vector<Skew> skews{Skew::even};         // used by all_to_all_v
-  int node_size = 0;                           // as Team::set_node_size() takes it
-  NetworkOptions network;                      // between nodes
+  // Bytes of a packet, of all_to_all by engines that put in packets; empty: kDefaultPacket. Packets
+  // that hold a whole chunk are measured once.
+  std::vector<std::uint64_t> packets;
+  int node_size = 0;       // as Team::set_node_size() takes it
+  NetworkOptions network;  // between nodes
   bool verified = true;
   GraphUse graph;
   Mode mode;
@@ -47,7 +50,8 @@ std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine
 // - The first case that needs an engine opens it. All engines are closed when the benchmark ends.
 // - `stop` is called between batches; `true` ends the measurement.
 // Throws UsageError for an unknown engine, a root that is no rank, an element type that does not
-// reduce, and a size that holds less than one element per rank.
+// reduce, a size that holds less than one element per rank, and for packets that no engine has or
+// that are no multiple of 16 bytes.
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,
                                std::function<bool()> stop, Processes* processes = nullptr);
 

@@ -100,6 +100,9 @@ class SharedStaging {
   const Rank& rank_;
 };
 
+// Bytes of a packet, of engines that put in packets, where the user names none.
+inline constexpr std::uint64_t kDefaultPacket = 64 << 10;
+
 // An implementation of collectives: Duet's own or another library's.
 class CollectiveEngine {
  public:
@@ -109,6 +112,9 @@ class CollectiveEngine {
   // The same engine with kernels of at most this many compute units. Its name states the limit.
   // nullptr where the engine's kernels cannot be limited.
   virtual std::unique_ptr<CollectiveEngine> limited(int) const { return nullptr; }
+  // The same engine with puts of at most this many bytes each. Its name states them. nullptr where
+  // the engine does not put in packets.
+  virtual std::unique_ptr<CollectiveEngine> with_packets(std::uint64_t) const { return nullptr; }
   // Throws UsageError for invalid user settings of the engine (such as a damaged tuning file).
   // Called before anything is measured, by all processes, outside Team::each().
   virtual void check_settings(Team&) const {}

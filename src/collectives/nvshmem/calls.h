@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace duet::nvshmem {
 
@@ -16,6 +17,19 @@ struct AllToAllCall {
   std::byte* recv = nullptr;
   std::size_t chunk = 0;
   int pe = 0, pes = 0;
+};
+
+// The same by blocks of one kernel, in packets: puts of at most `packet` bytes (packets.h).
+struct PacketCall {
+  AllToAllCall all;
+  std::size_t packet = 0;
+  int blocks = 1;
+  bool signals = false;  // behind each packet; otherwise one signal behind all
+  // Symmetric, a word for each PE: calls for which its receive buffer was ready, and signals of
+  // what it has put here.
+  std::uint64_t *ready = nullptr, *arrived = nullptr;
+  // This PE's: its calls, and the blocks that have ended the one under way.
+  std::uint64_t *calls = nullptr, *ended = nullptr;
 };
 
 struct Calls {
@@ -32,6 +46,8 @@ struct Calls {
   // begins.
   int (*sync_all)(int pe, void* stream) = nullptr;
   int (*all_to_all)(const AllToAllCall& call, void* stream) = nullptr;
+  int (*put_packets)(const PacketCall& call, void* stream) = nullptr;
+  int most_blocks = 0;                 // of put_packets: as many as surely run at once
   bool several_pes_a_process = false;  // of the fake
 };
 

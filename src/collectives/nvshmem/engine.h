@@ -7,8 +7,14 @@
 
 namespace duet::nvshmem {
 
-// The engine "nvshmem": all_to_all, out of place, between symmetric buffers, which its sessions
-// allocate. A rank is a PE, which is a process with one GPU. The calls must outlive the engine.
-std::unique_ptr<CollectiveEngine> make_engine(const Calls& calls, const char* device_kind);
+// What begins the puts: the host, by the library's call on a stream; one block of a kernel; or many
+// blocks.
+enum class Initiation { stream, block, grid };
+
+// The engines "nvshmem", "nvshmem-block" and "nvshmem-grid": all_to_all, out of place, between
+// symmetric buffers, which their sessions allocate. A rank is a PE, which is a process with one
+// GPU. The calls must outlive the engine.
+std::unique_ptr<CollectiveEngine> make_engine(const Calls& calls, Initiation initiation,
+                                              const char* device_kind);
 
 }  // namespace duet::nvshmem

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/cases.h"
 #include "collectives/collective_work.h"
 #include "collectives/nvshmem/fake.h"
 #include "core/error.h"
@@ -26,19 +27,27 @@ Collective all_to_all_of(std::uint64_t count) {
   return one;
 }
 
-class NvshmemCollectives : public ::testing::Test {
+constexpr std::uint64_t kPacket = 1008;  // the last packet of a chunk is shorter
+
+class NvshmemCollectives : public ::testing::TestWithParam<Initiation> {
  protected:
+  static std::unique_ptr<CollectiveEngine> engine(FakeFault fault, std::uint64_t packet) {
+    auto plain = make_engine(fake_calls(fault), GetParam(), "host");
+    auto cut = plain->with_packets(packet);
+    return cut != nullptr ? std::move(cut) : std::move(plain);
+  }
+
   static Sampling measure(int ranks, std::uint64_t count, FakeFault fault = FakeFault::none,
-                          const GraphUse& graph = {}) {
+                          const GraphUse& graph = {}, std::uint64_t packet = kPacket) {
     const auto machine = open_machine("host:" + std::to_string(ranks));
     Team team(*machine);
-    const auto session = make_engine(fake_calls(fault), "host")->open(team);
+    const auto session = engine(fault, packet)->open(team);
     CollectiveWork work(team, *session, all_to_all_of(count), false, true, graph);
     return Sampler(team).measure(work, short_mode());
   }
 };
 
-TEST_F(NvshmemCollectives, AreExactOnAnyNumberOfRanks) {
+TEST_P(NvshmemCollectives, AreExactOnAnyNumberOfRanks) {
   for (const int ranks : {1, 2, 3, 5}) {
     for (const std::uint64_t count : {1, 1003, 4096}) {
       EXPECT_TRUE(measure(ranks, count).verified) << ranks << " ranks, " << count;
@@ -46,29 +55,53 @@ TEST_F(NvshmemCollectives, AreExactOnAnyNumberOfRanks) {
   }
 }
 
-TEST_F(NvshmemCollectives, AreExactInAGraph) {
+TEST_P(NvshmemCollectives, AreExactInPacketsOfAnySize) {
+  for (const std::uint64_t packet : {16, 4096, 1 << 20}) {
+    EXPECT_TRUE(measure(3, 2048, FakeFault::none, {}, packet).verified) << packet;
+  }
+}
+
+TEST_P(NvshmemCollectives, AreExactInAGraph) {
   EXPECT_TRUE(measure(3, 1003, FakeFault::none, {2, 3}).verified);
 }
 
-TEST_F(NvshmemCollectives, ALostPutIsFound) {
-  EXPECT_THROW(measure(3, 1003, FakeFault::loses_last_put), Mismatch);
+TEST_P(NvshmemCollectives, ALostPutIsFound) {
+  if (GetParam() == Initiation::grid) {  // its signal is lost with it
+    EXPECT_THROW(measure(3, 1003, FakeFault::loses_last_put), Error);
+  } else {
+    EXPECT_THROW(measure(3, 1003, FakeFault::loses_last_put), Mismatch);
+  }
 }
 
-TEST_F(NvshmemCollectives, ALostSignalEndsWithAnErrorThatNamesIt) {
+TEST_P(NvshmemCollectives, ALostSignalEndsWithAnErrorThatNamesIt) {
+  const char* const expected = GetParam() == Initiation::stream
+                                   ? "nvshmem: sync_all: a PE did not come"
+                                   : "nvshmem: put_packets: a PE's signal did not come";
   try {
     measure(2, 1003, FakeFault::loses_signals);
     FAIL() << "expected an error";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("nvshmem: sync_all: a PE did not come"),
-              std::string::npos)
-        << error.what();
+    EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, NvshmemCollectives,
+                         ::testing::Values(Initiation::stream, Initiation::block,
+                                           Initiation::grid));
+
+TEST(NvshmemGrid, SignalsThatOvertakeTheirPutsAreFound) {
+  const auto machine = open_machine("host:3");
+  Team team(*machine);
+  const auto session =
+      make_engine(fake_calls(FakeFault::signals_before_puts), Initiation::grid, "host")->open(team);
+  CollectiveWork work(team, *session, all_to_all_of(1003), false);
+  EXPECT_THROW(Sampler(team).measure(work, short_mode()), Mismatch);
 }
 
 TEST(NvshmemSession, RunsAllToAllOutOfPlace) {
   const auto machine = open_machine("host:2");
   Team team(*machine);
-  const auto session = make_engine(fake_calls(), "host")->open(team);
+  const auto session = make_engine(fake_calls(), Initiation::stream, "host")->open(team);
   for (const CollectiveKind kind : all_collectives()) {
     Collective one = all_to_all_of(16);
     one.kind = kind;
@@ -80,7 +113,7 @@ TEST(NvshmemSession, RunsAllToAllOutOfPlace) {
 TEST(NvshmemSession, RefusesBuffersThatAreNotSymmetric) {
   const auto machine = open_machine("host:2");
   Team team(*machine);
-  const auto session = make_engine(fake_calls(), "host")->open(team);
+  const auto session = make_engine(fake_calls(), Initiation::stream, "host")->open(team);
   const Collective one = all_to_all_of(16);
   const auto plan = [&](bool allocated, std::uint64_t offset_of_rank_1) {
     team.each([&](Rank& rank) {
@@ -102,13 +135,89 @@ TEST(NvshmemEngine, HasOneGpuAProcess) {
   const auto machine = open_machine("host:2");
   Team team(*machine);
   try {
-    make_engine(calls, "host")->open(team);
+    make_engine(calls, Initiation::grid, "host")->open(team);
     FAIL() << "expected an error";
   } catch (const Unavailable& error) {
     EXPECT_STREQ(error.what(),
                  "nvshmem: expected one process a GPU, as mpirun -n N starts them; this one has 2 "
                  "GPUs");
   }
+}
+
+TEST(NvshmemEngine, NamesSayWhoPutsAndInWhat) {
+  const auto named = [](Initiation way) { return make_engine(fake_calls(), way, "cuda"); };
+  EXPECT_EQ(named(Initiation::stream)->name(), "nvshmem");
+  EXPECT_EQ(named(Initiation::block)->name(), "nvshmem-block");
+  EXPECT_EQ(named(Initiation::grid)->name(), "nvshmem-grid");
+  EXPECT_EQ(named(Initiation::stream)->with_packets(4096), nullptr);
+  EXPECT_EQ(named(Initiation::grid)->with_packets(4096)->name(), "nvshmem-grid-packets-4096");
+}
+
+// The benchmark with the engines over the fake, registered once for this program.
+CollectiveOptions options_with(std::vector<std::uint64_t> packets) {
+  static const bool registered = [] {
+    for (const Initiation way : {Initiation::stream, Initiation::block, Initiation::grid}) {
+      register_collective_engine(make_engine(fake_calls(), way, "host"));
+    }
+    return true;
+  }();
+  static_cast<void>(registered);
+  CollectiveOptions options;
+  options.kinds = {CollectiveKind::all_to_all};
+  options.engines = {"nvshmem", "nvshmem-block", "nvshmem-grid", "dma"};
+  options.sizes = {8192, 65536};
+  options.in_place = {false};
+  options.packets = std::move(packets);
+  options.device_name = "host:2";
+  options.mode = short_mode();
+  return options;
+}
+
+TEST(NvshmemCases, HavePacketsAsAnAxis) {
+  const auto machine = open_machine("host:2");
+  const Benchmark benchmark =
+      collective_benchmark(*machine, options_with({1 << 20, 4096, 16384, 4096}), {});
+  std::vector<std::string> seen;
+  std::vector<Finished> finished;
+  for (const Case& one : benchmark.cases) {
+    const std::int64_t packet = one.id.axes.number("packet").value_or(0);
+    seen.push_back(one.id.engine + " " + std::to_string(*one.id.axes.number("bytes")) + " " +
+                   std::to_string(packet));
+    const Measurement result = one.run();
+    ASSERT_TRUE(result.sampling.has_value()) << seen.back();
+    EXPECT_TRUE(result.sampling->verified) << seen.back();
+    finished.push_back({one.id, 1e-6, result.cost});
+  }
+  // Of two ranks a call of 8 KiB has chunks of 4 KiB, which one packet holds.
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{
+                "nvshmem 8192 0", "nvshmem-block 8192 4096", "nvshmem-grid 8192 4096", "dma 8192 0",
+                "nvshmem 65536 0", "nvshmem-block 65536 4096", "nvshmem-block 65536 16384",
+                "nvshmem-block 65536 1048576", "nvshmem-grid 65536 4096",
+                "nvshmem-grid 65536 16384", "nvshmem-grid 65536 1048576", "dma 65536 0"}));
+  benchmark.conclude(finished);
+}
+
+TEST(NvshmemCases, SkipWhatIsNotAllToAll) {
+  const auto machine = open_machine("host:2");
+  CollectiveOptions options = options_with({4096, 16384});
+  options.kinds = {CollectiveKind::broadcast};
+  options.engines = {"nvshmem-grid"};
+  const Benchmark benchmark = collective_benchmark(*machine, options, {});
+  ASSERT_EQ(benchmark.cases.size(), 2u);  // one for each size
+  const Measurement result = benchmark.cases[0].run();
+  ASSERT_TRUE(result.skipped.has_value());
+  EXPECT_EQ(result.skipped->reason, "by NVSHMEM Duet runs all_to_all, not broadcast");
+  benchmark.conclude({});
+}
+
+TEST(NvshmemCases, RefusePacketsThatCannotBe) {
+  const auto machine = open_machine("host:2");
+  EXPECT_THROW(collective_benchmark(*machine, options_with({4096, 24}), {}), UsageError);
+  EXPECT_THROW(collective_benchmark(*machine, options_with({0}), {}), UsageError);
+  CollectiveOptions plain = options_with({4096});
+  plain.engines = {"dma"};
+  EXPECT_THROW(collective_benchmark(*machine, plain, {}), UsageError);
 }
 
 }  // namespace

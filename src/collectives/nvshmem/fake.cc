@@ -10,10 +10,13 @@
 #include <thread>
 #include <vector>
 
+#include "collectives/nvshmem/packets.h"
+
 namespace duet::nvshmem {
 namespace {
 
 constexpr std::chrono::seconds kLongest{3};
+constexpr int kMostBlocks = 3;
 
 struct Block {
   std::byte* data = nullptr;
@@ -112,6 +115,85 @@ int all_to_all(const AllToAllCall& call, void*) {
   return count_and_wait(heaps.sent, call.pe, false);
 }
 
+// A block as one thread. What it puts leaves in quiet(), the last first: before that the library
+// promises nothing, and no order.
+class FakeBlock {
+ public:
+  FakeBlock(int pe, int pes) : pe_(pe), pes_(pes) {}
+  bool failed() const { return failed_; }
+
+  void signal_all(std::uint64_t* word, std::uint64_t value) {
+    for (int pe = 0; pe < pes_; ++pe) {
+      if (auto* const there = at(word, pe)) fake_signal(there, value, false);
+    }
+  }
+  void wait_all(const std::uint64_t* words, std::uint64_t value) {
+    for (int pe = 0; pe < pes_; ++pe) failed_ = !fake_wait(words + pe, value) || failed_;
+  }
+  void put(std::byte* there, const std::byte* from, std::size_t bytes, int pe) {
+    put_signal(there, from, bytes, nullptr, pe);
+  }
+  void put_signal(std::byte* there, const std::byte* from, std::size_t bytes, std::uint64_t* word,
+                  int pe) {
+    puts_.push_back({at(there, pe), from, bytes, word == nullptr ? nullptr : at(word, pe)});
+  }
+  void quiet() {
+    if (fault == FakeFault::loses_last_put && !puts_.empty()) puts_.pop_back();
+    for (; !puts_.empty(); puts_.pop_back()) deliver(puts_.back());
+  }
+  bool last(std::uint64_t* ended, int blocks) {
+    const auto before = __atomic_fetch_add(ended, 1, __ATOMIC_ACQ_REL);
+    if (before + 1 != static_cast<std::uint64_t>(blocks)) return false;
+    *ended = 0;
+    return true;
+  }
+  void set(std::uint64_t* word, std::uint64_t value) { *word = value; }
+
+ private:
+  struct Put {
+    std::byte* there;
+    const std::byte* from;
+    std::size_t bytes;
+    std::uint64_t* word;  // nullptr: no signal
+  };
+
+  template <typename T>
+  T* at(T* address, int pe) {
+    auto* const there = reinterpret_cast<T*>(fake_address(address, pe_, pe));
+    failed_ = failed_ || there == nullptr;
+    return there;
+  }
+  void deliver(const Put& put) const {
+    const bool early = fault == FakeFault::signals_before_puts && put.word != nullptr;
+    if (early) {
+      fake_signal(put.word, 1, true);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (put.there != nullptr) std::memcpy(put.there, put.from, put.bytes);
+    if (!early && put.word != nullptr) fake_signal(put.word, 1, true);
+  }
+
+  int pe_, pes_;
+  bool failed_ = false;
+  std::vector<Put> puts_;
+};
+
+// Each block has a thread. The first begins last.
+int put_packets(const PacketCall& call, void*) {
+  std::vector<FakeBlock> blocks(static_cast<std::size_t>(call.blocks),
+                                FakeBlock(call.all.pe, call.all.pes));
+  std::vector<std::thread> threads;
+  for (int i = call.blocks - 1; i >= 0; --i) {
+    threads.emplace_back(
+        [&, i] { exchange_packets(call, blocks[static_cast<std::size_t>(i)], i); });
+  }
+  for (std::thread& each : threads) each.join();
+  for (const FakeBlock& each : blocks) {
+    if (each.failed()) return fake_failure("a PE's signal did not come");
+  }
+  return 0;
+}
+
 Calls base_calls() {
   Calls fake;
   fake.error = [] { return heaps.error; };
@@ -121,6 +203,8 @@ Calls base_calls() {
   fake.release = release;
   fake.sync_all = sync_all;
   fake.all_to_all = all_to_all;
+  fake.put_packets = put_packets;
+  fake.most_blocks = kMostBlocks;
   fake.several_pes_a_process = true;
   return fake;
 }

@@ -6,9 +6,14 @@
 #include <cstring>
 
 #include "collectives/nvshmem/library.h"
+#include "collectives/nvshmem/packets.h"
+#include "device/gpu/system_words.h"
 
 namespace duet::nvshmem {
 namespace {
+
+constexpr int kThreads = 512;
+constexpr int kMostBlocks = 64;
 
 const char* last_error = "";
 
@@ -56,6 +61,68 @@ int all_to_all(const AllToAllCall& call, void* stream) {
   return result == 0 ? launched() : failed("nvshmemx_alltoallmem_on_stream");
 }
 
+// The block of a kernel, all of whose threads make each call.
+class DeviceBlock {
+ public:
+  __device__ DeviceBlock(int pes) : pes_(pes) {}
+
+  __device__ void signal_all(std::uint64_t* word, std::uint64_t value) {
+    for (int pe = thread(); pe < pes_; pe += kThreads) {
+      nvshmemx_signal_op(word, value, NVSHMEM_SIGNAL_SET, pe);
+    }
+  }
+  __device__ void wait_all(const std::uint64_t* words, std::uint64_t value) {
+    for (int pe = thread(); pe < pes_; pe += kThreads) {
+      while (cuda::load_acquire(words + pe) < value) {
+      }
+    }
+    __syncthreads();
+  }
+  __device__ void put(std::byte* there, const std::byte* from, std::size_t bytes, int pe) {
+    nvshmemx_putmem_nbi_block(there, from, bytes, pe);
+  }
+  __device__ void put_signal(std::byte* there, const std::byte* from, std::size_t bytes,
+                             std::uint64_t* word, int pe) {
+    nvshmemx_putmem_signal_nbi_block(there, from, bytes, word, 1, NVSHMEM_SIGNAL_ADD, pe);
+  }
+  __device__ void quiet() {
+    __syncthreads();
+    if (thread() == 0) nvshmem_quiet();
+    __syncthreads();
+  }
+  // Only threads of this device use the counter.
+  __device__ bool last(std::uint64_t* ended, int blocks) {
+    __shared__ bool is_last;
+    if (thread() == 0) {
+      __threadfence();
+      auto* const counter = reinterpret_cast<unsigned long long*>(ended);
+      is_last = atomicAdd(counter, 1ULL) + 1 == static_cast<unsigned long long>(blocks);
+      if (is_last) *ended = 0;
+      __threadfence();
+    }
+    __syncthreads();
+    return is_last;
+  }
+  __device__ void set(std::uint64_t* word, std::uint64_t value) {
+    if (thread() == 0) *word = value;
+  }
+
+ private:
+  static __device__ int thread() { return static_cast<int>(threadIdx.x); }
+  int pes_;
+};
+
+__global__ void __launch_bounds__(kThreads) packets_kernel(PacketCall call) {
+  DeviceBlock block(call.all.pes);
+  exchange_packets(call, block, static_cast<int>(blockIdx.x));
+}
+
+int put_packets(const PacketCall& call, void* stream) {
+  packets_kernel<<<static_cast<unsigned>(call.blocks), kThreads, 0,
+                   static_cast<cudaStream_t>(stream)>>>(call);
+  return launched();
+}
+
 }  // namespace
 
 int failed(const char* why) {
@@ -73,6 +140,8 @@ const Calls& library_calls() {
     all.release = [](int, void* memory) { nvshmem_free(memory); };
     all.sync_all = sync_all;
     all.all_to_all = all_to_all;
+    all.put_packets = put_packets;
+    all.most_blocks = kMostBlocks;
     return all;
   }();
   return calls;

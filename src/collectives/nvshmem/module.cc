@@ -14,6 +14,8 @@ void duet_register() {
   using namespace duet::nvshmem;
   setenv("NVSHMEM_DISABLE_NVLS", "1", /*overwrite=*/1);
   setenv("NVSHMEM_DISABLE_NCCL", "1", /*overwrite=*/0);
-  duet::register_collective_engine(make_engine(library_calls(), "cuda"));
+  for (const Initiation initiation : {Initiation::stream, Initiation::block, Initiation::grid}) {
+    duet::register_collective_engine(make_engine(library_calls(), initiation, "cuda"));
+  }
   if (register_nvshmem_halo != nullptr) register_nvshmem_halo();
 }

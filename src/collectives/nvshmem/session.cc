@@ -46,7 +46,8 @@ std::string SymmetricPlaces::place_of(const Span& span) const {
   return "";
 }
 
-Session::Session(const Calls& calls, Team& team) : calls_(calls), watchdog_(team) {
+Session::Session(const Calls& calls, const Way& way, Team& team)
+    : calls_(calls), way_(way), watchdog_(team) {
   team.each([&](Rank& rank) { join(calls, rank); });
 }
 
@@ -78,7 +79,11 @@ std::unique_ptr<CollectivePlan> Session::make_plan(Rank& rank, const Collective&
         "nvshmem: expected buffers that the session has allocated, at the same place "
         "on all ranks");
   }
-  return std::make_unique<AllToAllPlan>(calls_, rank, collective, buffers);
+  if (way_.initiation == Initiation::stream) {
+    return std::make_unique<AllToAllPlan>(calls_, rank, collective, buffers);
+  }
+  return std::make_unique<PacketPlan>(calls_, rank, collective, buffers,
+                                      way_.initiation == Initiation::grid, way_.packet, watchdog_);
 }
 
 }  // namespace duet::nvshmem

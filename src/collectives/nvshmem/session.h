@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/engine.h"
+#include "collectives/nvshmem/engine.h"
 #include "collectives/nvshmem/pe.h"
 
 namespace duet::nvshmem {
@@ -32,11 +33,17 @@ class SymmetricPlaces {
   std::vector<Place> places_;
 };
 
+// Who begins the puts of a call, and of how many bytes at most each is.
+struct Way {
+  Initiation initiation = Initiation::stream;
+  std::uint64_t packet = kDefaultPacket;  // not of Initiation::stream
+};
+
 // The ranks of a team as NVSHMEM's PEs. The session must outlive its plans and memory.
 class Session : public CollectiveSession {
  public:
   // Collective; called outside Team::each().
-  Session(const Calls& calls, Team& team);
+  Session(const Calls& calls, const Way& way, Team& team);
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override;
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override;
@@ -50,6 +57,7 @@ class Session : public CollectiveSession {
 
  private:
   const Calls& calls_;
+  Way way_;
   Watchdog watchdog_;
   SymmetricPlaces places_;
 };

@@ -1,0 +1,74 @@
+// What a block does in an all_to_all by packets, on a GPU (library.cu) and in tests (fake.cc): one
+// text, so that tests which find a missing wait find it for both.
+//
+//   receiver r                                sender s
+//   ready[r] of every PE = n  ------------->  all blocks: wait until all of ready >= n
+//                             <-------------  packets to all PEs, dealt to the blocks in turn;
+//                             behind
+//                                             each, or behind all, a signal to arrived[s]
+//                                             quiet: the send buffer may be overwritten
+//   last block: wait for as many signals of each PE as n calls make, count the call
+//
+// Words count calls, so a replayed graph goes on counting. Blocks wait for nothing that a later
+// block does, so those of one kernel need not run at once; block 0 must begin.
+#pragma once
+
+#include "collectives/nvshmem/calls.h"
+
+#ifdef __CUDACC__
+#define DUET_NVSHMEM_BLOCK __device__
+#else
+#define DUET_NVSHMEM_BLOCK
+#endif
+
+namespace duet::nvshmem {
+
+inline DUET_NVSHMEM_BLOCK std::uint64_t packets_of(const PacketCall& call) {
+  return (call.all.chunk + call.packet - 1) / call.packet;
+}
+
+// Items are numbered packet by packet, and within a packet from the PE after this one to itself: at
+// any time the PEs put to different ones.
+template <typename Block>
+DUET_NVSHMEM_BLOCK void put_item(const PacketCall& call, Block& block, std::uint64_t item) {
+  const AllToAllCall& all = call.all;
+  const auto pes = static_cast<std::uint64_t>(all.pes);
+  const int to = static_cast<int>((static_cast<std::uint64_t>(all.pe) + 1 + item % pes) % pes);
+  const std::size_t begin = item / pes * call.packet;
+  const std::size_t left = all.chunk - begin;
+  const std::size_t bytes = left < call.packet ? left : call.packet;
+  const std::byte* const from = all.send + static_cast<std::size_t>(to) * all.chunk + begin;
+  std::byte* const there = all.recv + static_cast<std::size_t>(all.pe) * all.chunk + begin;
+  if (call.signals) {
+    block.put_signal(there, from, bytes, call.arrived + all.pe, to);
+  } else {
+    block.put(there, from, bytes, to);
+  }
+}
+
+// All threads of block `index` of call.blocks call it. A Block has
+//   signal_all(word, value)        sets the word at every PE
+//   wait_all(words, value)         until the words of all PEs, here, are at least the value
+//   put, put_signal                begin to put; the signal adds 1 behind the data
+//   quiet()                        until all that the block has put is there
+//   last(ended, blocks)            whether all other blocks have come here; sets `ended` back
+//   set(word, value)               a word of this PE
+template <typename Block>
+DUET_NVSHMEM_BLOCK void exchange_packets(const PacketCall& call, Block& block, int index) {
+  const std::uint64_t count = *call.calls + 1;
+  if (index == 0) block.signal_all(call.ready + call.all.pe, count);
+  block.wait_all(call.ready, count);
+  const std::uint64_t packets = packets_of(call);
+  const std::uint64_t items = packets * static_cast<std::uint64_t>(call.all.pes);
+  for (auto item = static_cast<std::uint64_t>(index); item < items;
+       item += static_cast<std::uint64_t>(call.blocks)) {
+    put_item(call, block, item);
+  }
+  block.quiet();
+  if (!block.last(call.ended, call.blocks)) return;
+  if (!call.signals) block.signal_all(call.arrived + call.all.pe, count);
+  block.wait_all(call.arrived, call.signals ? count * packets : count);
+  block.set(call.calls, count);
+}
+
+}  // namespace duet::nvshmem
