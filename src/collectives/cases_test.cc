@@ -150,6 +150,32 @@ TEST(Crossover, LeavesOutAutoBesideWhatItChooses) {
   EXPECT_EQ(leads({finished_at("auto", 1, 1), finished_at("nccl", 1, 2)}).size(), 1u);
 }
 
+// Engines that put in packets have a curve for each size of them, and all compete.
+TEST(Crossover, IsBetweenSizesOfPacketsToo) {
+  const auto cut = [](const char* engine, std::int64_t bytes, std::int64_t packet, double seconds) {
+    Finished one = finished_at(engine, bytes, seconds);
+    one.id.axes.set("packet", packet);
+    return one;
+  };
+  std::vector<Measurement> seen =
+      conclude_collectives({finished_at("a", 64, 4), cut("b", 64, 16, 1), cut("b", 64, 32, 2),
+                            finished_at("a", 128, 8), cut("b", 128, 16, 6), cut("b", 128, 32, 3)});
+  ASSERT_EQ(seen.size(), 2u);
+  const auto expect_lead_of = [](const Measurement& lead, std::int64_t packet, std::int64_t other) {
+    EXPECT_EQ(lead.id.engine, "b");
+    EXPECT_EQ(lead.id.axes.number("packet"), packet);
+    EXPECT_EQ(lead.id.axes.text("against"), "b");
+    EXPECT_EQ(lead.id.axes.number("against_packet"), other);
+    EXPECT_DOUBLE_EQ(lead.rates[4].second, 2);
+  };
+  expect_lead_of(seen[0], 16, 32);
+  expect_lead_of(seen[1], 32, 16);
+  seen = conclude_collectives({finished_at("a", 64, 1), cut("b", 64, 16, 2)});
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].id.axes.number("packet"), std::nullopt);
+  EXPECT_EQ(seen[0].id.axes.number("against_packet"), 16);
+}
+
 TEST(Crossover, CurvesHaveLatencyAndBandwidth) {
   std::vector<Finished> finished;
   for (std::int64_t bytes = 1024; bytes <= 1 << 26; bytes *= 4) {

@@ -31,8 +31,9 @@ CaseId without_bytes(CaseId id, double& bytes) {
   return id;
 }
 
+// Engines that put in packets compete with each size of those.
 bool same_call(const CaseId& a, const CaseId& b) {
-  return a.device == b.device && a.axes == b.axes;
+  return a.device == b.device && a.axes.without({"packet"}) == b.axes.without({"packet"});
 }
 
 // All curves in the order in which they were measured. The points of a curve are sorted by rising
@@ -46,7 +47,7 @@ std::vector<Curve> curves_of(const std::vector<Finished>& finished) {
                 known ? one.high_seconds : one.median_seconds, one.cost.bus_bytes};
     const CaseId id = without_bytes(one.id, point.bytes);
     const auto same = [&](const Curve& c) {
-      return c.id.engine == id.engine && same_call(c.id, id);
+      return c.id.device == id.device && c.id.engine == id.engine && c.id.axes == id.axes;
     };
     auto found = std::find_if(curves.begin(), curves.end(), same);
     if (found == curves.end()) found = curves.insert(curves.end(), {id, {}});
@@ -147,6 +148,8 @@ void add_crossovers(const std::vector<Curve>& curves, std::vector<Measurement>& 
       result.id = lead.leader->id;
       result.id.benchmark = "collective_crossover";
       result.id.axes.set("against", lead.other->id.engine);
+      const auto packet = lead.other->id.axes.number("packet");
+      if (packet) result.id.axes.set("against_packet", *packet);
       result.rates = {{"crossover_bytes", lead.first},
                       {"last_bytes", lead.last},
                       {"smallest_bytes", sizes.begin()->first},

@@ -14,6 +14,7 @@ namespace duet {
 // - crossover_bytes, last_bytes: the first and last measured size of the range. The engine is ahead
 //   at both, and no engine is ahead of it between them.
 // - against, times_as_fast: the fastest other engine at last_bytes, and the ratio of the two times.
+// - packet, against_packet: of engines that put in packets, which compete with each size of those.
 // - smallest_bytes, largest_bytes: the range of sizes at which several engines were measured.
 // - `auto` is left out where `dma` or `kernel` was measured, because it runs one of the two.
 //

@@ -75,7 +75,7 @@ function gemmCharts(gemms, reported) {
 function collectiveCharts(collectives) {
   const call = ({ case: c }) =>
     `collective-${[c.collective, c.type, c.op, c.root, c.layout, c.in_place ? 'in-place' : 'out-of-place'].filter((part) => part !== undefined).join('-')}`;
-  const maker = ({ journal, engine, case: c }) => [journal, engine, c.ranks].join();
+  const maker = ({ journal, engine, case: c }) => [journal, engine, c.ranks, c.packet].join();
   const points = (some) =>
     groupBy(some, maker)
       .map(([, ofOne]) => ofOne.length)

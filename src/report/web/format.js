@@ -180,8 +180,11 @@ function collectiveText(c) {
   const call = [c.collective, c.type, c.op, c.layout, c.root > 0 && `root ${c.root}`];
   const where = [c.in_place ? 'in place' : '', c.ranks && plural(c.ranks, 'rank')];
   const text = call.filter(Boolean).map(words).join(' ');
+  const cut = (packet) => packet && `packets of ${bytes(packet)}`;
   const against = c.against && `against ${c.against}`;
-  return [text, c.bytes && bytes(c.bytes), ...where, against].filter(Boolean).join(', ');
+  return [text, c.bytes && bytes(c.bytes), cut(c.packet), ...where, against, cut(c.against_packet)]
+    .filter(Boolean)
+    .join(', ');
 }
 
 /** @returns {string} the name of an overlap scenario; older journals have "in place" in the name */

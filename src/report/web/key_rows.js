@@ -56,13 +56,14 @@ function collectiveRows(records) {
   return [...groupBy(some, call)].map(([name, calls]) => {
     const top = fastest(calls, 'busbw_gb_per_s');
     const { bound } = top.verdict ?? {};
-    const { bytes: size, in_place: inPlace } = top.case;
+    const { bytes: size, in_place: inPlace, packet } = top.case;
+    const cut = packet && `packets of ${bytes(packet)}`;
     return [
       COLLECTIVE_ORDER,
       name,
       `${number(top.rates.busbw_gb_per_s)} GB/s${doubt(top)}`,
       bound > 0 ? `${percent(top.rates.busbw_gb_per_s / bound)} of ${plain(bound)}` : '–',
-      [top.engine, bytes(size), inPlace && 'in place'].filter(Boolean).join(', '),
+      [top.engine, bytes(size), cut, inPlace && 'in place'].filter(Boolean).join(', '),
     ];
   });
 }

@@ -54,7 +54,8 @@ std::string axis_cell(const CaseId& id, const std::string& axis) {
   if (value == nullptr) return "";
   if (const auto* yes = std::get_if<bool>(value)) return *yes ? "yes" : "no";
   const auto* number = std::get_if<std::int64_t>(value);
-  if ((axis == "bytes" || axis == "packet") && number != nullptr) {
+  const bool bytes = axis == "bytes" || axis == "packet" || axis == "against_packet";
+  if (bytes && number != nullptr) {
     return format_bytes(static_cast<std::uint64_t>(*number));
   }
   const bool shape = axis == "grid" || axis == "block";

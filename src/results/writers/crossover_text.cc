@@ -24,6 +24,14 @@ std::string range_text(const Record& rates) {
   return "from " + shown("crossover_bytes") + " to " + shown("last_bytes");
 }
 
+// "nvshmem-grid (packets of 64 KiB)"
+std::string with_packet(const std::string& engine, const CaseId& id, const char* axis) {
+  const auto packet = id.axes.number(axis);
+  if (!packet) return engine;
+  return fmt::format("{} (packets of {})", engine,
+                     format_bytes(static_cast<std::uint64_t>(*packet)));
+}
+
 }  // namespace
 
 std::string crossover_lines(const std::vector<Record>& results) {
@@ -38,9 +46,10 @@ std::string crossover_lines(const std::vector<Record>& results) {
     }
     if (id.axes.flag("in_place").value_or(false)) call += " in place";
     const Record& rates = record["rates"];
-    text += fmt::format("  {}: {} is the fastest {}, {:.2f} times {} at {}\n", call, id.engine,
-                        range_text(rates), rates.value("times_as_fast", 0.0),
-                        id.axes.text("against").value_or(""),
+    text += fmt::format("  {}: {} is the fastest {}, {:.2f} times {} at {}\n", call,
+                        with_packet(id.engine, id, "packet"), range_text(rates),
+                        rates.value("times_as_fast", 0.0),
+                        with_packet(id.axes.text("against").value_or(""), id, "against_packet"),
                         rate_text("last_bytes", rates.value("last_bytes", 0.0)));
   }
   return text.empty() ? "" : "\n" + text;

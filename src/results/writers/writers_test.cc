@@ -335,6 +335,11 @@ TEST(CrossoverText, SaysFromWhereOn) {
   EXPECT_EQ(crossover_lines({crossover}),
             "\n  all_gather fp32: dma is the fastest from 8.000 KiB on, 1.50 times nccl at "
             "1.000 MiB\n");
+  crossover["case"]["packet"] = 65536;
+  crossover["case"]["against_packet"] = 4096;
+  EXPECT_EQ(crossover_lines({crossover}),
+            "\n  all_gather fp32: dma (packets of 64 KiB) is the fastest from 8.000 KiB on, 1.50 "
+            "times nccl (packets of 4 KiB) at 1.000 MiB\n");
 }
 
 }  // namespace

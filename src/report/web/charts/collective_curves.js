@@ -30,7 +30,8 @@ function named(curves) {
   const several = new Set(curves.map((one) => one.case.ranks)).size > 1;
   for (const one of curves) {
     const ranks = several && `${one.case.ranks} ranks`;
-    one.name = [labels.get(one.place), one.engine, ranks, mode(one)].filter(Boolean).join(' ');
+    const cut = one.case.packet && `${bytes(one.case.packet)} packets`;
+    one.name = [labels.get(one.place), one.engine, cut, ranks, mode(one)].filter(Boolean).join(' ');
   }
   return curves;
 }

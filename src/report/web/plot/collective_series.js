@@ -10,7 +10,7 @@ const callKey = ({ case: c }) =>
     .join('/');
 
 const seriesKey = ({ place, device, engine, mode, case: c }) =>
-  [place.journal.name, device, engine, mode, c.ranks].join('/');
+  [place.journal.name, device, engine, mode, c.ranks, c.packet].join('/');
 
 function curvesOf(records) {
   return [...groupBy(records, seriesKey).values()]
@@ -28,7 +28,7 @@ function curvesOf(records) {
 
 /**
  * @returns {{key: string, curves: Object[]}[]} for each call its curves, one for each place, engine,
- *     mode and number of ranks
+ *     mode, number of ranks and size of packets
  */
 export function collectiveCurves(model) {
   const measured = model.records.filter(
