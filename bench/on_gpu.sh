@@ -13,6 +13,8 @@
 #   bench/on_gpu.sh check_halo   halo exchange: every point to the bit, graphs, compute-sanitizer, a process that dies
 #   bench/on_gpu.sh halo OUT     sweeps beside the driver's copy, every engine and norm, small grids, scaling
 #   bench/on_gpu.sh halo_processes OUT   one process a GPU: NVSHMEM's engines beside the others
+#   bench/on_gpu.sh packets OUT   all_to_all, one process a GPU: NVSHMEM begun by the host, one block or many, in
+#                                packets of several sizes, beside nccl, dma and kernel; PACKETS names sizes
 #   bench/on_gpu.sh fabric OUT   writes between two processes, direct and by a proxy for GPU threads
 #   bench/on_gpu.sh fabric_memory OUT   of it what is between GPUs' own memory
 #   bench/on_gpu.sh node OUT     a whole node at once: all pairs, collectives to 13 GiB, the paper's overlap
@@ -242,6 +244,56 @@ halo_processes() {
   say "halo exchange, one process a GPU: $engines"
   must one_process_a_gpu halo --device cuda --engine $engines --nx "${LARGE:-2048,4096,8192,16384,20480}" \
     --scaling strong --norm none,delayed --seconds 0.1 --json "$out/halo-processes.jsonl"
+}
+
+# Two GPUs or more, one process each. Without the module there is nothing to compare.
+packets() {
+  find_nccl
+  export NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_DISABLE_NVLS=1
+  say "all_to_all, one process a GPU, in packets"
+  if [[ ! -e $build/modules/duet_nvshmem.so ]]; then
+    echo "FAILED: expected $build/modules/duet_nvshmem.so, which is built where CMake finds NVSHMEM (DUET_NVSHMEM)"
+    failed=1
+    return
+  fi
+  must one_process_a_gpu collective all_to_all --device cuda -d bfloat16 --in-place out \
+    --engine "${ENGINES:-nccl,dma,kernel,nvshmem,nvshmem-block,nvshmem-grid}" \
+    --packet "${PACKETS:-4K,64K,1M,16M}" ${COLLECTIVE_OPTIONS:--b 64K -e 1G -f 4 --seconds 0.08} \
+    --json "$out/packets.jsonl" --quiet
+  packets_table "$out/packets.jsonl"
+}
+
+# JOURNAL: bus bandwidth and time by size, engine and packet.
+packets_table() {
+  python3 - "$1" <<'END'
+import json, sys
+def short(count):
+    units = ["", "K", "M", "G"]
+    while count and count % 1024 == 0 and len(units) > 1:
+        count, units = count // 1024, units[1:]
+    return f"{count}{units[0]}"
+cells, engines, columns = {}, [], set()
+for r in map(json.loads, open(sys.argv[1])):
+    if r.get("benchmark") == "collective" and r.get("outcome") == "measured":
+        if r["engine"] not in engines: engines.append(r["engine"])
+        column = (engines.index(r["engine"]), r["case"].get("packet", 0))
+        columns.add(column)
+        cells.setdefault(r["case"]["bytes"], {})[column] = (
+            r["rates"]["busbw_gb_per_s"], 1e6 * r["seconds"]["median"], r["verified"])
+columns = sorted(columns)
+width = max(map(len, engines), default=0) + 3
+def line(head, texts): print(f"{head:>8}" + "".join(f"{text:>{width}}" for text in texts))
+for place, title, best in ((0, "bus bandwidth, GB/s", max), (1, "time, us", min)):
+    print(f"\n{title} (* the best of a size, ! not verified)")
+    line("", [engines[engine] for engine, _ in columns])
+    line("packet", [short(packet) if packet else "-" for _, packet in columns])
+    for size, row in sorted(cells.items()):
+        top = best(cell[place] for cell in row.values())
+        def text(cell):
+            if cell is None: return ""
+            return f"{cell[place]:.1f}" + ("*" if cell[place] == top else " ") + (" " if cell[2] else "!")
+        line(short(size), [text(row.get(column)) for column in columns])
+END
 }
 
 # COPY HALO...: milliseconds of an iteration, GB/s of all ranks, and GB/s of a rank over the copy's.
@@ -580,7 +632,7 @@ fabric_memory() {
 
 case "${1:-}" in
   check | gemm | quick | check_collectives | collectives | reductions | preloaded | auto | copy | overlap | \
-    check_halo | halo | halo_processes | fabric | fabric_memory | node | advise | check_train | parallel | \
+    check_halo | halo | halo_processes | packets | fabric | fabric_memory | node | advise | check_train | parallel | \
     qwen3 | train | curves) "$1" ;;
   *)
     sed -n '2,/^# BUILD/s/^# *//p' "$0" >&2
