@@ -125,6 +125,17 @@ TEST(ImportNcclTests, ReadsItsJson) {
   EXPECT_NEAR(records[1]["rates"]["busbw_gb_per_s"].get<double>(), 104.8576, 1e-6);
 }
 
+TEST(ImportNcclTests, LeavesOutFiguresOfSingleCalls) {
+  const std::vector<Record> text = import("all_gather_per_call.txt");
+  ASSERT_EQ(text.size(), 5);
+  EXPECT_DOUBLE_EQ(median(text[2]), 20.25e-6);
+  EXPECT_EQ(text[2]["verified"], true);
+  const std::vector<Record> json = import("all_reduce.json");
+  ASSERT_EQ(json.size(), 3);
+  EXPECT_DOUBLE_EQ(median(json[2]), 82e-6);
+  EXPECT_EQ(json[2]["seconds"]["n"], 1);
+}
+
 TEST(ImportNcclTests, RcclTestsAreOfHip) {
   const std::vector<Record> records = import("rccl.txt");
   EXPECT_EQ(records[1]["engine"], "rccl-tests");
@@ -170,6 +181,20 @@ TEST(ImportNvbandwidth, OtherTestsKeepTheirNames) {
   EXPECT_DOUBLE_EQ(median(records[9]), 650e-9);
   EXPECT_EQ(outcome_of(records[11]), Outcome::skipped);
   EXPECT_EQ(reason_of(records[11]), "the test needs MPI");
+}
+
+TEST(ImportNvbandwidth, ReadsVersion0_10AndKnowsWhereWritesGo) {
+  const std::vector<Record> records = import("nvbandwidth_new.txt");
+  ASSERT_EQ(records.size(), 7);
+  EXPECT_EQ(records[0]["imported"]["version"], "v0.10.0");
+  EXPECT_EQ(axis_word(records[2], "kind"), "device_to_host");
+  EXPECT_EQ(axis_word(records[2], "source"), "cuda:1");
+  EXPECT_EQ(axis_word(records[2], "destination"), "pinned");
+  EXPECT_EQ(axis_word(records[3], "issue"), "push");
+  EXPECT_EQ(axis_word(records[3], "source"), "cuda:0");
+  EXPECT_EQ(axis_word(records[3], "destination"), "cuda:1");
+  EXPECT_NEAR(records[3]["rates"]["gb_per_s"].get<double>(), 392.5, 1e-6);
+  EXPECT_EQ(axis_word(records[5], "test"), "device_to_device_memcpy_read_tma");
 }
 
 TEST(ImportNvbandwidth, ReadsItsJson) {

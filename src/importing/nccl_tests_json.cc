@@ -1,4 +1,4 @@
-// The file that nccl-tests writes with -J, of version 2 of that form.
+// The file that nccl-tests writes with -J, of version 2 or 3 of that form.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -12,16 +12,23 @@ namespace {
 constexpr const char* kTool = "nvbandwidth";
 constexpr double kGigabyte = 1e9;
 
-// The tests whose figures are those of a copy of Duet: one copy at a time, in one direction.
+// A place of a copy, of a matrix whose rows are the host or devices and whose columns are devices.
+enum class Place { host, row, column };
+
+// The tests whose figures are those of a copy of Duet: one copy at a time, in one direction. Where
+// data go follows from the test alone: the arrow in the description of device_to_device_memcpy_* is
+// the other way round. A read test copies into the row's device by that device's context.
 struct CopyTest {
   const char* stem;  // the name without "_ce" or "_sm"
   const char* kind;
   const char* issue;
+  Place source, destination;
 };
-constexpr CopyTest kCopies[] = {{"host_to_device_memcpy", "host_to_device", "pull"},
-                                {"device_to_host_memcpy", "device_to_host", "push"},
-                                {"device_to_device_memcpy_read", "peer", "pull"},
-                                {"device_to_device_memcpy_write", "peer", "push"}};
+constexpr CopyTest kCopies[] = {
+    {"host_to_device_memcpy", "host_to_device", "pull", Place::host, Place::column},
+    {"device_to_host_memcpy", "device_to_host", "push", Place::column, Place::host},
+    {"device_to_device_memcpy_read", "peer", "pull", Place::column, Place::row},
+    {"device_to_device_memcpy_write", "peer", "push", Place::row, Place::column}};
 
 const CopyTest* copy_test(const NvbandwidthMatrix& matrix) {
   if (!holds(matrix.description, "(GB/s)")) return nullptr;
@@ -33,27 +40,20 @@ const CopyTest* copy_test(const NvbandwidthMatrix& matrix) {
   return nullptr;
 }
 
-// The places of a copy, by the description's arrow: "CPU(row) -> GPU(column)".
-struct Ends {
-  std::string source, destination;
-};
-
-Ends ends_of(const NvbandwidthMatrix& matrix, std::size_t row, std::size_t column) {
-  const bool from_host = holds(matrix.description, "CPU(row)");
-  const Ends forward = {from_host ? "pinned" : fmt::format("cuda:{}", row),
-                        fmt::format("cuda:{}", column)};
-  return holds(matrix.description, "<-") ? Ends{forward.destination, forward.source} : forward;
+std::string place_name(Place place, std::size_t row, std::size_t column) {
+  if (place == Place::host) return "pinned";
+  return fmt::format("cuda:{}", place == Place::row ? row : column);
 }
 
-Axes copy_axes(const NvbandwidthMatrix& matrix, const CopyTest& test, const Ends& ends,
-               const ImportOptions& options) {
+Axes copy_axes(const NvbandwidthMatrix& matrix, const CopyTest& test, std::size_t row,
+               std::size_t column, const ImportOptions& options) {
   Axes axes = {{"kind", std::string(test.kind)},
                {"executor", std::string(ends_with(matrix.test, "_ce") ? "dma" : "kernel")},
                {"issue", std::string(test.issue)},
                {"pattern", std::string("pair")}};
   if (options.bytes) axes.set("bytes", static_cast<std::int64_t>(*options.bytes));
-  axes.set("source", ends.source);
-  axes.set("destination", ends.destination);
+  axes.set("source", place_name(test.source, row, column));
+  axes.set("destination", place_name(test.destination, row, column));
   axes.set("bidirectional", false);
   return axes;
 }
@@ -95,7 +95,7 @@ void take_matrix(ForeignRun& run, const NvbandwidthMatrix& matrix, const ImportO
       if (!figure || *figure == 0) continue;
       ForeignCase one;
       one.benchmark = test != nullptr ? "copy" : kTool;
-      one.axes = test != nullptr ? copy_axes(matrix, *test, ends_of(matrix, row, column), options)
+      one.axes = test != nullptr ? copy_axes(matrix, *test, row, column, options)
                                  : own_axes(matrix, row, column, options);
       one.notes = {{"test", matrix.test}, {"figure", matrix.description}};
       set_figure(one, matrix.description, *figure, options);
