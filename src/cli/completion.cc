@@ -6,6 +6,8 @@
 
 #include "cli/help.h"
 #include "collectives/collective.h"
+#include "copy/nvbandwidth_set.h"
+#include "copy/transfer.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "device/sim/platform.h"
@@ -78,6 +80,29 @@ constexpr Choices kChoices[] = {
     {"", "--dtype", [] { return names_of(all_dtypes()); }},
     {"", "--mode", mode_names},
     {"gemm", "--set", [] { return shape_set_names(); }},
+    {"copy", "--set", [] { return and_also(nvbandwidth_tests("nvbandwidth"), "nvbandwidth"); }},
+    {"copy", "--kind",
+     [] {
+       return names_of(std::vector<CopyKind>{CopyKind::peer, CopyKind::local,
+                                             CopyKind::host_to_device, CopyKind::device_to_host});
+     }},
+    {"copy", "--executor",
+     [] {
+       return names_of(std::vector<Executor>{Executor::dma, Executor::kernel, Executor::host});
+     }},
+    {"copy", "--issue",
+     [] {
+       return names_of(std::vector<Issue>{Issue::push, Issue::pull});
+     }},
+    {"copy", "--pattern",
+     [] {
+       return names_of(std::vector<Pattern>{Pattern::pair, Pattern::all_pairs});
+     }},
+    {"copy", "--host-memory",
+     [] {
+       return Names{"pinned", "pageable"};
+     }},
+    {"import", "--collective", [] { return names_of(all_collectives()); }},
     {"collective", "collectives", [] { return and_also(names_of(all_collectives()), "all"); }},
     {"halo", "--norm", [] { return and_also(names_of(all_norms()), "all"); }},
     {"halo", "--scaling", [] { return names_of(all_scalings()); }},

@@ -24,8 +24,8 @@ struct NvbandwidthTest {
   Issue issue;
   Traffic traffic;
   bool both_ways = false;  // every_device: and back
-  bool to_one = false;     // every_device between devices: all to each, or each to all
-  bool copy_engine_only = false;
+  bool by_others = false;  // every_device between devices: all others issue the copies, not the one
+  bool bare_name = false;  // by copy engines it is the stem alone
 };
 
 constexpr CopyKind kToDevice = CopyKind::host_to_device, kToHost = CopyKind::device_to_host,
@@ -51,8 +51,8 @@ constexpr NvbandwidthTest kTests[] = {
 };
 
 std::vector<std::string> names_of(const NvbandwidthTest& test) {
-  if (test.copy_engine_only) return {test.stem};
-  return {std::string(test.stem) + "_ce", std::string(test.stem) + "_sm"};
+  const std::string stem = test.stem;
+  return {test.bare_name ? stem : stem + "_ce", stem + "_sm"};
 }
 
 const NvbandwidthTest& test_of(const std::string& name) {
@@ -142,8 +142,10 @@ class NvbandwidthCases {
       Traffics traffics(test, executor, options_.bytes);
       for (int other = 0; other < machine_.size(); ++other) {
         if (test.kind == kPeer) {
-          if (other != device && test.to_one) traffics.peer(other, device);
-          if (other != device && !test.to_one) traffics.peer(device, other);
+          if (other == device) continue;
+          // Who reads has the data then, who writes had them: all_to_one_read copies from the one.
+          const bool into_one = test.by_others == (test.issue == Issue::push);
+          traffics.peer(into_one ? other : device, into_one ? device : other);
         } else if (together || other == device) {
           add_host(traffics, test, other);
         }
@@ -168,6 +170,26 @@ class NvbandwidthCases {
   std::vector<Case> cases_;
 };
 
+// Why Duet does not have a test that nvbandwidth has; "" for any other name.
+std::string why_absent(const std::string& name) {
+  struct Absent {
+    const char* part;  // of the names of such tests
+    const char* why;
+  };
+  constexpr Absent kAbsent[] = {
+      {"_latency_", "it chases pointers, and Duet measures copies"},
+      {"multinode_",
+       "it copies between nodes, and duet copy within one (duet fabric and "
+       "collective communicate between nodes)"},
+      {"_tma", "Duet's copy kernels do not use the TMA unit"},
+      {"device_local_read_sm", "it does not copy, it only reads"},
+      {"device_local_write_sm", "it does not copy, it only writes"}};
+  for (const Absent& absent : kAbsent) {
+    if (name.find(absent.part) != std::string::npos) return absent.why;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> nvbandwidth_tests(const std::string& set) {
@@ -179,10 +201,15 @@ std::vector<std::string> nvbandwidth_tests(const std::string& set) {
   for (const std::string& name : known) {
     if (name == set) return {name};
   }
+  const std::string why = why_absent(set);
+  if (!why.empty()) {
+    throw UsageError(
+        fmt::format("--set {}: Duet does not have this test of nvbandwidth: {}", set, why));
+  }
   known.insert(known.begin(), kSet);
   throw UsageError(
       fmt::format("--set {}{}: expected nvbandwidth or one of its tests within a node that copy "
-                  "(host_to_device_memcpy_ce ...); Duet has none of latency and of several nodes",
+                  "(host_to_device_memcpy_ce ...)",
                   set, did_you_mean(set, known)));
 }
 

@@ -110,10 +110,25 @@ TEST(TransferList, EachTransferOfAListIsPoisonedAndChecked) {
 }
 
 TEST(NvbandwidthSet, HasItsTestsByName) {
-  EXPECT_EQ(nvbandwidth_tests("nvbandwidth").size(), 33u);
+  EXPECT_EQ(nvbandwidth_tests("nvbandwidth").size(), 34u);
   EXPECT_EQ(nvbandwidth_tests("all_to_one_read_sm").size(), 1u);
-  EXPECT_THROW(nvbandwidth_tests("device_to_device_latency_sm"), UsageError);
   EXPECT_THROW(nvbandwidth_tests("nonsense"), UsageError);
+}
+
+TEST(NvbandwidthSet, SaysWhyATestIsNotThere) {
+  const auto complains = [](const std::string& test, const std::string& of) {
+    try {
+      nvbandwidth_tests(test);
+    } catch (const UsageError& error) {
+      return std::string(error.what()).find(of) != std::string::npos;
+    }
+    return false;
+  };
+  EXPECT_TRUE(complains("device_to_device_latency_sm", "chases pointers"));
+  EXPECT_TRUE(complains("multinode_bisect_write_ce", "between nodes"));
+  EXPECT_TRUE(complains("device_local_copy_tma", "TMA"));
+  EXPECT_TRUE(complains("device_local_read_sm", "only reads"));
+  EXPECT_TRUE(complains("device_local_copy_ms", "did you mean 'device_local_copy_sm'"));
 }
 
 std::vector<Case> cases_of(Machine& machine, const std::string& set) {
@@ -131,6 +146,7 @@ TEST(NvbandwidthSet, TestsOfOneCopyAreEveryPairOrEveryDevice) {
   EXPECT_EQ(cases_of(*machine, "device_to_device_bidirectional_memcpy_read_sm").size(), 6u);
   EXPECT_EQ(cases_of(*machine, "host_to_device_memcpy_sm").size(), 4u);
   EXPECT_EQ(cases_of(*machine, "device_local_copy").size(), 4u);
+  EXPECT_EQ(cases_of(*machine, "device_local_copy_sm").at(0).id.axes.text("executor"), "kernel");
   const auto cases = cases_of(*machine, "device_to_device_memcpy_read_ce");
   EXPECT_EQ(cases[0].id.benchmark, "copy");
   EXPECT_EQ(cases[0].id.axes.text("issue"), "pull");
@@ -154,7 +170,14 @@ TEST(NvbandwidthSet, TheOthersAreListsWithTheSameTraffic) {
   const Measurement one = cases_of(*machine, "all_to_one_read_ce").at(2).run();
   ASSERT_TRUE(one.sampling);
   EXPECT_TRUE(one.sampling->verified);
-  EXPECT_EQ(one.notes.at(0).second.find("1 MiB 0>"), 0) << one.notes.at(0).second;
+  // Those who issue copies are the others in all_to_one, the one in one_to_all.
+  const auto first = [&](const std::string& test) {
+    return cases_of(*machine, test).at(2).run().notes.at(0).second.substr(0, 18);
+  };
+  EXPECT_EQ(first("all_to_one_write_ce"), "1 MiB 0>2 dma push");
+  EXPECT_EQ(first("all_to_one_read_ce"), "1 MiB 2>0 dma pull");
+  EXPECT_EQ(first("one_to_all_write_ce"), "1 MiB 2>0 dma push");
+  EXPECT_EQ(first("one_to_all_read_ce"), "1 MiB 0>2 dma pull");
 }
 
 TEST(NvbandwidthSet, AllOfItRunsOnOneDevice) {
