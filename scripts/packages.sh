@@ -3,7 +3,7 @@
 # nowhere else.
 #   packages.sh          what `make run` needs: all that a machine without GPUs can measure
 #   packages.sh tests    and what `make test` needs: networks, Slurm, a browser, shells and JSON Schema to test with
-#   packages.sh checks   and what CI's further checks need (HIP compile, formatting, Debian 11 to build for)
+#   packages.sh checks   and what CI's further checks need (HIP compile, formatting, Debian 11 to build for, lintian)
 set -euo pipefail
 
 build=(
@@ -12,7 +12,7 @@ build=(
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libfabric-dev
 )
 tests=(libfabric-bin nftables iproute2 procps slurm-wlm munge chromium zsh fish mandoc python3-jsonschema sqlite3)
-checks=(hipcc libamdhip64-dev clang-format mmdebstrap)
+checks=(hipcc libamdhip64-dev clang-format mmdebstrap lintian)
 
 wanted=("${build[@]}")
 case "${1:-}" in
