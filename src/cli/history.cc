@@ -44,6 +44,7 @@ class HistoryCommand : public Command {
     for (const std::string& each : journals_) {
       contents.push_back(load_journal(each));
       for (const std::string& warning : contents.back().warnings) complain(warning);
+      require_times(contents.back(), time_);  // of all, before one is added
     }
     if (contents.empty()) require_store();
     Store store(store_);

@@ -119,6 +119,15 @@ bool is_of(const HistoryPoint& point, const std::string& device) {
 
 }  // namespace
 
+void require_times(const JournalContents& journal, const std::string& time_utc) {
+  for (const StoredRun& run : runs_of(journal)) {
+    if (!time_utc.empty() || !text_in(*run.environment, "", "time_utc").empty()) continue;
+    throw UsageError(fmt::format(
+        "{} does not say when it was measured: expected --time, such as 2026-11-21T02:00:00Z",
+        journal.name));
+  }
+}
+
 Store::Store(const std::string& path) : database_(path) {
   Transaction transaction(database_);
   if (whole_of(database_, "SELECT count(*) FROM sqlite_master") == 0) make_tables(database_);
@@ -132,17 +141,13 @@ Store::Store(const std::string& path) : database_(path) {
 }
 
 AddedRuns Store::add(const JournalContents& journal, const std::string& time_utc) {
+  require_times(journal, time_utc);
   AddedRuns added;
   Transaction transaction(database_);
   for (const StoredRun& run : runs_of(journal)) {
     const Record& environment = *run.environment;
     std::string time = text_in(environment, "", "time_utc");
     if (time.empty()) time = time_utc;
-    if (time.empty()) {
-      throw UsageError(fmt::format(
-          "{} does not say when it was measured: expected --time, such as 2026-11-21T02:00:00Z",
-          journal.name));
-    }
     // Runs without a time are told apart by the one that was given.
     const std::string key = time + ' ' + environment.dump();
     const bool known = !database_.run("SELECT id FROM run WHERE key = ?1", {key}).empty();

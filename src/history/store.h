@@ -33,14 +33,17 @@ struct HistoryPoint {
   double value = 0;
 };
 
+// Throws UsageError where a run of the journal does not say when it was, and `time_utc` is "".
+void require_times(const JournalContents& journal, const std::string& time_utc);
+
 class Store {
  public:
   // Opens a store, or creates it. Throws as Database does, and UsageError for a database that is no
   // store.
   explicit Store(const std::string& path);
 
-  // Adds each run of a journal. `time_utc` is for journals that have no time; "" refuses them with
-  // UsageError.
+  // Adds each run of a journal. `time_utc` is for journals that have no time, as require_times()
+  // has it.
   AddedRuns add(const JournalContents& journal, const std::string& time_utc);
 
   // Sorted by figure and host, then by time.

@@ -32,6 +32,8 @@ fi
 
 expect_code 0 copy --device sim:h200-4 --sizes 1M --matrix 0 --json timeless.jsonl --reproducible --quiet
 refuses "expected --time" history timeless.jsonl --store runs.sqlite
+refuses "expected --time" history one.jsonl timeless.jsonl --store none.sqlite
+[[ ! -e none.sqlite ]] || fail "the first of two journals was added"
 refuses "--time yesterday" history timeless.jsonl --store runs.sqlite --time yesterday
 expect_code 0 history timeless.jsonl --store runs.sqlite --time 2026-01-03T00:00:00Z
 refuses "expected --store" history one.jsonl
