@@ -48,7 +48,7 @@ std::size_t piece_bytes(int ranks) {
 }
 
 // What a copy engine of an H100 or H200 takes for a byte to another GPU: 1.366 ms for 512 MiB.
-constexpr Patience kPatience{1 / 393e9};
+constexpr PeerWait kPeerWait{1 / 393e9};
 
 std::string what_is_taken(const PairCopies& copies) {
   const std::string taken = taken_over(copies.can_reduce());
@@ -87,7 +87,7 @@ std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string&
   pending->device = std::move(device);
   try {
     pending->creation = std::make_unique<Creation>(
-        *pending->device, name, rank, ranks, settings().hash(), piece_bytes(ranks), kPatience);
+        *pending->device, name, rank, ranks, settings().hash(), piece_bytes(ranks), kPeerWait);
     return pending;
   } catch (const Error& error) {
     log_forwarded(ranks, error.what());

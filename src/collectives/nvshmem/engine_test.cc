@@ -145,7 +145,9 @@ TEST(NvshmemEngine, HasOneGpuAProcess) {
 }
 
 TEST(NvshmemEngine, NamesSayWhoPutsAndInWhat) {
-  const auto named = [](Initiation way) { return make_engine(fake_calls(), way, "cuda"); };
+  const auto named = [](Initiation initiation) {
+    return make_engine(fake_calls(), initiation, "cuda");
+  };
   EXPECT_EQ(named(Initiation::stream)->name(), "nvshmem");
   EXPECT_EQ(named(Initiation::block)->name(), "nvshmem-block");
   EXPECT_EQ(named(Initiation::grid)->name(), "nvshmem-grid");
@@ -156,8 +158,8 @@ TEST(NvshmemEngine, NamesSayWhoPutsAndInWhat) {
 // The benchmark with the engines over the fake, registered once for this program.
 CollectiveOptions options_with(std::vector<std::uint64_t> packets) {
   static const bool registered = [] {
-    for (const Initiation way : {Initiation::stream, Initiation::block, Initiation::grid}) {
-      register_collective_engine(make_engine(fake_calls(), way, "host"));
+    for (const Initiation initiation : {Initiation::stream, Initiation::block, Initiation::grid}) {
+      register_collective_engine(make_engine(fake_calls(), initiation, "host"));
     }
     return true;
   }();

@@ -13,32 +13,33 @@ namespace {
 class SessionMemory : public SymmetricMemory {
  public:
   SessionMemory(const Calls& calls, Rank& rank, std::uint64_t bytes, const Watchdog& watchdog,
-                SymmetricPlaces& places)
-      : SymmetricMemory(calls, rank, bytes, watchdog), places_(places) {
-    places_.add(rank.index, span());
+                SymmetricAllocations& allocations)
+      : SymmetricMemory(calls, rank, bytes, watchdog), allocations_(allocations) {
+    allocations_.add(rank.index, span());
   }
-  ~SessionMemory() override { places_.remove(span()); }
+  ~SessionMemory() override { allocations_.remove(span()); }
 
  private:
-  SymmetricPlaces& places_;
+  SymmetricAllocations& allocations_;
 };
 
 }  // namespace
 
-void SymmetricPlaces::add(int pe, const Span& span) {
+void SymmetricAllocations::add(int pe, const Span& span) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  places_.push_back({span, made_[pe]++});
+  allocations_.push_back({span, made_[pe]++});
 }
 
-void SymmetricPlaces::remove(const Span& span) {
+void SymmetricAllocations::remove(const Span& span) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto same = [&](const Place& place) { return place.span.data == span.data; };
-  places_.erase(std::remove_if(places_.begin(), places_.end(), same), places_.end());
+  const auto same = [&](const Allocation& each) { return each.span.data == span.data; };
+  allocations_.erase(std::remove_if(allocations_.begin(), allocations_.end(), same),
+                     allocations_.end());
 }
 
-std::string SymmetricPlaces::place_of(const Span& span) const {
+std::string SymmetricAllocations::place_of(const Span& span) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [whole, number] : places_) {
+  for (const auto& [whole, number] : allocations_) {
     const bool inside =
         span.data >= whole.data && span.data + span.bytes <= whole.data + whole.bytes;
     if (inside) return fmt::format("{}+{}", number, span.data - whole.data);
@@ -46,8 +47,8 @@ std::string SymmetricPlaces::place_of(const Span& span) const {
   return "";
 }
 
-Session::Session(const Calls& calls, const Way& way, Team& team)
-    : calls_(calls), way_(way), watchdog_(team) {
+Session::Session(const Calls& calls, const PutSettings& puts, Team& team)
+    : calls_(calls), puts_(puts), watchdog_(team) {
   team.each([&](Rank& rank) { join(calls, rank); });
 }
 
@@ -60,11 +61,12 @@ std::optional<Skipped> Session::unsupported(const Collective& collective, bool i
 }
 
 std::unique_ptr<CollectiveMemory> Session::allocate(Rank& rank, std::uint64_t bytes) {
-  return std::make_unique<SessionMemory>(calls_, rank, bytes, watchdog_, places_);
+  return std::make_unique<SessionMemory>(calls_, rank, bytes, watchdog_, allocations_);
 }
 
 std::string Session::request(const Rank&, const Collective&, const CollectiveBuffers& buffers) {
-  const std::string send = places_.place_of(buffers.send), recv = places_.place_of(buffers.recv);
+  const std::string send = allocations_.place_of(buffers.send),
+                    recv = allocations_.place_of(buffers.recv);
   return send.empty() || recv.empty() ? "" : send + " " + recv;
 }
 
@@ -79,11 +81,12 @@ std::unique_ptr<CollectivePlan> Session::make_plan(Rank& rank, const Collective&
         "nvshmem: expected buffers that the session has allocated, at the same place "
         "on all ranks");
   }
-  if (way_.initiation == Initiation::stream) {
+  if (puts_.initiation == Initiation::stream) {
     return std::make_unique<AllToAllPlan>(calls_, rank, collective, buffers);
   }
   return std::make_unique<PacketPlan>(calls_, rank, collective, buffers,
-                                      way_.initiation == Initiation::grid, way_.packet, watchdog_);
+                                      puts_.initiation == Initiation::grid, puts_.packet,
+                                      watchdog_);
 }
 
 }  // namespace duet::nvshmem

@@ -15,7 +15,7 @@ namespace duet::nvshmem {
 
 // Where the session's symmetric memory lies. The n-th allocation of a rank is symmetric to the n-th
 // of every other.
-class SymmetricPlaces {
+class SymmetricAllocations {
  public:
   void add(int pe, const Span& span);
   void remove(const Span& span);
@@ -24,17 +24,17 @@ class SymmetricPlaces {
   std::string place_of(const Span& span) const;
 
  private:
-  struct Place {
+  struct Allocation {
     Span span;
     int number = 0;
   };
   mutable std::mutex mutex_;
   std::map<int, int> made_;  // allocations of each PE
-  std::vector<Place> places_;
+  std::vector<Allocation> allocations_;
 };
 
 // Who begins the puts of a call, and of how many bytes at most each is.
-struct Way {
+struct PutSettings {
   Initiation initiation = Initiation::stream;
   std::uint64_t packet = kDefaultPacket;  // not of Initiation::stream
 };
@@ -43,7 +43,7 @@ struct Way {
 class Session : public CollectiveSession {
  public:
   // Collective; called outside Team::each().
-  Session(const Calls& calls, const Way& way, Team& team);
+  Session(const Calls& calls, const PutSettings& puts, Team& team);
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override;
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override;
@@ -57,9 +57,9 @@ class Session : public CollectiveSession {
 
  private:
   const Calls& calls_;
-  Way way_;
+  PutSettings puts_;
   Watchdog watchdog_;
-  SymmetricPlaces places_;
+  SymmetricAllocations allocations_;
 };
 
 }  // namespace duet::nvshmem

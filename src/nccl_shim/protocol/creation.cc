@@ -41,8 +41,8 @@ std::string segment_name(const void* bytes, std::size_t count, const std::string
 }
 
 Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ranks,
-                   std::uint64_t settings, std::size_t piece_bytes, const Patience& patience)
-    : device_(device), rank_(rank), ranks_(ranks), patience_(patience) {
+                   std::uint64_t settings, std::size_t piece_bytes, const PeerWait& peer_wait)
+    : device_(device), rank_(rank), ranks_(ranks), peer_wait_(peer_wait) {
   if (ranks > kMostRanks) {
     throw Unavailable(std::to_string(ranks) + " ranks, at most " + std::to_string(kMostRanks) +
                       " are supported");
@@ -147,7 +147,7 @@ void Creation::try_peers(double seconds) {
   try {
     if (reason_.empty()) {
       copies_ = std::make_unique<PairCopies>(device_, segment_, rank_, ranks_, agreed_piece_bytes(),
-                                             patience_);
+                                             peer_wait_);
     }
   } catch (const Error& error) {
     reason_ = error.what();

@@ -20,10 +20,10 @@ class Creation {
  public:
   // Announces this rank. `name` is one for all ranks of this creation and for no other; `settings`
   // a hash of what all ranks must have alike; `piece_bytes`, if not 0, of reductions (PairCopies),
-  // which are made if the devices of all ranks can reduce; `patience` of this rank's PairCopies.
+  // which are made if the devices of all ranks can reduce; `peer_wait` of this rank's PairCopies.
   // Throws Unavailable, without an entry.
   Creation(ShimDevice& device, const std::string& name, int rank, int ranks, std::uint64_t settings,
-           std::size_t piece_bytes = 0, const Patience& patience = {});
+           std::size_t piece_bytes = 0, const PeerWait& peer_wait = {});
   ~Creation();
   Creation(const Creation&) = delete;
   Creation& operator=(const Creation&) = delete;
@@ -57,7 +57,7 @@ class Creation {
   ShimDevice& device_;
   std::shared_ptr<SharedSegment> segment_;
   int rank_, ranks_;
-  Patience patience_;
+  PeerWait peer_wait_;
   std::string reason_;
   std::unique_ptr<PairCopies> copies_;
   std::uint64_t* piece_ = nullptr;  // the memory that is lent as a test

@@ -15,7 +15,7 @@ using What = WordOperation::What;
 }  // namespace
 
 PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank,
-                       int ranks, std::size_t piece_bytes, const Patience& patience)
+                       int ranks, std::size_t piece_bytes, const PeerWait& peer_wait)
     : device_(device),
       segment_(std::move(segment)),
       rank_(rank),
@@ -32,7 +32,7 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       last_call_(device.create_event()),
       other_work_(device.create_event()),
       piece_bytes_(piece_bytes),
-      patience_(patience) {
+      peer_wait_(peer_wait) {
   make_slots();
   const Segment& shared = **segment_;
   for (int peer = 0; peer < ranks; ++peer) {
@@ -76,7 +76,7 @@ void PairCopies::enqueue_locked(const Call& call, Stream user) {
   }
 
   number_ = number;
-  const Roles roles = come(call, number);
+  const Roles roles = take_roles(call, number);
   count(call, roles);
 
   check_not_revoked(call, roles);
@@ -163,25 +163,25 @@ std::atomic<std::uint64_t>& PairCopies::state(int peer, std::uint64_t number) co
 }
 
 // A pair of which one sends the other nothing has one copy to make, whoever makes it.
-double PairCopies::patience(const Call& call, int peer) const {
-  if (processes_[peer] == nullptr && !patience_.in_process) return 0;
+double PairCopies::wait_seconds(const Call& call, int peer) const {
+  if (processes_[peer] == nullptr && !peer_wait_.in_process) return 0;
   const std::size_t sent = part(call, rank_, peer, ranks_).bytes;
   const std::size_t received = part(call, peer, rank_, ranks_).bytes;
   if (sent == 0 || received == 0) return 0;
-  return patience_.seconds_per_byte * static_cast<double>(sent);
+  return peer_wait_.seconds_per_byte * static_cast<double>(sent);
 }
 
-PairCopies::Roles PairCopies::come(const Call& call, std::uint64_t number) {
+PairCopies::Roles PairCopies::take_roles(const Call& call, std::uint64_t number) {
   Roles roles{};
   for (int step = 1; step < ranks_; ++step) {
     const int peer = (rank_ + step) % ranks_;
-    if (involved(call, peer)) roles[peer] = come_to(peer, number, patience(call, peer) > 0);
+    if (involved(call, peer)) roles[peer] = take_role(peer, number, wait_seconds(call, peer) > 0);
   }
-  await_seconds(call, roles, number);
+  wait_for_late_peers(call, roles, number);
   return roles;
 }
 
-PairCopies::Role PairCopies::come_to(int peer, std::uint64_t number, bool waits) {
+PairCopies::Role PairCopies::take_role(int peer, std::uint64_t number, bool waits) {
   std::atomic<std::uint64_t>& who = state(peer, number);
   std::uint64_t seen = who.load(std::memory_order_acquire);
   for (;;) {
@@ -202,11 +202,11 @@ PairCopies::Role PairCopies::come_to(int peer, std::uint64_t number, bool waits)
   }
 }
 
-void PairCopies::await_seconds(const Call& call, Roles& roles, std::uint64_t number) {
+void PairCopies::wait_for_late_peers(const Call& call, Roles& roles, std::uint64_t number) {
   const double begin = steady_now();
   for (int peer = 0; peer < ranks_; ++peer) {
     if (roles[peer] != Role::first) continue;
-    const double end = begin + patience(call, peer);
+    const double end = begin + wait_seconds(call, peer);
     std::atomic<std::uint64_t>& who = state(peer, number);
     while (who.load(std::memory_order_acquire) == number && !ending_ && steady_now() < end) {
       std::this_thread::yield();

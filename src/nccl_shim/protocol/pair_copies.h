@@ -12,10 +12,10 @@
 //
 // Copies to and from memory of other processes take turns on one copy engine: on two H100 both take
 // 2.71 ms for 512 MiB each, where two ranks that push take 1.38 ms. So the first waits on the CPU
-// for as long as its own push would take there (Patience), and loses no more than it may gain. It
+// for as long as its own push would take there (PeerWait), and loses no more than it may gain. It
 // waits for nothing else, unless it is kCallsAhead calls ahead. Who is first may change with every
-// call and pair. Copies of a call are in rotated order on all ranks: in step i, rank r pushes to r
-// + i and pulls from r - i.
+// call and pair. Copies of a call are in rotated order on all ranks: rank r pushes to r + i and
+// pulls from r - i in step i.
 //
 // A reduce_scatter goes through slots, which every rank has lent at creation, two for each peer.
 // Its parts are cut into pieces of piece_bytes at most, which communicators count:
@@ -51,7 +51,7 @@ namespace duet::nccl_shim {
 
 // How long the first of a pair waits on the CPU for the other to come to a call in which each sends
 // the other something.
-struct Patience {
+struct PeerWait {
   double seconds_per_byte = 0;  // of what it sends
   bool in_process = false;      // also for ranks of the same process, which one thread may be
 };
@@ -63,7 +63,7 @@ class PairCopies {
   // After all ranks have agreed (creation.h). With `piece_bytes`, a multiple of 128, calls may be
   // reductions; it takes 2 * (ranks - 1) * piece_bytes of the device's memory for slots.
   PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank, int ranks,
-             std::size_t piece_bytes = 0, const Patience& patience = {});
+             std::size_t piece_bytes = 0, const PeerWait& peer_wait = {});
   // Waits until nothing of this communicator runs on this rank, unless a peer is gone; then as
   // abort().
   ~PairCopies();
@@ -130,11 +130,11 @@ class PairCopies {
   const char* lend(const void* buffer, std::size_t bytes, StagingBuffer& staging,
                    BufferPlace& place);
   bool involved(const Call& call, int peer) const;
-  double patience(const Call& call, int peer) const;  // seconds
-  Roles come(const Call& call, std::uint64_t number);
+  double wait_seconds(const Call& call, int peer) const;  // seconds
+  Roles take_roles(const Call& call, std::uint64_t number);
   // `waits`: whether to stay in the place of a first that waits. Role::none: the peer has aborted.
-  Role come_to(int peer, std::uint64_t number, bool waits);
-  void await_seconds(const Call& call, Roles& roles, std::uint64_t number);
+  Role take_role(int peer, std::uint64_t number, bool waits);
+  void wait_for_late_peers(const Call& call, Roles& roles, std::uint64_t number);
   void check_not_revoked(const Call& call, const Roles& roles) const;
   void check_same(const Call& call, const Roles& roles, std::uint64_t number) const;
   void enqueue_locked(const Call& call, Stream user);
@@ -194,7 +194,7 @@ class PairCopies {
   std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, last_call_, other_work_;
   std::uint64_t number_ = 0;  // calls so far
   const std::size_t piece_bytes_;
-  const Patience patience_;
+  const PeerWait peer_wait_;
   // Left to the end of the process where this rank has aborted and a peer has not: the first pieces
   // of a call that this rank has not come to need no word of its own.
   char* slots_ = nullptr;

@@ -5,119 +5,22 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/error.h"
+#include "test_buffers.h"
 #include "test_ranks.h"
 
 namespace duet::nccl_shim {
 namespace {
 
+using testing::Buffers;
 using testing::on_threads;
 using testing::Setting;
 using testing::TestRank;
-
-// Whether a rank sends something else to each rank.
-bool has_part_for_each(Kind kind) {
-  return kind == Kind::all_to_all || kind == Kind::reduce_scatter;
-}
-
-// What rank `source` sends to `destination` in call `number`, at element `index`.
-std::uint32_t element(Kind kind, int source, int destination, int number, std::size_t index) {
-  const int to = has_part_for_each(kind) ? destination : 0;
-  return static_cast<std::uint32_t>(source * 1000003 + to * 10007 + number * 101) +
-         static_cast<std::uint32_t>(index);
-}
-
-// The buffers of a rank's calls, and what a user's kernels do with them.
-class Buffers {
- public:
-  Buffers(TestRank& rank, Kind kind, std::size_t count, bool lendable)
-      : rank_(rank), kind_(kind), count_(count), lendable_(lendable) {
-    const std::size_t all = count * static_cast<std::size_t>(rank.ranks);
-    send_ = make(has_part_for_each(kind) ? all : count);
-    receive_ = make(received_parts() * count);
-  }
-  ~Buffers() {
-    if (!lendable_) return;
-    rank_.device.free(send_);
-    rank_.device.free(receive_);
-  }
-  Buffers(const Buffers&) = delete;
-  Buffers& operator=(const Buffers&) = delete;
-
-  Call call(int root = 0) const { return {kind_, send_, receive_, count_ * 4, root, DType::int32}; }
-
-  // Writes what call `number` sends, and something else into its receive buffer.
-  void fill(int number) const {
-    const int destinations = has_part_for_each(kind_) ? rank_.ranks : 1;
-    for (int to = 0; to < destinations; ++to) {
-      for (std::size_t i = 0; i < count_; ++i) {
-        send_[static_cast<std::size_t>(to) * count_ + i] =
-            element(kind_, rank_.rank, to, number, i);
-      }
-    }
-    std::memset(receive_, 0xee, count_ * 4 * received_parts());
-  }
-
-  std::size_t wrong(int number, int root = 0) const {
-    std::size_t count = 0;
-    for (std::size_t from = 0; from < received_parts(); ++from) {
-      const int source = kind_ == Kind::broadcast ? root : static_cast<int>(from);
-      for (std::size_t i = 0; i < count_; ++i) {
-        count += receive_[from * count_ + i] != expected(source, number, i);
-      }
-    }
-    return count;
-  }
-
- private:
-  std::size_t received_parts() const {
-    const bool from_all = kind_ == Kind::all_gather || kind_ == Kind::all_to_all;
-    return from_all ? static_cast<std::size_t>(rank_.ranks) : 1;
-  }
-
-  std::uint32_t expected(int source, int number, std::size_t index) const {
-    if (!reduces(kind_)) return element(kind_, source, rank_.rank, number, index);
-    std::uint32_t sum = 0;
-    for (int each = 0; each < rank_.ranks; ++each) {
-      sum += element(kind_, each, rank_.rank, number, index);
-    }
-    return sum;
-  }
-
-  std::uint32_t* make(std::size_t count) {
-    if (lendable_) return static_cast<std::uint32_t*>(rank_.device.allocate(count * 4));
-    own_.emplace_back(count);
-    return own_.back().data();
-  }
-
-  TestRank& rank_;
-  Kind kind_;
-  std::size_t count_;
-  bool lendable_;
-  std::vector<std::vector<std::uint32_t>> own_;
-  std::uint32_t* send_;
-  std::uint32_t* receive_;
-};
-
-// Fills, calls and checks `calls` times, without a wait on the CPU.
-std::size_t wrong_of_many(TestRank& rank, const Buffers& buffers, int calls) {
-  std::atomic<std::size_t> wrong{0};
-  for (int number = 0; number < calls; ++number) {
-    rank.pause();
-    const int root = number % rank.ranks;
-    rank.run(rank.stream(), [&buffers, number] { buffers.fill(number); });
-    rank.copies->enqueue(buffers.call(root), rank.stream());
-    rank.run(rank.stream(),
-             [&buffers, &wrong, number, root] { wrong += buffers.wrong(number, root); });
-  }
-  rank.synchronise();
-  return wrong;
-}
+using testing::wrong_of_many;
 
 struct Case {
   Kind kind;
@@ -174,7 +77,7 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   const Setting& setting = info.param.setting;
   return std::string(kinds[static_cast<int>(info.param.kind)]) + "_" +
          std::to_string(setting.ranks) + "_delays_" + std::to_string(setting.device_delay) + "_" +
-         std::to_string(setting.cpu_delay) + (setting.patience > 0 ? "_patient" : "");
+         std::to_string(setting.cpu_delay) + (setting.wait_per_byte > 0 ? "_waits" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PairCopiesTest, ::testing::ValuesIn(cases()), name_of);
@@ -335,185 +238,6 @@ TEST(PairCopiesAhead, ARankMayBeManyCallsAhead) {
     const Buffers buffers(rank, Kind::all_gather, 4, true);
     if (rank.rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     EXPECT_EQ(wrong_of_many(rank, buffers, 3000), 0u);
-  });
-}
-
-TEST(PairCopiesErrors, DifferentCallsBreakTheCommunicator) {
-  on_threads({2, 0, 0}, [](TestRank& rank) {
-    const Buffers buffers(rank, Kind::all_gather, 100u + static_cast<unsigned>(rank.rank), true);
-    try {
-      rank.copies->enqueue(buffers.call(), rank.stream());
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("make different calls"), std::string::npos);
-    }
-    rank.wait_for_error();
-    EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
-  });
-}
-
-// A part of 400 bytes is waited for 40 s.
-constexpr double kVeryPatient = 0.1;
-
-TEST(PairCopiesPatience, RanksThatComeInTimePushTheirOwnParts) {
-  on_threads({2, 0, 0, kVeryPatient}, [](TestRank& rank) {
-    const Buffers buffers(rank, Kind::all_gather, 100, true);
-    EXPECT_EQ(wrong_of_many(rank, buffers, 20), 0u);
-    EXPECT_EQ(rank.device.copies, 20 * 2);  // to the peer, and its own part
-  });
-}
-
-TEST(PairCopiesPatience, WhoComesLateMakesBothCopies) {
-  std::atomic<bool> returned{false};
-  on_threads({2, 0, 0, 1e-6}, [&](TestRank& rank) {
-    const Buffers buffers(rank, Kind::all_gather, 100, true);
-    rank.run(rank.stream(), [&] { buffers.fill(7); });
-    while (rank.rank == 1 && !returned) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    rank.copies->enqueue(buffers.call(), rank.stream());
-    returned = true;
-    rank.synchronise();
-    EXPECT_EQ(buffers.wrong(7), 0u);
-    EXPECT_EQ(rank.device.copies, rank.rank == 0 ? 1 : 3);
-  });
-}
-
-TEST(PairCopiesPatience, AnAbortEndsIt) {
-  on_threads({2, 0, 0, kVeryPatient}, [](TestRank& rank) {
-    if (rank.rank == 1) {
-      rank.wait_for_error();
-      rank.copies->abort(30);
-      return;
-    }
-    const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::thread aborting([&rank] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      rank.copies->abort(30);
-    });
-    const auto begin = std::chrono::steady_clock::now();
-    rank.copies->enqueue(buffers.call(), rank.stream());
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
-    aborting.join();
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
-  });
-}
-
-// A broadcast's one copy is the second's in any case.
-TEST(PairCopiesPatience, NobodyWaitsWhereOneSendsAlone) {
-  std::atomic<bool> returned{false};
-  on_threads({2, 0, 0, kVeryPatient}, [&](TestRank& rank) {
-    const Buffers buffers(rank, Kind::broadcast, 100, true);
-    while (rank.rank == 1 && !returned) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    rank.copies->enqueue(buffers.call(), rank.stream());
-    returned = true;
-    rank.synchronise();
-  });
-}
-
-// The first comer aborts while the second is about to come: what it lent is not used any more.
-TEST(PairCopiesErrors, ARevokedCallIsNotMade) {
-  std::atomic<bool> aborted{false}, coming{false};
-  on_threads({2, 0, 0}, [&](TestRank& rank) {
-    const Buffers buffers(rank, Kind::all_gather, 100, true);
-    if (rank.rank == 0) {
-      rank.run(rank.stream(), [&] { buffers.fill(1); });
-      rank.copies->enqueue(buffers.call(), rank.stream());
-      while (!coming) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      rank.copies->abort(30);
-      EXPECT_EQ(rank.copies->warning(), "");
-      rank.synchronise();
-      EXPECT_GT(buffers.wrong(1), 0u);
-      aborted = true;
-      return;
-    }
-    rank.device.before_look_up = [&] {
-      for (coming = true; !aborted;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    };
-    EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
-    rank.copies->abort(30);
-  });
-}
-
-// Rank 1's stream is late: its lanes and rank 0's still have calls to make when rank 0 aborts.
-void abort_in_flight(Kind kind) {
-  on_threads({2, 0, 0}, [kind](TestRank& rank) {
-    const Buffers buffers(rank, kind, 1000, true);
-    std::atomic<bool> go{rank.rank == 0};
-    rank.run(rank.stream(), [&] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-    for (int i = 0; i < 20; ++i) {
-      try {
-        rank.copies->enqueue(buffers.call(), rank.stream());
-      } catch (const PeerFailed&) {
-        break;  // the other has aborted already
-      }
-    }
-    if (rank.rank == 1) rank.wait_for_error();
-    go = true;
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
-  });
-}
-
-TEST(PairCopiesErrors, AbortEndsCallsInFlight) { abort_in_flight(Kind::all_to_all); }
-TEST(PairCopiesErrors, AbortEndsReductionsInFlight) {
-  abort_in_flight(Kind::reduce_scatter);
-  abort_in_flight(Kind::all_reduce);
-}
-
-// Rank 1's first pieces wait for no word of rank 0, which has aborted and ended when they come.
-TEST(PairCopiesErrors, SlotsAreThereForAPeerThatHasNotAborted) {
-  std::atomic<bool> enqueued{false}, ended{false};
-  on_threads({2, 0, 0}, [&](TestRank& rank) {
-    const Buffers buffers(rank, Kind::reduce_scatter, 1000, true);
-    if (rank.rank == 0) {
-      while (!enqueued) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      rank.copies->abort(30);
-      EXPECT_EQ(rank.copies->warning(), "");
-      rank.end();
-      ended = true;
-      return;
-    }
-    rank.run(rank.stream(), [&] {
-      while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-    rank.copies->enqueue(buffers.call(), rank.stream());
-    enqueued = true;
-    while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    rank.copies->abort(30);
-    rank.synchronise();
-  });
-}
-
-// A call whose communicator is broken does not end, so that nobody takes its buffer for a result.
-TEST(PairCopiesErrors, AStreamStopsAtItsGateUntilItsOwnRankAborts) {
-  std::atomic<int> enqueued{0};
-  on_threads({2, 0, 0}, [&](TestRank& rank) {
-    const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::atomic<bool> passed{false}, go{false};
-    rank.run(rank.stream(), [&] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-    rank.copies->enqueue(buffers.call(), rank.stream());
-    rank.run(rank.stream(), [&] { passed = true; });
-    for (++enqueued; enqueued < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (rank.rank == 0) {
-      go = true;
-      rank.copies->abort(30);
-      rank.synchronise();
-      return;
-    }
-    rank.wait_for_error();
-    go = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    EXPECT_FALSE(passed);
-    rank.copies->abort(30);
-    rank.synchronise();
-    EXPECT_TRUE(passed);
   });
 }
 

@@ -18,7 +18,7 @@ struct Setting {
   int ranks = 2;
   unsigned device_delay = 0;  // microseconds
   unsigned cpu_delay = 0;     // before each call of pause()
-  double patience = 0;        // seconds per byte, also for ranks of the same process
+  double wait_per_byte = 0;   // seconds per byte, also for ranks of the same process
 };
 
 // A device that calls `before_look_up`, if there is one, where a call's buffers are looked up, and

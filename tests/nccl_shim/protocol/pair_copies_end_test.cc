@@ -1,0 +1,202 @@
+// Ranks that come late, errors, and aborts of PairCopies.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "core/error.h"
+#include "nccl_shim/protocol/pair_copies.h"
+#include "test_buffers.h"
+#include "test_ranks.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+using testing::Buffers;
+using testing::on_threads;
+using testing::TestRank;
+using testing::wrong_of_many;
+
+TEST(PairCopiesErrors, DifferentCallsBreakTheCommunicator) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100u + static_cast<unsigned>(rank.rank), true);
+    try {
+      rank.copies->enqueue(buffers.call(), rank.stream());
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("make different calls"), std::string::npos);
+    }
+    rank.wait_for_error();
+    EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+// A part of 400 bytes is waited for 40 s.
+constexpr double kLongWait = 0.1;
+
+TEST(PairCopiesWaits, RanksThatComeInTimePushTheirOwnParts) {
+  on_threads({2, 0, 0, kLongWait}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    EXPECT_EQ(wrong_of_many(rank, buffers, 20), 0u);
+    EXPECT_EQ(rank.device.copies, 20 * 2);  // to the peer, and its own part
+  });
+}
+
+TEST(PairCopiesWaits, WhoComesLateMakesBothCopies) {
+  std::atomic<bool> returned{false};
+  on_threads({2, 0, 0, 1e-6}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    rank.run(rank.stream(), [&] { buffers.fill(7); });
+    while (rank.rank == 1 && !returned) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    returned = true;
+    rank.synchronise();
+    EXPECT_EQ(buffers.wrong(7), 0u);
+    EXPECT_EQ(rank.device.copies, rank.rank == 0 ? 1 : 3);
+  });
+}
+
+TEST(PairCopiesWaits, AnAbortEndsIt) {
+  on_threads({2, 0, 0, kLongWait}, [](TestRank& rank) {
+    if (rank.rank == 1) {
+      rank.wait_for_error();
+      rank.copies->abort(30);
+      return;
+    }
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::thread aborting([&rank] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      rank.copies->abort(30);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+    aborting.join();
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+// A broadcast's one copy is the second's in any case.
+TEST(PairCopiesWaits, NobodyWaitsWhereOneSendsAlone) {
+  std::atomic<bool> returned{false};
+  on_threads({2, 0, 0, kLongWait}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::broadcast, 100, true);
+    while (rank.rank == 1 && !returned) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    returned = true;
+    rank.synchronise();
+  });
+}
+
+// The first comer aborts while the second is about to come: what it lent is not used any more.
+TEST(PairCopiesErrors, ARevokedCallIsNotMade) {
+  std::atomic<bool> aborted{false}, coming{false};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    if (rank.rank == 0) {
+      rank.run(rank.stream(), [&] { buffers.fill(1); });
+      rank.copies->enqueue(buffers.call(), rank.stream());
+      while (!coming) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      rank.copies->abort(30);
+      EXPECT_EQ(rank.copies->warning(), "");
+      rank.synchronise();
+      EXPECT_GT(buffers.wrong(1), 0u);
+      aborted = true;
+      return;
+    }
+    rank.device.before_look_up = [&] {
+      for (coming = true; !aborted;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
+    rank.copies->abort(30);
+  });
+}
+
+// Rank 1's stream is late: its lanes and rank 0's still have calls to make when rank 0 aborts.
+void abort_in_flight(Kind kind) {
+  on_threads({2, 0, 0}, [kind](TestRank& rank) {
+    const Buffers buffers(rank, kind, 1000, true);
+    std::atomic<bool> go{rank.rank == 0};
+    rank.run(rank.stream(), [&] {
+      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    for (int i = 0; i < 20; ++i) {
+      try {
+        rank.copies->enqueue(buffers.call(), rank.stream());
+      } catch (const PeerFailed&) {
+        break;  // the other has aborted already
+      }
+    }
+    if (rank.rank == 1) rank.wait_for_error();
+    go = true;
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+TEST(PairCopiesErrors, AbortEndsCallsInFlight) { abort_in_flight(Kind::all_to_all); }
+TEST(PairCopiesErrors, AbortEndsReductionsInFlight) {
+  abort_in_flight(Kind::reduce_scatter);
+  abort_in_flight(Kind::all_reduce);
+}
+
+// Rank 1's first pieces wait for no word of rank 0, which has aborted and ended when they come.
+TEST(PairCopiesErrors, SlotsAreThereForAPeerThatHasNotAborted) {
+  std::atomic<bool> enqueued{false}, ended{false};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::reduce_scatter, 1000, true);
+    if (rank.rank == 0) {
+      while (!enqueued) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      rank.copies->abort(30);
+      EXPECT_EQ(rank.copies->warning(), "");
+      rank.end();
+      ended = true;
+      return;
+    }
+    rank.run(rank.stream(), [&] {
+      while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    enqueued = true;
+    while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->abort(30);
+    rank.synchronise();
+  });
+}
+
+// A call whose communicator is broken does not end, so that nobody takes its buffer for a result.
+TEST(PairCopiesErrors, AStreamStopsAtItsGateUntilItsOwnRankAborts) {
+  std::atomic<int> enqueued{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::atomic<bool> passed{false}, go{false};
+    rank.run(rank.stream(), [&] {
+      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    rank.run(rank.stream(), [&] { passed = true; });
+    for (++enqueued; enqueued < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (rank.rank == 0) {
+      go = true;
+      rank.copies->abort(30);
+      rank.synchronise();
+      return;
+    }
+    rank.wait_for_error();
+    go = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_FALSE(passed);
+    rank.copies->abort(30);
+    rank.synchronise();
+    EXPECT_TRUE(passed);
+  });
+}
+
+}  // namespace
+}  // namespace duet::nccl_shim
