@@ -34,8 +34,7 @@ packages=g++-10,libc6-dev,libhwloc-dev,libssl-dev
 [[ $what == drop-in ]] || packages+=,libopenblas-openmp-dev,libfabric-dev
 if [[ $(cat "$folder/complete" 2> /dev/null) != "$packages"* ]]; then
   rm -rf "$root"
-  mmdebstrap --quiet --variant=extract --include="$packages" \
-    bullseye "$root" http://deb.debian.org/debian
+  mmdebstrap --quiet --variant=extract --include="$packages" bullseye "$root"
   # Links to absolute paths would leave the sysroot.
   find "$root" -type l -lname '/*' -print0 | while IFS= read -r -d '' link; do
     ln -sfnr "$root$(readlink "$link")" "$link"
