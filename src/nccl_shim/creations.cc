@@ -47,8 +47,9 @@ std::size_t piece_bytes(int ranks) {
   return ranks == 2 ? kOfTwoRanks : kOfMore;
 }
 
-// What a copy engine of an H100 or H200 takes for a byte to another GPU: 1.366 ms for 512 MiB.
-constexpr PeerWait kPeerWait{1 / 393e9};
+// What a copy engine of an H200 takes for a byte to another GPU (docs/results/README.md: 392 GB/s
+// at 256 MiB). H100 SXM have the same links.
+constexpr PeerWait kPeerWait{1 / 392e9};
 
 std::string what_is_taken(const PairCopies& copies) {
   const std::string taken = taken_over(copies.can_reduce());

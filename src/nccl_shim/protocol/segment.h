@@ -53,8 +53,9 @@ struct CallRecord {
   BufferPlace send, receive;
 };
 
-// Counters. Of a first comer a: ready[a][b]. Of a second comer a: pushed[a][b], pulled[a][b].
-// Of pieces of reductions: arrived[a][b] in slots of b, freed[a][b] that b may write again.
+// Counters. Of a first comer a: ready[a][b]. Of a second comer a: pushed[a][b], pulled[a][b]. Of
+// each of two that share a call: ready[a][b], pushed[a][b]. Of pieces of reductions: arrived[a][b]
+// in slots of b, freed[a][b] that b may write again.
 struct PairWords {
   alignas(64) Word ready;
   Word pushed, pulled;
