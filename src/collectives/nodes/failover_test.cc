@@ -142,6 +142,8 @@ class FailoverTest : public ::testing::Test {
       run_calls(team, plans_of(session), collective_of(kind, count), {3});
       const std::vector<std::string> of_all = session.take_warnings();
       EXPECT_TRUE(session.usable());
+      // A rank that has left makes the others' sessions unusable.
+      team.each([&](Rank&) { team.barrier("all ranks to have looked at their session"); });
       if (team.first_local() == 0) warnings = of_all;
     });
     return warnings;

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
 
+#include "core/affinity.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "training/host/activations.h"
@@ -51,10 +54,17 @@ double bytes_of(std::initializer_list<const Tensor*> tensors) {
   return sum;
 }
 
+// A simulated GPU has more compute units than this machine has cores.
+int threads_for(const Device& device) {
+  const std::size_t cores = allowed_cores().size();
+  const int units = device.info().compute_units;
+  return cores == 0 ? units : std::min(units, static_cast<int>(cores));
+}
+
 class CpuOperations : public LinearOperations {
  public:
   CpuOperations(Device& device, const OperationsOptions& options)
-      : LinearOperations(device, options), device_(device), threads_(device.info().compute_units) {}
+      : LinearOperations(device, options), device_(device), threads_(threads_for(device)) {}
 
   bool computes(const Tensor& tensor) const override {
     return tensor.dtype == DType::fp32 && device_.has_contents(tensor.span);
