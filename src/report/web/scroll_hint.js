@@ -13,7 +13,8 @@ export function withHint(box) {
     around.classList.toggle('more', left > 1);
   };
   box.addEventListener('scroll', look, { passive: true });
-  const sizes = new ResizeObserver(look);
+  // In the next frame: a chart inside draws itself again when its box has another width.
+  const sizes = new ResizeObserver(() => requestAnimationFrame(look));
   sizes.observe(box);
   for (const child of box.children) sizes.observe(child);
   return around;
