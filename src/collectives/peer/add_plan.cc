@@ -47,12 +47,13 @@ auto of_ranks(int ranks, const Of& of) {
 
 }  // namespace
 
-bool asked_to_add() {
+Reductions chosen_reductions() {
   const char* const value = std::getenv("DUET_REDUCTIONS");
   const std::string_view text = value == nullptr ? "" : value;
-  if (text.empty() || text == "slots") return false;
-  if (text == "in-flight") return true;
-  throw UsageError(fmt::format("DUET_REDUCTIONS={}: expected slots or in-flight", text));
+  if (text.empty() || text == "auto") return Reductions::automatic;
+  if (text == "slots") return Reductions::slots;
+  if (text == "in-flight") return Reductions::in_flight;
+  throw UsageError(fmt::format("DUET_REDUCTIONS={}: expected auto, slots or in-flight", text));
 }
 
 bool can_add(const Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {

@@ -23,9 +23,15 @@ inline constexpr int kAddingBlocks = 16;
 // Pieces of a part: adding begins when the first of the own elements have been copied.
 inline constexpr std::uint64_t kAddedPiece = 32 << 20;
 
-// Whether DUET_REDUCTIONS asks for it. Throws UsageError for a value that is neither slots, the
-// default, nor in-flight.
-bool asked_to_add();
+// How `dma` reduces, as DUET_REDUCTIONS says.
+enum class Reductions {
+  automatic,  // in flight where it was measured to be the faster way, else through slots
+  slots,
+  in_flight,  // wherever devices and buffers allow it
+};
+
+// Throws UsageError for a value that is none of auto, the default, slots and in-flight.
+Reductions chosen_reductions();
 
 // Whether this rank's device and buffers allow it, and the result is as exact as that of adding up
 // in fp32: sums of int32 and fp32, and of other types by two ranks, where one rounding is left.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/peer/engine.h"
 #include "collectives/peer/reductions_fixture.h"
 #include "core/error.h"
 
@@ -91,19 +92,48 @@ TEST_P(LateAdditions, RanksOutOfStepLeaveTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Host, LateAdditions, ::testing::Values("host:2", "host:4"), machine_label);
 
-TEST(AskedToAdd, ByItsVariableAlone) {
+TEST(ChosenReductions, AreThoseOfTheVariable) {
   const auto with = [](const char* value) {
     ::setenv("DUET_REDUCTIONS", value, 1);
-    const bool asked = asked_to_add();
+    const Reductions chosen = chosen_reductions();
     ::unsetenv("DUET_REDUCTIONS");
-    return asked;
+    return chosen;
   };
-  EXPECT_FALSE(asked_to_add());
-  EXPECT_FALSE(with(""));
-  EXPECT_FALSE(with("slots"));
-  EXPECT_TRUE(with("in-flight"));
+  EXPECT_EQ(chosen_reductions(), Reductions::automatic);
+  EXPECT_EQ(with(""), Reductions::automatic);
+  EXPECT_EQ(with("auto"), Reductions::automatic);
+  EXPECT_EQ(with("slots"), Reductions::slots);
+  EXPECT_EQ(with("in-flight"), Reductions::in_flight);
   EXPECT_THROW(with("in flight"), UsageError);
   ::unsetenv("DUET_REDUCTIONS");
+}
+
+// `dma` on these ranks, by default.
+std::string algorithm_of(const char* name, CollectiveKind kind, std::uint64_t count) {
+  const auto machine = open_machine(name);
+  Team team(*machine);
+  const auto session = make_dma_collectives()->open(team);
+  std::string algorithm;
+  team.each([&](Rank& rank) {
+    const Calls calls(rank, plans_of(*session), collective_of(kind, count), 1);
+    if (rank.index == 0) algorithm = calls.plan().algorithm();
+    rank.team.barrier("all ranks to have planned");
+  });
+  return algorithm;
+}
+
+// Where figures of it are better than through slots.
+TEST(DmaReductions, AreAddedInFlightByDefaultByTwoRanks) {
+  const auto in_flight = [](const std::string& text) {
+    return text.find("added where parts arrive") != std::string::npos;
+  };
+  const CollectiveKind scatter = CollectiveKind::reduce_scatter, all = CollectiveKind::all_reduce;
+  EXPECT_TRUE(in_flight(algorithm_of("sim:h200:devices=2", scatter, 1000)));
+  EXPECT_FALSE(in_flight(algorithm_of("sim:h200:devices=2", all, 1000)));
+  EXPECT_FALSE(in_flight(algorithm_of("sim:h200:devices=2", all, (128 << 20) - 1)));
+  EXPECT_TRUE(in_flight(algorithm_of("sim:h200:devices=2", all, 128 << 20)));
+  EXPECT_FALSE(in_flight(algorithm_of("sim:h200-4", scatter, 1000)));
+  EXPECT_FALSE(in_flight(algorithm_of("host:2", scatter, 1000)));
 }
 
 // Host devices do not add in flight: `dma` goes through slots there.

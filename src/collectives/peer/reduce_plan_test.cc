@@ -108,14 +108,14 @@ TEST_P(Reductions, OfPlansThatShareStaging) {
 
 // As many plans as the memory has no room for, if each had slots of its own.
 TEST(SharedStagingMemory, IsTakenOnce) {
-  const auto machine = open_machine("sim:h200:devices=2");
+  const auto machine = open_machine("sim:h200:devices=3");
   Team team(*machine);
   const auto session = make_dma_collectives()->open(team);
   const Collective large = collective_of(CollectiveKind::reduce_scatter, 128 << 20);
   const auto make_many = [&](Rank& rank) {
-    const auto sent = rank.device.allocate(1 << 30), received = rank.device.allocate(512 << 20);
+    const auto sent = rank.device.allocate(3ULL << 29), received = rank.device.allocate(512 << 20);
     std::vector<std::unique_ptr<CollectivePlan>> plans;
-    for (int plan = 0; plan < 600; ++plan) {  // 150.8 GB, and 256 MiB each
+    for (int plan = 0; plan < 600; ++plan) {  // 150.8 GB, and 256 MiB or more each
       plans.push_back(session->plan(rank, large, {sent.span(), received.span()}));
     }
   };

@@ -125,7 +125,8 @@ std::vector<ResourceUse> CostModel::path(const Copy& copy, MemoryLocation source
   return uses;
 }
 
-Occupancy CostModel::copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const {
+Occupancy CostModel::copy_units(const KernelShape& shape, bool to_peer, double unit_rate,
+                                Issuer issuer) const {
   const KernelModel& kernel = platform_.device.kernel;
   const double all = platform_.device.compute_units;
   const double default_grid = to_peer ? kernel.copy_grid : all;
@@ -137,8 +138,14 @@ Occupancy CostModel::copy_units(const KernelShape& shape, bool to_peer, Issuer i
   Occupancy occupancy;
   occupancy.resource = of(issuer.device).units;
   occupancy.units = units;
-  occupancy.unit_rate = kernel.unit_copy_rate * share;
+  occupancy.unit_rate = unit_rate * share;
   return occupancy;
+}
+
+double CostModel::unit_rate(MemoryLocation source, MemoryLocation destination) const {
+  const bool local = !touches_host(source, destination) && source.device == destination.device;
+  const KernelModel& kernel = platform_.device.kernel;
+  return local ? kernel.unit_local_rate : kernel.unit_copy_rate;
 }
 
 OperationCost CostModel::copy(const Copy& copy, MemoryLocation source, MemoryLocation destination,
@@ -177,7 +184,8 @@ OperationCost CostModel::copy(const Copy& copy, MemoryLocation source, MemoryLoc
         cost.flow.cap =
             kOneWarpShare * platform_.device.kernel.unit_copy_rate * platform_.device.compute_units;
       } else {
-        cost.flow.occupancy = copy_units(copy.shape, is_peer_copy(source, destination), issuer);
+        cost.flow.occupancy = copy_units(copy.shape, is_peer_copy(source, destination),
+                                         unit_rate(source, destination), issuer);
       }
       break;
     case Executor::host:
@@ -202,7 +210,7 @@ OperationCost CostModel::fill(double bytes, MemoryLocation location, Issuer issu
     return cost;
   }
   cost.latency = platform_.device.kernel.launch;
-  cost.flow.occupancy = copy_units({}, false, issuer);
+  cost.flow.occupancy = copy_units({}, false, platform_.device.kernel.unit_copy_rate, issuer);
   cost.flow.load = {of(issuer.device).memory, platform_.device.kernel.load_slope, true};
   if (location.kind == MemoryKind::pinned) {
     cost.flow.uses.push_back({of(issuer.device).host_out, 1 / platform_.host.pinned_rate});

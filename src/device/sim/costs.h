@@ -41,6 +41,7 @@ struct KernelLocations {
   std::vector<Item> items;
   std::vector<MemoryLocation> arrivals;  // the words at peers that barriers write
   int blocks = 0;                        // of the launch; 0: the device chooses
+  bool adds = false;  // items add their source to their destination where the bytes arrive
   // Of a library's kernel (LibraryModel, LibraryKernel):
   NodeAlgorithm node_algorithm = NodeAlgorithm::direct;
   double latency = 0;         // seconds beyond the launch
@@ -105,6 +106,7 @@ class CostModel {
     // peer.
     double inside = 1, beyond = 1;
     bool ring = false;  // all traffic goes to neighbours in a ring instead
+    bool adds = false;  // writes are additions where the bytes arrive
   };
   void share_across_nodes(TrafficShares& shares, const KernelLocations& locations) const;
   double steps(NodeAlgorithm node_algorithm, int ways) const;
@@ -113,7 +115,10 @@ class CostModel {
                    const TrafficShares& shares, Issuer issuer) const;
   void add_ring_traffic(std::map<int, double>& load, double bytes, const TrafficShares& shares,
                         Issuer issuer) const;
-  Occupancy copy_units(const KernelShape& shape, bool to_peer, Issuer issuer) const;
+  // At which a compute unit copies, with enough threads.
+  double unit_rate(MemoryLocation source, MemoryLocation destination) const;
+  Occupancy copy_units(const KernelShape& shape, bool to_peer, double unit_rate,
+                       Issuer issuer) const;
 
   const Platform& platform_;
   std::vector<Resources> devices_;

@@ -23,6 +23,7 @@ class SimDevice : public Device {
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override;
   std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) override;
   std::unique_ptr<PreparedKernel> prepare(const CollectiveKernel& kernel) override;
+  bool adds_in_flight() const override { return model().kernel.add_rate > 0; }
   void read(const Span& from, void* to) override;
   void write(const Span& to, const void* from) override;
   void signal(const Semaphore& semaphore, std::uint64_t value) override;

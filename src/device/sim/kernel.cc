@@ -71,8 +71,11 @@ SimKernel::SimKernel(SimDevice& device, const PeerKernel& kernel, const LibraryK
 void SimKernel::bind(const LocalKernel& kernel) {
   kernel_ = without_blocks(kernel);
   const SimMemory& memory = device_.machine().memory();
+  locations_.adds = kernel_.adds && device_.adds_in_flight();
   for (const LocalKernelItem& item : kernel_.items) {
-    locations_.items.push_back({locations_of(memory, item.sources, "kernel's source"),
+    std::vector<Span> read = item.sources;
+    if (locations_.adds && !read.empty()) read.erase(read.begin());
+    locations_.items.push_back({locations_of(memory, read, "kernel's source"),
                                 locations_of(memory, item.destinations, "kernel's destination"),
                                 static_cast<double>(item_bytes(item))});
     for (const Semaphore& semaphore : item.waits) memory.require_semaphore(semaphore);

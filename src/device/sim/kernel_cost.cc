@@ -29,6 +29,7 @@ OperationCost CostModel::kernel_item(const KernelLocations& locations, std::size
   KernelLocations alone;
   alone.items = {locations.items[item]};
   alone.blocks = locations.blocks;
+  alone.adds = locations.adds;
   OperationCost cost = kernel(alone, issuer);
   cost.resident = item > 0;
   if (item > 0) cost.latency -= platform_.device.kernel.launch;
@@ -48,7 +49,10 @@ void CostModel::add_traffic(std::map<int, double>& load, MemoryLocation location
   load[of(location.device).memory] += bytes * shares.memory;
   if (location.device == issuer.device) return;
   std::vector<ResourceUse> link;
-  if (reads) {
+  if (shares.adds) {
+    load[of(location.device).memory] += bytes * shares.memory;  // read as well as written
+    add_link(link, issuer.device, location.device, platform_.device.kernel.add_rate);
+  } else if (reads) {
     add_link(link, location.device, issuer.device, shares.link * platform_.link.kernel_pull_rate);
   } else {
     add_link(link, issuer.device, location.device, shares.link * platform_.link.kernel_push_rate);
@@ -101,6 +105,7 @@ double CostModel::steps(NodeAlgorithm node_algorithm, int ways) const {
 CostModel::TrafficShares CostModel::traffic_shares(const KernelLocations& locations,
                                                    Issuer issuer) const {
   TrafficShares shares;
+  shares.adds = locations.adds;
   shares.link = locations.link_share;
   shares.memory = locations.memory;
   share_across_nodes(shares, locations);

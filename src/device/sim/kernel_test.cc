@@ -25,6 +25,22 @@ TEST_F(SimKernels, GrowWithTheirBlocksUntilTheLinkIsFull) {
   EXPECT_NEAR(push(132), 368, 1);
 }
 
+// Only the own source is read; a device that cannot add so pulls what it adds to.
+TEST_F(SimKernels, AddToAPeerInFlight) {
+  for (const char* name : {"h200-4", "mi300x-8"}) {
+    open(name);
+    const Buffer here = device(0).allocate(kGiB), there = device(1).allocate(kGiB);
+    LocalKernel kernel;
+    kernel.items = {{{{there.span(), here.span()}, {there.span()}}, {}, {}}};
+    kernel.blocks = 16;
+    kernel.adds = true;
+    const auto prepared = device(0).prepare(kernel);
+    const double rate = kGiB / 1e9 / time(0, [&](Stream& stream) { stream.launch(*prepared); });
+    EXPECT_EQ(device(0).adds_in_flight(), std::string(name) == "h200-4");
+    EXPECT_NEAR(rate, device(0).adds_in_flight() ? 307 : 48, 2) << name;
+  }
+}
+
 TEST_F(SimKernels, PullFromSeveralPeersAtOnce) {
   open("mi300x-8");
   const Buffer here = device(0).allocate(kGiB), result = device(0).allocate(kGiB);

@@ -75,6 +75,12 @@ KernelModel read_kernel(TomlTable table) {
   kernel.unit_threads = table.count("unit_threads", 1, kMostThreads);
   kernel.copy_grid = table.count("copy_grid", 1, kMostThreads);
   kernel.copy_block = table.count("copy_block", 1, kMostBlock);
+  kernel.unit_local_rate = table.has("unit_local_gb_per_s")
+                               ? kGiga * table.number("unit_local_gb_per_s", kGbPerSRange)
+                               : kernel.unit_copy_rate;
+  if (table.has("add_gb_per_s")) {
+    kernel.add_rate = kGiga * table.number("add_gb_per_s", kGbPerSRange);
+  }
   table.finish();
   return kernel;
 }

@@ -49,12 +49,14 @@ enum class DispatchOrder {
 };
 
 struct KernelModel {
-  double launch = 0;          // latency of one kernel
-  double unit_copy_rate = 0;  // bytes that one compute unit can copy, with enough threads
-  double load_slope = 0;      // of copies and collectives
-  int unit_threads = 0;       // threads on a compute unit that reach unit_copy_rate
-  int copy_grid = 0;          // launch shape of a copy to a peer for which none is given
+  double launch = 0;           // latency of one kernel
+  double unit_copy_rate = 0;   // bytes that one compute unit can copy, with enough threads
+  double unit_local_rate = 0;  // the same within the device; unit_copy_rate where not given
+  double load_slope = 0;       // of copies and collectives
+  int unit_threads = 0;        // threads on a compute unit that reach unit_copy_rate
+  int copy_grid = 0;           // launch shape of a copy to a peer for which none is given
   int copy_block = 0;
+  double add_rate = 0;  // at which bytes are added to a peer's memory in flight; 0: it cannot
 };
 
 // How the clock falls with the power drawn (PowerThrottle in flow.h). With frequency 1 and no
