@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the assembly of gfx942's kernels (scripts/check_hip.sh gfx942): check.py FILE.s...
+"""Checks the assembly of gfx942's or gfx950's kernels (scripts/check_hip.sh): check.py FILE.s...
 
-What it holds, after LLVM's "Memory Model GFX942" (AMDGPUUsage):
+What it holds, after LLVM's "Memory Model GFX942" (AMDGPUUsage), which compilers follow for both:
 - a write-back of the L2 cache (buffer_wbl2), with which a release begins, is waited for
   (s_waitcnt vmcnt(0)) before the next access to memory, barrier or branch;
 - a load of a semaphore in system scope (sc0 sc1) is waited for, and then caches are invalidated in
