@@ -28,7 +28,7 @@ with_sid() {
   local tool=$1
   shift
   "$tool" -qq -o "Dir::Etc::sourcelist=$sid/sources.list" -o Dir::Etc::sourceparts=/dev/null \
-    -o "Dir::State::lists=$sid/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$sid/cache" \
+    -o "Dir::State::lists=$sid/lists" -o "Dir::State::status=$sid/cache/status" -o "Dir::Cache=$sid/cache" \
     -o APT::Sandbox::User=root -o Acquire::http::Timeout=20 "$@"
 }
 
@@ -43,6 +43,7 @@ unpack() {
     head -n 1) || true
   need test -n "$archive"
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive sid main" > "$sid/sources.list"
+  : > "$sid/cache/status"
   need with_sid apt-get update
   (cd "$sid/cache/archives" && "fetch_$1")
   for package in "$sid/cache/archives"/*.deb; do dpkg -x "$package" "$sid"; done
