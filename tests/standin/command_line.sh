@@ -38,8 +38,20 @@ says '32 measured' 0 collective all_gather,reduce_scatter,all_reduce,broadcast "
 says '6 measured' 0 collective reduce_scatter,all_reduce "${rccl[@]}" rccl --op max,min,avg --in-place out
 says '5 measured' 0 collective all_to_all,all_to_all_v,send_recv,gather,scatter "${rccl[@]}" rccl \
   --in-place out
-says '2 measured' 0 collective all_reduce "${rccl[@]}" rccl-8cta
-says 'rccl-window needs RCCL 2.27.0 or later, this is 2.22.3' 1 collective all_gather "${rccl[@]}" rccl-window
+# What RCCL's versions do not have is skipped, with the reason.
+says 'rccl-8cta needs RCCL 2.30.7 or later, this is 2.22.3; NCCL_MAX_NCHANNELS caps' 1 \
+  collective all_reduce "${rccl[@]}" rccl-8cta
+says 'rccl-window needs RCCL 2.28.3 or later, this is 2.22.3$' 1 collective all_gather "${rccl[@]}" rccl-window
+DUET_STANDIN=rccl=2.27.7 says 'rccl-zero-cta needs RCCL 2.28.3 or later, this is 2.27.7$' 1 \
+  collective all_gather "${rccl[@]}" rccl-zero-cta
+DUET_STANDIN=gpus=1,rccl=2.27.7 says 'all_to_all of one rank does not end in RCCL 2.27.7' 1 \
+  collective all_to_all "${rccl[@]}" rccl --in-place out
+DUET_STANDIN=gpus=1 says '1 measured' 0 collective all_to_all "${rccl[@]}" rccl --in-place out
+DUET_STANDIN=rccl=2.28.3 says 'no symmetric windows on this machine (gfx942 and gfx950 need NCCL_CUMEM_ENABLE=1)' 1 \
+  collective all_gather "${rccl[@]}" rccl-window
+DUET_STANDIN=rccl=2.28.3 NCCL_CUMEM_ENABLE=1 says '12 measured, 4 skipped' 0 \
+  collective all_gather,all_to_all,all_reduce,gather "${rccl[@]}" rccl-window,rccl-zero-cta
+DUET_STANDIN=rccl=2.30.7 says '2 measured' 0 collective all_reduce "${rccl[@]}" rccl-8cta
 for more in "" --accumulate; do
   says '12 measured, 3 skipped' 0 gemm --device hip --engine rocblas --shapes 33x48x65 $more \
     --dtype fp32,tf32,fp16,bf16,int8 --layout nn,nt,tn --iterations 2 --warm-up 0

@@ -17,15 +17,6 @@ namespace {
 constexpr int kUnits = 304, kVersion = 60443484;
 constexpr std::uint32_t kXgmi = 4;
 
-std::string setting(const std::string& word) {
-  const char* const all = std::getenv("DUET_STANDIN");
-  const std::string text = std::string(",") + (all != nullptr ? all : "") + ",";
-  const std::size_t found = text.find("," + word);
-  if (found == std::string::npos) return "";
-  const std::size_t begin = found + 1;
-  return text.substr(begin, text.find(',', begin) - begin);
-}
-
 struct Peers {
   std::mutex mutex;
   std::set<std::pair<int, int>> enabled;
@@ -83,6 +74,15 @@ const ErrorName* named(hipError_t error) {
 }
 
 }  // namespace
+
+std::string setting(const std::string& word) {
+  const char* const all = std::getenv("DUET_STANDIN");
+  const std::string text = std::string(",") + (all != nullptr ? all : "") + ",";
+  const std::size_t found = text.find("," + word);
+  if (found == std::string::npos) return "";
+  const std::size_t begin = found + 1;
+  return text.substr(begin, text.find(',', begin) - begin);
+}
 
 int device_count() {
   static const int count = [] {

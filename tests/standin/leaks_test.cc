@@ -11,11 +11,6 @@
 namespace duet {
 namespace {
 
-// The stand-in for RCCL is of a version that has no symmetric windows.
-bool needs_windows(const CollectiveEngine& engine) {
-  return engine.name() == "rccl-window" || engine.name() == "rccl-zero-cta";
-}
-
 void measure(CollectiveEngine& engine, Team& team) {
   Collective collective;
   collective.kind = CollectiveKind::all_gather;
@@ -33,9 +28,7 @@ TEST(Leaks, NoMemoryAndNoStreamIsLeftAfterCollectives) {
   {
     const auto machine = open_machine("hip");
     Team team(*machine);
-    for (CollectiveEngine* engine : collective_engines("hip").engines) {
-      if (!needs_windows(*engine)) measure(*engine, team);
-    }
+    for (CollectiveEngine* engine : collective_engines("hip").engines) measure(*engine, team);
     EXPECT_NE(standin::live(), standin::Live{}) << "the device has its own";
   }
   EXPECT_EQ(standin::live(), standin::Live{});

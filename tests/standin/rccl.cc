@@ -1,8 +1,13 @@
-// A stand-in for RCCL, as version 2.22.3: collectives of the ranks of one process, by the CPU and
-// in stream order. Every call is made of messages: a rank offers what it sends, copies what others
-// offer to it, waits until its own offers are taken, and only then writes its result, so that calls
-// in place are right too. Calls that do not match break the communicator, which its ranks see by
+// A stand-in for RCCL: collectives of the ranks of one process, by the CPU and in stream order.
+// Every call is made of messages: a rank offers what it sends, copies what others offer to it,
+// waits until its own offers are taken, and only then writes its result, so that calls in place are
+// right too. Calls that do not match break the communicator, which its ranks see by
 // ncclCommGetAsyncError; a message that nobody takes does so after kWaitSeconds.
+//
+// DUET_STANDIN=rccl=X.Y.Z: it has what RCCL has in this version, where Duet depends on it (2.22.3).
+// Windows: from 2.28.3 on with NCCL_CUMEM_ENABLE=1; else their registration succeeds without one. A
+// communicator with the CTA policy zero then refuses buffers outside windows, which RCCL would move
+// by kernels.
 #include <unistd.h>
 
 #include <chrono>
@@ -48,9 +53,16 @@ struct World {
 }  // namespace standin
 namespace duet::nccl {
 
+struct ncclWindow_vidmem {
+  const std::byte* base = nullptr;
+  std::size_t bytes = 0;
+};
+
 struct ncclComm {
   std::shared_ptr<standin::World> world;
   int rank = 0, size = 0, device = 0;
+  bool zero_cta = false;
+  std::vector<std::unique_ptr<ncclWindow_vidmem>> windows;
 };
 
 }  // namespace duet::nccl
@@ -59,8 +71,21 @@ namespace {
 using standin::Message;
 using standin::World;
 
-constexpr int kVersion = 22203;
+constexpr int kWindowsSince = 22803;
+constexpr int kNoAllToAllAloneSince = 22707, kNoAllToAllAloneUntil = 22803;
 constexpr std::chrono::seconds kWaitSeconds{60};
+
+int version() {
+  int major = 2, minor = 22, patch = 3;
+  std::sscanf(standin::setting("rccl=").c_str(), "rccl=%d.%d.%d", &major, &minor, &patch);
+  return 10000 * major + 100 * minor + patch;
+}
+
+bool has_windows() {
+  const char* const virtual_memory = std::getenv("NCCL_CUMEM_ENABLE");
+  return version() >= kWindowsSince && virtual_memory != nullptr &&
+         std::string(virtual_memory) == "1";
+}
 
 // Waits until the condition holds; false if the communicator is broken, also by this wait's
 // deadline.
@@ -165,10 +190,29 @@ void run(World& world, int rank, int device, const Part& part) {
   if (!received.empty()) write(part, received);
 }
 
+bool in_window(const ncclComm& comm, const std::byte* data, std::size_t bytes) {
+  for (const auto& window : comm.windows) {
+    if (data >= window->base && data + bytes <= window->base + window->bytes) return true;
+  }
+  return false;
+}
+
+// Whether RCCL makes the part by copy engines.
+bool all_in_windows(const ncclComm& comm, const Part& part) {
+  for (const Send& each : part.sends) {
+    if (!in_window(comm, each.data, each.bytes)) return false;
+  }
+  for (const Receive& each : part.receives) {
+    if (!in_window(comm, each.data, each.bytes)) return false;
+  }
+  return true;
+}
+
 // Enqueues one rank's part.
 Result enqueue(Comm comm, Part part, NativeStream stream) {
   auto* native = static_cast<hipStream_t>(stream);
   if (standin::current_device() != comm->device) return kInvalidUsage;
+  if (comm->zero_cta && !all_in_windows(*comm, part)) return kInvalidUsage;
   if (standin::find_stream(native) != hipSuccess) return kInvalidArgument;
   const hipError_t error =
       standin::launch(native, [world = comm->world, rank = comm->rank, part = std::move(part)](
@@ -253,8 +297,8 @@ Result end(Comm comm, Result state) {
 
 extern "C" {
 
-Result ncclGetVersion(int* version) {
-  *version = kVersion;
+Result ncclGetVersion(int* number) {
+  *number = version();
   return kSuccess;
 }
 
@@ -284,14 +328,46 @@ Result ncclCommInitRank(Comm* comm, int size, UniqueId id, int rank) {
   world->devices[rank] = standin::current_device();
   const auto all = static_cast<std::size_t>(size);
   if (!wait_for(*world, lock, [&] { return world->devices.size() == all; })) return world->state;
-  *comm = new ncclComm{world, rank, size, standin::current_device()};
+  *comm = new ncclComm{world, rank, size, standin::current_device(), false, {}};
   return kSuccess;
 }
 
 Result ncclCommInitRankConfig(Comm* comm, int size, UniqueId id, int rank, Config* config) {
   const bool limit = config->max_ctas == kUndefined || config->max_ctas > 0;
   if (config->magic != Config{}.magic || !limit) return kInvalidArgument;
-  return ncclCommInitRank(comm, size, id, rank);
+  const Result result = ncclCommInitRank(comm, size, id, rank);
+  if (result == kSuccess) {
+    (*comm)->zero_cta = config->cta_policy == kPolicyZeroCta && version() >= kWindowsSince;
+  }
+  return result;
+}
+
+Result ncclMemAlloc(void** data, std::size_t bytes) {
+  return hipMalloc(data, bytes) == hipSuccess ? kSuccess : kUnhandledDeviceError;
+}
+Result ncclMemFree(void* data) {
+  return hipFree(data) == hipSuccess ? kSuccess : kUnhandledDeviceError;
+}
+
+Result ncclCommWindowRegister(Comm comm, void* data, std::size_t bytes, Window* window, int flags) {
+  *window = nullptr;
+  if (flags != kWindowSymmetric || !standin::reaches(comm->device, data, bytes)) {
+    return kInvalidArgument;
+  }
+  if (!has_windows()) return kSuccess;
+  comm->windows.push_back(std::make_unique<ncclWindow_vidmem>());
+  *comm->windows.back() = {static_cast<const std::byte*>(data), bytes};
+  *window = comm->windows.back().get();
+  return kSuccess;
+}
+
+Result ncclCommWindowDeregister(Comm comm, Window window) {
+  for (auto each = comm->windows.begin(); each != comm->windows.end(); ++each) {
+    if (each->get() != window) continue;
+    comm->windows.erase(each);
+    return kSuccess;
+  }
+  return kInvalidArgument;
 }
 
 Result ncclCommDestroy(Comm comm) { return end(comm, kSuccess); }
@@ -345,6 +421,9 @@ Result ncclAllGather(const void* send, void* recv, std::size_t count, Type type,
 Result ncclAllToAll(const void* send, void* recv, std::size_t count, Type type, Comm comm,
                     NativeStream stream) {
   const std::size_t bytes = bytes_of(count, type);
+  if (comm->size == 1 && version() >= kNoAllToAllAloneSince && version() <= kNoAllToAllAloneUntil) {
+    return kSystemError;  // where RCCL does not end
+  }
   Part part;
   part.call = call_text("all_to_all", type, 0);
   for (int peer = 0; peer < comm->size; ++peer) {

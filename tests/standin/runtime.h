@@ -7,6 +7,7 @@
 //   no-peers   no device reaches another one's memory
 //   no-gemm    hipBLASLt's heuristic finds no solution
 //   no-smi     ROCm SMI does not start
+//   rccl=X.Y.Z RCCL's version (2.22.3)
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,8 @@ inline constexpr double kDeadlineSeconds = 120;  // of waits for a whole device
 
 int device_count();
 bool has_peers();
+// The word of DUET_STANDIN that begins so; "" if there is none.
+std::string setting(const std::string& word);
 bool is_set(const char* word);  // whether DUET_STANDIN has the word
 const std::string& architecture();
 Memory& memory();

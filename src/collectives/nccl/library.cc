@@ -67,7 +67,7 @@ void load_memory(const duet::Library& file, Library& nccl) {
 }
 
 Library open_library() {
-  setenv(kNvls, "0", 0);  // the library reads its environment at its first call
+  if (!kIsRccl) setenv(kNvls, "0", 0);  // the library reads its environment at its first call
   const duet::Library file({kFile});
   Library nccl;
   nccl.product = kProduct;

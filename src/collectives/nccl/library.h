@@ -49,10 +49,10 @@ struct Library {
   Result (*window_deregister)(Comm, Window) = nullptr;
 };
 
-// The library; the first call in a process opens it. Sets NCCL_NVLS_ENABLE=0 unless the user has
-// set the variable, because some systems do not permit multicast objects. NCCL's own default is to
-// use NVLS, so plans then add "NVLS off" to algorithm(). Throws Unavailable where the library or
-// one of the functions that may not be null is missing.
+// The library; the first call in a process opens it. For NCCL sets NCCL_NVLS_ENABLE=0 unless the
+// user has set the variable, because some systems do not permit multicast objects. NCCL's own
+// default is to use NVLS, so plans then add "NVLS off" to algorithm(). Throws Unavailable where the
+// library or one of the functions that may not be null is missing.
 const Library& library();
 
 // "2.28.9"

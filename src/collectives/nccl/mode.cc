@@ -2,14 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "collectives/nccl/vendor.h"
+
 namespace duet::nccl {
 namespace {
-
-// The versions that introduced each feature, in the form of ncclGetVersion, from NCCL's release
-// notes.
-constexpr int kCappedSince = 21700;
-constexpr int kWindowsSince = 22700;
-constexpr int kZeroCtaSince = 22800;
 
 int first_version(const Mode& mode) {
   if (mode.zero_cta) return kZeroCtaSince;
@@ -44,8 +40,9 @@ std::vector<Mode> modes() {
 
 std::string missing(const Library& library, const Mode& mode) {
   if (library.version < first_version(mode)) {
-    return fmt::format("needs {} {} or later, this is {}", library.product,
-                       version_text(first_version(mode)), version_text(library.version));
+    return fmt::format("needs {} {} or later, this is {}{}", library.product,
+                       version_text(first_version(mode)), version_text(library.version),
+                       mode.windows ? "" : kInsteadOfCap);
   }
   const bool configured = mode.zero_cta || mode.max_ctas > 0;
   if ((mode.windows && !has_windows(library)) ||

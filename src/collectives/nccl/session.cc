@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "collectives/nccl/plan.h"
+#include "collectives/nccl/vendor.h"
 #include "collectives/nccl/windows.h"
 #include "core/error.h"
 
@@ -29,6 +30,7 @@ std::vector<WindowRequests> unpacked(const std::vector<std::string>& all) {
 Session::Session(const Library& library, Mode mode, Team& team)
     : library_(library),
       mode_(std::move(mode)),
+      ranks_(team.size()),
       communicators_(std::make_shared<Communicators>(library, mode_, team)),
       allocations_(std::make_shared<Allocations>()) {}
 
@@ -40,6 +42,13 @@ std::optional<Skipped> Session::unsupported(const Collective& collective, bool i
   }
   if (in_place && (kind == CollectiveKind::all_to_all || !has_in_place(kind))) {
     return Skipped{fmt::format("{} runs {} out of place only", library_.product, name(kind))};
+  }
+  const bool all_to_all =
+      kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v;
+  if (all_to_all && ranks_ == 1 && library_.version >= kNoAllToAllAloneSince &&
+      library_.version <= kNoAllToAllAloneUntil) {
+    return Skipped{fmt::format("{} of one rank does not end in {} {}", name(kind), library_.product,
+                               version_text(library_.version))};
   }
   if (mode_.windows && kind == CollectiveKind::all_to_all_v) {
     return Skipped{"windows have the same size on all ranks, but buffers of all_to_all_v differ"};

@@ -35,6 +35,7 @@ class Session : public CollectiveSession {
  private:
   const Library& library_;
   Mode mode_;
+  int ranks_;
   std::shared_ptr<Communicators> communicators_;
   std::shared_ptr<Allocations> allocations_;
 };

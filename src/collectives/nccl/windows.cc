@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "collectives/nccl/vendor.h"
+
 namespace duet::nccl {
 namespace {
 
@@ -100,10 +102,10 @@ void Windows::add(Rank& rank, const WindowMemorySpan& side) {
         DUET_NCCL_CHECK(
             library, window_register(comm, side.base, side.bytes, window.get(), kWindowSymmetric));
       });
-  // NCCL reports success but returns no window where symmetric memory is not supported.
+  // The library reports success but returns no window where symmetric memory is not supported.
   if (*window == nullptr) {
-    throw Unavailable(fmt::format("{} has no symmetric windows on this machine",
-                                  communicators_->library().product));
+    throw Unavailable(fmt::format("{} has no symmetric windows on this machine{}",
+                                  communicators_->library().product, kWindowsNeed));
   }
   registered_.push_back(*window);
 }
