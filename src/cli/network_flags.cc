@@ -27,6 +27,9 @@ void add_network_flags(CLI::App& app, NetworkFlags& flags) {
       ->check(number_above_0("--link-gbit", kMostGbit, "Gbit/s"));
   app.add_flag("--failover", flags.failover,
                "Between nodes: what a lost rail had under way goes over the rank's others");
+  app.add_flag("--staged", flags.staged,
+               "Between nodes: rails carry pinned buffers, also where they reach the device's "
+               "memory");
 }
 
 NetworkOptions network_of(const NetworkFlags& flags) {
@@ -36,6 +39,7 @@ NetworkOptions network_of(const NetworkFlags& flags) {
   if (!flags.stall.empty()) options.stall_seconds = parse_number(flags.stall, 1, "--stall");
   options.link_gbit = flags.link_gbit;
   options.failover = flags.failover;
+  options.staged = flags.staged;
   if (flags.failover && flags.rails == "1") {
     throw UsageError("--failover: expected several rails: --rails");
   }
@@ -52,7 +56,8 @@ void refuse_network_flags(const NetworkFlags& flags, const std::string& why) {
                 {"--rails", !flags.rails.empty()},
                 {"--stall", !flags.stall.empty()},
                 {"--link-gbit", flags.link_gbit > 0},
-                {"--failover", flags.failover}},
+                {"--failover", flags.failover},
+                {"--staged", flags.staged}},
                why);
 }
 

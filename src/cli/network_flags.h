@@ -13,7 +13,7 @@ inline constexpr double kMostGbit = 1e6;  // Gbit/s of one rail
 struct NetworkFlags {
   std::string node_size, provider, rails, stall;
   double link_gbit = 0;
-  bool failover = false;
+  bool failover = false, staged = false;
 };
 void add_network_flags(CLI::App& app, NetworkFlags& flags);
 

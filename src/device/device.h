@@ -34,7 +34,9 @@ struct DeviceInfo {
   // A stream can be restricted to fewer compute units, which leaves out a multiple of this number.
   // 0: streams cannot be restricted.
   int unit_grain = 0;
-  bool cpu_addressable = false;                // the CPU may use Span::data of device memory
+  bool cpu_addressable = false;  // the CPU may use Span::data of device memory
+  // What a NIC has written to device memory is visible to streams that wait for what tells of it.
+  bool network_writes_ordered = false;
   std::map<std::string, std::string> details;  // further rows of `duet info`
 };
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
+#include "collectives/peer/peer_channels.h"
 #include "core/error.h"
 #include "core/packing.h"
 
@@ -16,10 +16,13 @@ namespace {
 constexpr std::uint64_t kLargestRailPiece = 512 << 10, kSmallestRailPiece = 64 << 10;
 constexpr int kPiecesInFlight = 8;  // on a rail
 
-// Numbers from here on say that a node's region is open.
-constexpr std::uint32_t kOpen = WireImmediate::kNumbers - kMostNodes;
-// Tokens of posts: a piece's index; from here on the node that is told.
-constexpr std::uint64_t kOpenToken = std::uint64_t{1} << 32;
+// Tokens of posts: a piece's index, or a permission and the node that gets it.
+constexpr std::uint64_t kPermissionToken = std::uint64_t{1} << 63;
+constexpr int kNodeShift = 32;
+
+std::uint64_t permission_token(int node, std::size_t permission) {
+  return kPermissionToken | static_cast<std::uint64_t>(node) << kNodeShift | permission;
+}
 
 bool contains(const Span& whole, const Span& part) {
   return part.data >= whole.data && part.data + part.bytes <= whole.data + whole.bytes;
@@ -30,13 +33,6 @@ std::size_t source_of(const std::vector<Span>& sources, const Span& part) {
                                   [&](const Span& whole) { return contains(whole, part); });
   if (found == sources.end()) throw BadArgument("a wire's message: expected a part of its sources");
   return static_cast<std::size_t>(found - sources.begin());
-}
-
-Buffer pinned_words(Device& device, std::size_t count) {
-  const std::vector<std::uint64_t> zeros(count);
-  Buffer words = device.allocate(count * sizeof(std::uint64_t), MemoryKind::pinned);
-  device.write(words.span(), zeros.data());
-  return words;
 }
 
 std::uint64_t* address_of(const Semaphore& semaphore) {
@@ -84,12 +80,13 @@ FabricWire::FabricWire(NodeRank& rank, const WireTraffic& traffic, Network& netw
       device_(rank.whole.device),
       node_(rank.node),
       nodes_(rank.nodes()),
-      messages_(traffic.messages.size()) {
+      messages_(traffic.messages.size()),
+      slots_(traffic.slots) {
   agree_on_pieces(rank, traffic);
   rank.whole.team.all_or_none(rank.whole, "all ranks to plan what goes over rails", [&] {
     if (traffic.region_bytes > 0) allocated_ = device_.allocate(traffic.region_bytes);
     region_span_ = traffic.region_bytes > 0 ? allocated_.span() : traffic.region;
-    words_ = pinned_words(device_, 2 + 3 * messages_);
+    words_ = zeroed_semaphores(device_, static_cast<int>(2 + 4 * messages_), MemoryKind::pinned);
     wire_ = network_.next_wire();
     plan(traffic);
   });
@@ -120,9 +117,11 @@ void FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
 }
 
 void FabricWire::plan(const WireTraffic& traffic) {
-  if (messages_ * stride_ > kOpen) {
+  permitted_.resize(static_cast<std::size_t>(nodes_) + (slots_ > 0 ? messages_ : 0));
+  const std::size_t most = WireImmediate::kNumbers - permitted_.size();
+  if (messages_ * stride_ > most) {
     throw Unavailable(
-        fmt::format("over rails at most {} pieces of {} KiB", kOpen, piece_bytes_ >> 10));
+        fmt::format("over rails at most {} pieces of {} KiB", most, piece_bytes_ >> 10));
   }
   for (const WireMessage& message : traffic.messages) add_pieces(traffic, message);
   for (std::size_t i = 0; i < messages_; ++i) {
@@ -131,7 +130,6 @@ void FabricWire::plan(const WireTraffic& traffic) {
     }
   }
   come_.resize(messages_ * stride_);
-  opened_.resize(static_cast<std::size_t>(nodes_));
 }
 
 void FabricWire::add_pieces(const WireTraffic& traffic, const WireMessage& message) {
@@ -211,6 +209,7 @@ bool FabricWire::progress() {
     begin_call();
     found = true;
   }
+  found = tell_free_slots() || found;
   found = queue_messages() || found;
   found = deal_pieces() || found;
   return end_call() || found;
@@ -220,6 +219,7 @@ void FabricWire::begin_call() {
   active_ = true;
   done_told_ = false;
   unqueued_ = sending_ = coming_ = messages_;
+  next_taken_ = 0;
   std::fill(come_.begin(), come_.end(), false);
   for (MessageState& state : states_) {
     state.queued = false;
@@ -231,18 +231,35 @@ void FabricWire::begin_call() {
   }
   for (int distance = 1; distance < nodes_; ++distance) {
     ++telling_;
-    tell_open((node_ + nodes_ - distance) % nodes_);
+    permit((node_ + nodes_ - distance) % nodes_, open_of(node_));
   }
 }
 
-std::uint32_t FabricWire::open_immediate() const {
-  const std::uint32_t open = kOpen + static_cast<std::uint32_t>(node_);
-  return WireImmediate{wire_, open, odd_call()}.value();
+std::uint32_t FabricWire::immediate_of_permission(std::size_t permission) const {
+  const std::uint32_t number = first_permission() + static_cast<std::uint32_t>(permission);
+  return WireImmediate{wire_, number, odd_call()}.value();
 }
 
-void FabricWire::tell_open(int peer) {
-  network_.failover().tell(peer, open_immediate(), *this,
-                           kOpenToken + static_cast<std::uint64_t>(peer));
+void FabricWire::permit(int peer, std::size_t permission) {
+  network_.failover().tell(peer, immediate_of_permission(permission), *this,
+                           permission_token(peer, permission));
+}
+
+// Message i + slots goes to the slot of message i.
+bool FabricWire::tell_free_slots() {
+  bool found = false;
+  while (slots_ > 0 && next_taken_ + slots_ < messages_ && take(taken(next_taken_))) {
+    const std::size_t next = slots_ + next_taken_++;
+    ++telling_;
+    permit(sender_of(next), free_slot(next));
+    found = true;
+  }
+  return found;
+}
+
+bool FabricWire::may_go(std::size_t message) const {
+  if (permitted_[open_of(states_[message].node)] <= calls_) return false;
+  return slots_ == 0 || message < slots_ || permitted_[free_slot(message)] > calls_;
 }
 
 // A node that is late does not keep others waiting.
@@ -250,7 +267,7 @@ bool FabricWire::queue_messages() {
   bool found = false;
   for (std::size_t i = 0; unqueued_ > 0 && i < messages_; ++i) {
     MessageState& state = states_[i];
-    if (state.queued || opened_[static_cast<std::size_t>(state.node)] <= calls_) continue;
+    if (state.queued || !may_go(i)) continue;
     if (state.staged && !take(go(i))) continue;
     state.queued = found = true;
     --unqueued_;
@@ -306,7 +323,7 @@ void FabricWire::post(std::size_t index, int rail) {
 }
 
 void FabricWire::ended(std::uint64_t token) {
-  if (token >= kOpenToken) {
+  if (token >= kPermissionToken) {
     --telling_;
     return;
   }
@@ -326,12 +343,13 @@ void FabricWire::piece_ended(std::size_t index) {
 
 bool FabricWire::lost(int, const std::vector<std::uint64_t>& tokens) {
   for (const std::uint64_t token : tokens) {
-    if (token >= kOpenToken) {
-      const int peer = static_cast<int>(token - kOpenToken);
-      const auto resolved = [this, peer](bool arrived) {
-        arrived ? void(--telling_) : tell_open(peer);
+    if (token >= kPermissionToken) {
+      const int peer = static_cast<int>((token - kPermissionToken) >> kNodeShift);
+      const std::size_t permission = token % (std::uint64_t{1} << kNodeShift);
+      const auto resolved = [this, peer, permission](bool arrived) {
+        arrived ? void(--telling_) : permit(peer, permission);
       };
-      network_.failover().ask(peer, {open_immediate(), resolved});
+      network_.failover().ask(peer, {immediate_of_permission(permission), resolved});
       continue;
     }
     const Piece& piece = pieces_[token];
@@ -356,8 +374,8 @@ void FabricWire::complete(std::size_t message) {
 
 // A rank may be one call ahead of a peer, never two: its next call needs the peer's messages.
 void FabricWire::arrived(std::uint32_t number, bool odd_call) {
-  if (number >= kOpen) {
-    ++opened_.at(number - kOpen);
+  if (number >= first_permission()) {
+    ++permitted_.at(number - first_permission());
     return;
   }
   if (!active_ || odd_call != this->odd_call()) throw Error("a piece of another call has come");
@@ -369,12 +387,15 @@ void FabricWire::arrived(std::uint32_t number, bool odd_call) {
 
 // A peer asks about its call under way: this rank's is the same one, or the next.
 bool FabricWire::has_come(std::uint32_t number, bool odd_call) const {
-  if (number >= kOpen) return (opened_.at(number - kOpen) % 2 == 1) != odd_call;
+  if (number >= first_permission()) {
+    return (permitted_.at(number - first_permission()) % 2 == 1) != odd_call;
+  }
   return odd_call != this->odd_call() || come_.at(number);
 }
 
 bool FabricWire::end_call() {
-  if (sending_ == 0 && telling_ == 0 && !done_told_) {
+  const bool all_taken = slots_ == 0 || next_taken_ + slots_ >= messages_;
+  if (sending_ == 0 && all_taken && telling_ == 0 && !done_told_) {
     done_told_ = true;
     set(word(1), 1);
   }
@@ -384,15 +405,6 @@ bool FabricWire::end_call() {
   return true;
 }
 
-void FabricWire::release_waits() noexcept {
-  constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t i = 1; i < 2 + 3 * messages_; ++i) {
-    try {
-      device_.signal(word(i), kReleased);
-    } catch (const std::exception&) {
-      return;  // the device is gone, and its streams with it
-    }
-  }
-}
+void FabricWire::release_waits() noexcept { release_all(device_, words_, 1); }
 
 }  // namespace duet

@@ -7,6 +7,9 @@
 //   <---------- gone  (all pieces have ended)         all have come --------> come
 //   end() <---- done  (all messages have ended)
 //
+// Where the region is slots, more messages than there are of them, the receiver's stream signals
+// `taken`, and its proxy tells the sender of the message that goes to the slot next.
+//
 // Every piece is a write whose immediate value has the piece's number: it is counted once, in
 // whatever order pieces come. Of what a lost rail had under way a peer says what has come; the rest
 // is posted again (failover.h).
@@ -35,6 +38,9 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   Semaphore go(std::size_t message) const override { return word(2 + message); }
   Semaphore gone(std::size_t message) const override { return word(2 + messages_ + message); }
   Semaphore come(std::size_t message) const override { return word(2 + 2 * messages_ + message); }
+  // With WireTraffic::slots: this rank's stream has taken the message that it received out of its
+  // slot.
+  Semaphore taken(std::size_t message) const { return word(2 + 3 * messages_ + message); }
   const Span& region() const override { return region_span_; }
   void begin(Stream& stream) override;
   void end(Stream& stream) override;
@@ -76,11 +82,23 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   bool queue_messages();
   void sent(std::size_t message);
   void complete(std::size_t message);
-  std::uint32_t open_immediate() const;
+  bool tell_free_slots();
+  // Of the message that this rank receives.
+  int sender_of(std::size_t message) const {
+    return (2 * node_ + nodes_ - states_[message].node) % nodes_;
+  }
+  bool may_go(std::size_t message) const;
   std::uint32_t immediate_of(const Piece& piece) const {
     return WireImmediate{wire_, piece.number, odd_call()}.value();
   }
-  void tell_open(int peer);
+  // Of what peers permit: that node p's region is open, and that message i's slot is free.
+  std::size_t open_of(int node) const { return static_cast<std::size_t>(node); }
+  std::size_t free_slot(std::size_t message) const {
+    return static_cast<std::size_t>(nodes_) + message;
+  }
+  void permit(int peer, std::size_t permission);
+  std::uint32_t first_permission() const { return static_cast<std::uint32_t>(messages_ * stride_); }
+  std::uint32_t immediate_of_permission(std::size_t permission) const;
   int rail_for(const Piece& piece) const;
   void off_rail(const Piece& piece);
   void piece_ended(std::size_t index);
@@ -99,7 +117,8 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   Span region_span_;
   std::uint64_t piece_bytes_ = 0;  // of the largest pieces, in the whole column
   std::size_t stride_ = 0;         // numbers of a message
-  Buffer words_;                   // start, done; go, gone and come of every message
+  std::size_t slots_ = 0;          // 0: every message has its own place in the region
+  Buffer words_;                   // start, done; go, gone, come and taken of every message
   std::uint32_t wire_ = 0;
   Handshake start_, done_;
 
@@ -110,10 +129,11 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   std::vector<std::unique_ptr<Region>> sources_;
   bool active_ = false, done_told_ = false;
   std::uint64_t calls_ = 0;                              // that have ended
-  std::vector<std::uint64_t> opened_;                    // by node: for how many calls it was open
+  std::vector<std::uint64_t> permitted_;                 // by permission: for how many calls
   std::vector<bool> come_;                               // by piece's number
   std::size_t unqueued_ = 0, sending_ = 0, coming_ = 0;  // messages
-  int telling_ = 0;                                      // peers that the region is open
+  std::size_t next_taken_ = 0;                           // message
+  int telling_ = 0;                                      // permissions under way to peers
   std::deque<std::size_t> waiting_;                      // pieces to deal to rails
   std::vector<std::uint64_t> in_flight_;                 // bytes, by rail
   std::vector<int> posted_;                              // pieces in flight, by rail

@@ -32,9 +32,11 @@ class FabricWireTest : public ::testing::TestWithParam<const char*> {
     }
   }
 
-  static void on_nodes(int nodes, const std::function<void(Team&, CollectiveSession&)>& fn) {
+  static void on_nodes(int nodes, const std::function<void(Team&, CollectiveSession&)>& fn,
+                       bool staged = false) {
     NetworkOptions network;
     network.provider = GetParam();
+    network.staged = staged;
     on_rails(nodes, network, fn);
   }
 };
@@ -61,6 +63,22 @@ TEST_P(FabricWireTest, ManyCallsInARowSomeCapturedOfRanksOutOfStep) {
     run_calls(team, plans_of(session), collective_of(CollectiveKind::all_to_all, 5000),
               {40, false, 2000});
   });
+}
+
+// Through pinned slots, more chunks than there are slots: parts of unequal size, messages whose
+// source is ready later, and ranks out of step.
+TEST_P(FabricWireTest, StagedCallsAreRight) {
+  const auto calls = [](Team& team, CollectiveSession& session) {
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all,
+                                      CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
+      for (const std::uint64_t count : {1u, (1u << 20) + 1}) {
+        run_calls(team, plans_of(session), collective_of(kind, count), {3, false, 1000});
+      }
+    }
+    run_calls(team, plans_of(session), collective_of(CollectiveKind::all_gather, 5 << 20),
+              {6, false, 0, 3});
+  };
+  on_nodes(3, calls, true);
 }
 
 TEST_P(FabricWireTest, TwoSessionsRunBesideEachOther) {

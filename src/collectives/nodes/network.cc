@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "core/clock.h"
@@ -11,6 +12,8 @@
 #include "core/error.h"
 #include "core/packing.h"
 #include "core/thread.h"
+#include "fabric/bounce/choose_memory_path.h"
+#include "fabric/bounce/ipc_rail.h"
 #include "fabric/description.h"
 #include "fabric/library.h"
 #include "fabric/polling_core.h"
@@ -31,6 +34,17 @@ std::string peer_rank(const NodeMap& map, int node, int local) {
   return fmt::format("rank {} on node {}", map.rank(node, local), node);
 }
 
+// Where a NIC's writes may overtake the news of them, copy engines could read what was there
+// before: such devices' memory is staged.
+MemoryPath choose_path(Processes& processes, const NetworkOptions& options, Device& device) {
+  std::optional<MemoryPath> wanted;
+  if (options.staged) wanted = MemoryPath::staged;
+  const MemoryPath path = choose_memory_path(processes, options.provider, device, wanted);
+  const DeviceInfo& info = device.info();
+  const bool ordered = info.cpu_addressable || info.network_writes_ordered;
+  return path == MemoryPath::direct && !ordered ? MemoryPath::staged : path;
+}
+
 }  // namespace
 
 std::string why_not_over_rails(Team& team, const NodeMap& map) {
@@ -40,13 +54,13 @@ std::string why_not_over_rails(Team& team, const NodeMap& map) {
   if (team.processes() == nullptr || team.processes()->size() != team.size()) {
     return fmt::format("{}over rails there is one process for each rank", kSeveral);
   }
-  if (team.machine().device(0).info().cpu_addressable) return "";
-  return fmt::format("{}rails carry the CPU's memory so far, and not a GPU's", kSeveral);
+  return "";
 }
 
 Network::Network(Team& team, const NodeMap& map)
     : team_(team), map_(map), rank_(team.first_local()), node_(map.node(rank_)) {
   Processes& processes = *team.processes();
+  path_ = choose_path(processes, options(), team.device(rank_));
   std::vector<std::string> all;
   run_together(processes, [&] {
     open_rails();
@@ -69,13 +83,26 @@ Network::~Network() {
   proxy_.join();
 }
 
+NetworkOptions Network::options() const {
+  NetworkOptions options = team_.network();
+  if (options.provider.empty()) options.provider = kDefaultProvider;
+  return options;
+}
+
+std::unique_ptr<Rail> Network::open_rail(const std::string& provider, const RailInfo& info) const {
+  Device& device = team_.device(rank_);
+  const bool gpu = path_ == MemoryPath::direct && !device.info().cpu_addressable;
+  std::unique_ptr<Rail> rail = fabric_library().open(provider, info, gpu);
+  if (path_ != MemoryPath::ipc) return rail;
+  return std::make_unique<IpcRail>(std::move(rail), device, node_);
+}
+
 std::vector<RailInfo> Network::own_share(const std::vector<RailInfo>& all) const {
   return share_rails(all, map_.local(rank_), map_.node_size());
 }
 
 void Network::open_rails() {
-  NetworkOptions options = team_.network();
-  if (options.provider.empty()) options.provider = kDefaultProvider;
+  const NetworkOptions options = this->options();
   std::vector<RailInfo> there = fabric_library().rails(options.provider);
   const DeviceInfo& device = team_.device(rank_).info();
   describe_rails(there, device.bus);
@@ -83,11 +110,14 @@ void Network::open_rails() {
   std::vector<std::unique_ptr<Rail>> open;
   std::vector<std::string> names;
   for (const RailInfo& info : infos_) {
-    open.push_back(fabric_library().open(options.provider, info, false));
+    open.push_back(open_rail(options.provider, info));
     names.push_back(rail_name(info));
   }
   description_ = fmt::format("{}, {} {}", options.provider, infos_.size(),
                              infos_.size() == 1 ? "rail" : "rails");
+  if (path_ != MemoryPath::staged && !device.cpu_addressable) {
+    description_ += fmt::format(", {}", name(path_));
+  }
   rails_ = std::make_unique<RailSet>(std::move(open), std::move(names));
   TrafficOptions traffic;
   traffic.stall_seconds = options.stall_seconds;

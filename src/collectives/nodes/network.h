@@ -16,6 +16,7 @@
 
 #include "collectives/nodes/failover.h"
 #include "collectives/nodes/immediate.h"
+#include "fabric/operation.h"
 #include "fabric/rail_set.h"
 #include "fabric/traffic.h"
 #include "team/nodes.h"
@@ -53,6 +54,8 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   int node() const { return node_; }
+  // How the rank's memory gets to the rails. `staged`: they carry the CPU's memory alone.
+  MemoryPath path() const { return path_; }
   int rail_count() const { return static_cast<int>(infos_.size()); }  // of this rank, lost ones too
   // Of all rails of this rank, lost ones too, one direction; 0: unknown.
   double gbit_per_s() const;
@@ -83,6 +86,8 @@ class Network {
   };
 
   std::vector<RailInfo> own_share(const std::vector<RailInfo>& all) const;
+  NetworkOptions options() const;  // with a provider
+  std::unique_ptr<Rail> open_rail(const std::string& provider, const RailInfo& info) const;
   void open_rails();
   void arrived(std::uint32_t immediate);
   bool has_come(std::uint32_t immediate) const;
@@ -96,6 +101,7 @@ class Network {
   Team& team_;
   const NodeMap& map_;
   int rank_, node_;
+  MemoryPath path_ = MemoryPath::direct;
   std::vector<RailInfo> infos_;
   std::unique_ptr<RailSet> rails_;
   std::unique_ptr<Traffic> traffic_;

@@ -10,6 +10,7 @@
 #include "collectives/nodes/gather_plan.h"
 #include "collectives/nodes/mapped_wire.h"
 #include "collectives/nodes/messages.h"
+#include "collectives/nodes/staged_wire.h"
 #include "collectives/peer/rank_lanes.h"
 #include "collectives/peer/session_memory.h"
 #include "collectives/peer/team_links.h"
@@ -129,6 +130,9 @@ class NodesSession : public CollectiveSession {
     const auto wire = [this](NodeRank& own, const WireTraffic& traffic) -> std::unique_ptr<Wire> {
       Watchdog& watched = plans_->watchdog();
       if (mapped_) return std::make_unique<MappedWire>(own, traffic, watched);
+      if (network_->path() == MemoryPath::staged) {
+        return std::make_unique<StagedWire>(own, traffic, *network_, watched);
+      }
       return std::make_unique<FabricWire>(own, traffic, *network_, watched);
     };
     Watchdog& watchdog = plans_->watchdog();

@@ -66,6 +66,9 @@ struct WireTraffic {
   // What the column's other ranks write to: this memory, or so many bytes that the wire allocates.
   Span region;
   std::uint64_t region_bytes = 0;
+  // > 0, of a FabricWire alone: message i + slots goes to where message i has gone to, once the
+  // receiver has signalled `taken` for that one. 0: every message has a place of its own.
+  std::size_t slots = 0;
   std::vector<Span> sources;          // where the messages' pieces lie
   std::vector<WireMessage> messages;  // in the order in which they go
   // The bytes of each piece of the messages that this rank receives.

@@ -21,6 +21,18 @@ Buffer zeroed_semaphores(Device& device, int count, MemoryKind kind) {
   return zeroed_bytes(device, static_cast<std::size_t>(count) * kSemaphoreBytes, kind);
 }
 
+// GPUs compare by the signed difference: the largest signed number is above all that a wait is for.
+void release_all(Device& device, const Buffer& semaphores, std::size_t first) noexcept {
+  constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = first; i < semaphores.bytes() / kSemaphoreBytes; ++i) {
+    try {
+      device.signal(semaphore_at(semaphores, i), kReleased);
+    } catch (const std::exception&) {
+      return;  // the device is gone, and its streams with it
+    }
+  }
+}
+
 PeerSemaphores::PeerSemaphores(Rank& rank, int count, MemoryKind kind)
     : device_(rank.device),
       all_(
@@ -32,17 +44,7 @@ Span PeerSemaphores::at(int owner, int first, int count) const {
                               static_cast<std::size_t>(count) * kSemaphoreBytes);
 }
 
-// GPUs compare by the signed difference: the largest signed number is above all that a wait is for.
-void PeerSemaphores::release_waits() noexcept {
-  constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t i = 0; i < all_.own().bytes() / kSemaphoreBytes; ++i) {
-    try {
-      device_.signal(semaphore_at(all_.own(), i), kReleased);
-    } catch (const std::exception&) {
-      return;  // the device is gone, and its streams with it
-    }
-  }
-}
+void PeerSemaphores::release_waits() noexcept { release_all(device_, all_.own(), 0); }
 
 void set_peers(PeerKernel& kernel, const PeerSemaphores& semaphores, int first, int rank,
                int ranks) {

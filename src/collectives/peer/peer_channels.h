@@ -13,6 +13,10 @@ namespace duet {
 // `count` semaphores of the device's, 0 at first.
 Buffer zeroed_semaphores(Device& device, int count, MemoryKind kind = MemoryKind::device);
 
+// Ends the waits for all semaphores of the buffer from this one on, as
+// DeviceWaits::release_waits().
+void release_all(Device& device, const Buffer& semaphores, std::size_t first) noexcept;
+
 // As many semaphores at each rank, 0 at first, that every rank can signal.
 class PeerSemaphores : public DeviceWaits {
  public:

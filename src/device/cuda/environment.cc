@@ -49,7 +49,11 @@ void require_code(const cudaDeviceProp& properties) {
       gpu::no_cuda_code(DUET_ARCHITECTURES, properties.name, properties.major, properties.minor));
 }
 
-void describe(int, const cudaDeviceProp& properties, DeviceInfo& info) {
+void describe(int ordinal, const cudaDeviceProp& properties, DeviceInfo& info) {
+  int ordering = 0;  // of cudaGPUDirectRDMAWritesOrdering
+  DUET_GPU_CHECK(
+      cudaDeviceGetAttribute(&ordering, cudaDevAttrGPUDirectRDMAWritesOrdering, ordinal));
+  info.network_writes_ordered = ordering >= cudaGPUDirectRDMAWritesOrderingOwner;
   info.copy_engines = properties.asyncEngineCount;
   info.details["compute capability"] = fmt::format("{}.{}", properties.major, properties.minor);
   info.details["hardware queues"] = std::getenv(kConnections);
