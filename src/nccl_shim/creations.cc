@@ -1,6 +1,8 @@
 #include "nccl_shim/creations.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -71,6 +73,42 @@ void log_forwarded(int ranks, const std::string& why) {
   log_info("communicator of " + std::to_string(ranks) + " ranks: all calls are forwarded: " + why);
 }
 
+void finish_and_enter(PendingCreation& pending) {
+  std::unique_ptr<PairCopies> copies = pending.creation->finish(kStepSeconds);
+  if (copies == nullptr) {
+    log_forwarded(pending.creation->ranks(), pending.creation->reason());
+    return;
+  }
+  pending.creation->release_piece();
+  log_info("communicator of " + std::to_string(copies->ranks()) +
+           " ranks: " + what_is_taken(*copies));
+  enter(*pending.handle,
+        std::make_shared<Communicator>(std::move(pending.device), std::move(copies), pending.name));
+}
+
+// Of communicators whose ranks have all announced themselves.
+void enter_announced(std::vector<PendingCreation*>& here) {
+  using Step = std::function<void(PendingCreation&)>;
+  const Step steps[] = {
+      [](PendingCreation& each) { each.creation->offer(); },
+      [](PendingCreation& each) { each.creation->try_peers(kStepSeconds); },
+      [](PendingCreation& each) { each.creation->map_slots(kStepSeconds); },
+      finish_and_enter,
+  };
+  for (const Step& step : steps) {
+    const auto fails = [&step](PendingCreation* each) {
+      try {
+        step(*each);
+        return false;
+      } catch (const PeerFailed& error) {  // on all its ranks
+        log_forwarded(each->creation->ranks(), error.what());
+        return true;
+      }
+    };
+    here.erase(std::remove_if(here.begin(), here.end(), fails), here.end());
+  }
+}
+
 }  // namespace
 
 bool is_blocking(const nccl::Config* config) {
@@ -126,20 +164,7 @@ nccl::Result enter_all(std::vector<std::unique_ptr<PendingCreation>> pending) {
         log_forwarded(each->creation->ranks(), each->creation->reason());
       }
     }
-    for (PendingCreation* each : here) each->creation->offer();
-    for (PendingCreation* each : here) each->creation->try_peers(kStepSeconds);
-    for (PendingCreation* each : here) {
-      std::unique_ptr<PairCopies> copies = each->creation->finish(kStepSeconds);
-      if (copies == nullptr) {
-        log_forwarded(each->creation->ranks(), each->creation->reason());
-        continue;
-      }
-      each->creation->release_piece();
-      log_info("communicator of " + std::to_string(copies->ranks()) +
-               " ranks: " + what_is_taken(*copies));
-      enter(*each->handle,
-            std::make_shared<Communicator>(std::move(each->device), std::move(copies), each->name));
-    }
+    enter_announced(here);
     return nccl::kSuccess;
   } catch (const Error& error) {
     log_error(std::string("creation of a communicator: ") + error.what());

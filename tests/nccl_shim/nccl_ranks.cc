@@ -1,9 +1,9 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread (all ranks in this process), calls, reduce_scatter, all_reduce, streams, group,
-// split, forked, killed, failed_device (with the stand-in for libcuda), mixed (rank 0 without
-// LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit code 0 if all
-// data were right.
+// split, forked, killed, killed_at_once, failed_device (with the stand-in for libcuda), mixed (rank
+// 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit code
+// 0 if all data were right.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -191,11 +191,7 @@ void forked(const Rank& of) {
   calls(of, 1, 2);
 }
 
-void killed(const Rank& of) {
-  calls(of, 1, 2);
-  if (of.rank == 1) raise(SIGKILL);
-  Step step(of.rank, of.ranks, 1, kLarge);
-  step.gather(of.comm, of.streams[0]);
+void expect_remote_error(const Rank& of) {
   ncclResult_t error = 0;
   for (int i = 0; error == 0 && i < 3000; ++i) {
     usleep(10000);
@@ -204,6 +200,25 @@ void killed(const Rank& of) {
   expect(error == duet::nccl::kRemoteError, "an error of the communicator");
   must(ncclCommAbort(of.comm), "ncclCommAbort");
   host_gpu_synchronise(of.streams[0]);
+}
+
+void killed(const Rank& of) {
+  calls(of, 1, 2);
+  if (of.rank == 1) raise(SIGKILL);
+  Step step(of.rank, of.ranks, 1, kLarge);
+  step.gather(of.comm, of.streams[0]);
+  expect_remote_error(of);
+}
+
+// Rank 1 makes no call at all.
+void killed_at_once(const Rank& of) {
+  if (of.rank == 1) raise(SIGKILL);
+  usleep(100000);
+  std::vector<int> send(1u << 20), receive(send.size() / static_cast<std::size_t>(of.ranks));
+  must(ncclReduceScatter(send.data(), receive.data(), receive.size(), duet::nccl::kInt32,
+                         duet::nccl::kSum, of.comm, of.streams[0]),
+       "ncclReduceScatter");
+  expect_remote_error(of);
 }
 
 // An error of one rank holds up what another rank's streams have not finished.
@@ -274,6 +289,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "forked") forked(of);
   if (part == "killed") {
     killed(of);
+  } else if (part == "killed_at_once") {
+    killed_at_once(of);
   } else if (part == "failed_device") {
     failed_device(of);
   } else {
@@ -314,7 +331,7 @@ int main(int argc, char** argv) {
   for (const pid_t each : processes) {
     int status = 0;
     waitpid(each, &status, 0);
-    const bool meant = part == "killed" && WIFSIGNALED(status);
+    const bool meant = part.rfind("killed", 0) == 0 && WIFSIGNALED(status);
     if (status != 0 && !meant) ++failed;
   }
   return failed == 0 ? 0 : 1;

@@ -35,6 +35,7 @@ run 2 forked 2 $large
 run 2 one_thread 12 $large # 6 calls of each rank
 run 4 one_thread 24 $large
 run 2 killed 1 $large
+run 2 killed_at_once 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
 run 3 reduce_scatter 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
 said "communicator of 3 ranks: reduce_scatter from 1048576 B by copy engines; the rest is forwarded"
 run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M

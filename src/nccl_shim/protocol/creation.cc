@@ -152,6 +152,17 @@ void Creation::try_peers(double seconds) {
   } catch (const Error& error) {
     reason_ = error.what();
   }
+  set_stage(reason_.empty() ? Stage::lent : Stage::refused);
+}
+
+void Creation::map_slots(double seconds) {
+  wait_for_all(Stage::lent, seconds, "map each other's memory");
+  refuse_with_peers();
+  try {
+    if (reason_.empty()) copies_->map_slots();
+  } catch (const Error& error) {
+    reason_ = error.what();
+  }
   set_stage(reason_.empty() ? Stage::agreed : Stage::refused);
 }
 
@@ -170,12 +181,16 @@ void Creation::try_peer(int peer) {
 }
 
 std::unique_ptr<PairCopies> Creation::finish(double seconds) {
-  wait_for_all(Stage::agreed, seconds, "map each other's memory");
+  wait_for_all(Stage::agreed, seconds, "map each other's slots");
+  refuse_with_peers();
+  return reason_.empty() ? std::move(copies_) : nullptr;
+}
+
+void Creation::refuse_with_peers() {
   for (int peer = 0; peer < ranks_; ++peer) {
     if ((*segment_)->ranks[peer].stage.load(std::memory_order_acquire) != Stage::refused) continue;
     if (reason_.empty()) reason_ = "rank " + std::to_string(peer) + " cannot";
   }
-  return reason_.empty() ? std::move(copies_) : nullptr;
 }
 
 void Creation::set_stage(Stage stage) {
@@ -187,9 +202,14 @@ void Creation::wait_for_all(Stage stage, double seconds, const char* step) {
   for (int peer = 0; peer < ranks_; ++peer) {
     const RankEntry& entry = (*segment_)->ranks[peer];
     const PeerProcess process(entry.process);
-    while (entry.stage.load(std::memory_order_acquire) < stage) {
+    const auto has_reached = [&] { return entry.stage.load(std::memory_order_acquire) >= stage; };
+    while (!has_reached()) {
       const std::string who = "rank " + std::to_string(peer);
-      if (process.has_ended()) throw PeerFailed("the process of " + who + " has ended");
+      // Looked at once more, so that all ranks find the same last stage of a process that has
+      // ended.
+      if (process.has_ended() && !has_reached()) {
+        throw PeerFailed("the process of " + who + " has ended");
+      }
       if (steady_now() > end) {
         throw Timeout("waited " + std::to_string(static_cast<int>(seconds)) + " s for " + who +
                       " to " + step);

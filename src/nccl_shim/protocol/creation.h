@@ -3,6 +3,7 @@
 //   before the real NCCL's creation:  announce: an entry in a segment that all ranks name alike
 //   after it, all ranks have called:  N entries: all are here, and have the drop-in
 //                                     each lends a piece of memory, and maps and reads the others'
+//                                     each lends its slots, and maps the others'
 //                                     if that goes well on all: PairCopies
 //
 // Every step is made for all ranks of a thread before the next, because steps wait for other ranks.
@@ -34,10 +35,11 @@ class Creation {
 
   // After the real creation. Whether all ranks have announced themselves.
   bool all_announced();
-  // If so: three steps. The second and third wait for all ranks, `seconds` each; throw PeerFailed
-  // if one has ended, Timeout after that time.
+  // If so: four steps. All but the first wait for all ranks, `seconds` each; throw PeerFailed if
+  // one has ended, as they do on all ranks then, Timeout after that time.
   void offer();
   void try_peers(double seconds);
+  void map_slots(double seconds);
   // Null if not all ranks can; then reason() says why, as far as this rank knows.
   std::unique_ptr<PairCopies> finish(double seconds);
 
@@ -53,6 +55,7 @@ class Creation {
   std::string difference() const;
   std::size_t agreed_piece_bytes() const;
   void try_peer(int peer);
+  void refuse_with_peers();
 
   ShimDevice& device_;
   std::shared_ptr<SharedSegment> segment_;

@@ -321,11 +321,20 @@ void PairCopies::check_same(const Call& call, const Roles& roles, std::uint64_t 
   }
 }
 
+char* PairCopies::address_at(int peer, const BufferPlace& place) {
+  try {
+    return borrowed_.address(peer, place);
+  } catch (const Error&) {  // memory of a process that has ended cannot be mapped
+    if (processes_[peer] == nullptr || !processes_[peer]->has_ended()) throw;
+    throw PeerFailed("the process of rank " + std::to_string(peer) + " has ended");
+  }
+}
+
 void PairCopies::push(const Call& call, const Buffers& mine, int to, std::uint64_t number) {
   const Part sent = part(call, rank_, to, ranks_);
   if (sent.bytes == 0) return;
   const CallRecord& record = (*segment_)->records[to][number % kCallsAhead];
-  char* target = borrowed_.address(to, record.receive) + sent.to;
+  char* target = address_at(to, record.receive) + sent.to;
   device_.words(push_lane_, {{What::wait, &words(to, rank_).ready, theirs_[to].ready}});
   device_.copy(push_lane_, target, mine.send + sent.from, sent.bytes);
   device_.words(push_lane_, {{What::set, &words(rank_, to).pushed, mine_[to].pushed}});
@@ -335,7 +344,7 @@ void PairCopies::pull(const Call& call, const Buffers& mine, int from, std::uint
   const Part received = part(call, from, rank_, ranks_);
   if (received.bytes == 0) return;
   const CallRecord& record = (*segment_)->records[from][number % kCallsAhead];
-  const char* source = borrowed_.address(from, record.send) + received.from;
+  const char* source = address_at(from, record.send) + received.from;
   device_.words(pull_lane_, {{What::wait, &words(from, rank_).ready, theirs_[from].ready}});
   device_.copy(pull_lane_, mine.receive + received.to, source, received.bytes);
   device_.words(pull_lane_, {{What::set, &words(rank_, from).pulled, mine_[from].pulled}});

@@ -70,6 +70,9 @@ class PairCopies {
   PairCopies(const PairCopies&) = delete;
   PairCopies& operator=(const PairCopies&) = delete;
 
+  // Maps the slots of all peers, which have made their PairCopies. Throws Error.
+  void map_slots();
+
   // Behind what `user` has, and behind this communicator's calls on other streams. Returns at once.
   // Throws PeerFailed if the communicator is broken, BadArgument if ranks make different calls; any
   // error breaks the communicator. Thread-safe.
@@ -146,6 +149,8 @@ class PairCopies {
                       std::uint64_t number, Stream user);
   void push(const Call& call, const Buffers& mine, int to, std::uint64_t number);
   void pull(const Call& call, const Buffers& mine, int from, std::uint64_t number);
+  // The address of what `peer` has lent. Throws PeerFailed if its process has ended.
+  char* address_at(int peer, const BufferPlace& place);
   void make_slots();
   // Where the pieces of a reduction's parts begin, and where the last one ends, in bytes.
   std::vector<std::size_t> cuts(const Call& call) const;

@@ -36,6 +36,12 @@ void PairCopies::make_slots() {
   }
 }
 
+void PairCopies::map_slots() {
+  for (int peer = 0; peer < ranks_ && piece_bytes_ > 0; ++peer) {
+    if (peer != rank_) borrowed_.address(peer, (*segment_)->ranks[peer].slots);
+  }
+}
+
 // Copying one piece hides the reduction of another, but that of the last, which is small therefore.
 std::vector<std::size_t> PairCopies::cuts(const Call& call) const {
   const std::size_t bytes = reduced_part(call, 0, ranks_).bytes;  // no part is longer

@@ -12,7 +12,7 @@
 
 namespace duet::nccl_shim {
 
-constexpr std::uint32_t kSegmentVersion = 4;
+constexpr std::uint32_t kSegmentVersion = 5;
 constexpr int kMostRanks = 8;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
@@ -23,7 +23,8 @@ struct BufferPlace {
   std::uint64_t offset;
 };
 
-enum class Stage : std::uint32_t { absent, joined, offered, agreed, refused };
+// Of a creation (creation.h), in their order.
+enum class Stage : std::uint32_t { absent, joined, offered, lent, agreed, refused };
 
 struct RankEntry {
   std::atomic<Stage> stage;

@@ -1,7 +1,9 @@
 #include "nccl_shim/protocol/creation.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "test_ranks.h"
 
@@ -20,6 +22,7 @@ std::pair<std::string, std::string> reasons(HostShimDevice& first, std::uint64_t
   for (Creation* each : both) EXPECT_TRUE(each->all_announced());
   for (Creation* each : both) each->offer();
   for (Creation* each : both) each->try_peers(10);
+  for (Creation* each : both) each->map_slots(10);
   for (Creation* each : both) EXPECT_EQ(each->finish(10) != nullptr, each->reason().empty());
   EXPECT_FALSE(testing::has_segments());
   return {one.reason(), two.reason()};
@@ -71,6 +74,7 @@ TEST(CreationTest, NoneReducesWhereOneDeviceCannot) {
   Creation* both[] = {&one, &two};
   for (Creation* each : both) each->offer();
   for (Creation* each : both) each->try_peers(10);
+  for (Creation* each : both) each->map_slots(10);
   for (Creation* each : both) EXPECT_FALSE(each->finish(10)->can_reduce());
 }
 
@@ -82,6 +86,27 @@ TEST(CreationTest, ARankThatIsMissing) {
     EXPECT_FALSE(only.all_announced());
   }
   EXPECT_FALSE(testing::has_segments());
+}
+
+TEST(CreationTest, ARankThatDiesBeforeAllAgreeIsNotWaitedFor) {
+  const std::string name = testing::unused_name();
+  const int other = fork();
+  if (other == 0) {
+    HostShimDevice device(2);
+    Creation creation(device, name, 1, 2, 7);
+    creation.offer();
+    _exit(0);
+  }
+  HostShimDevice device(1);
+  Creation creation(device, name, 0, 2, 7);
+  creation.wait_announced(60);
+  creation.offer();
+  EXPECT_EQ(testing::end_of(other), 0);
+  const double begin = steady_now();
+  // Its memory cannot be mapped, but whether it could only the next step tells all ranks.
+  creation.try_peers(60);
+  EXPECT_THROW(creation.map_slots(60), PeerFailed);
+  EXPECT_LT(steady_now() - begin, 30);
 }
 
 TEST(CreationTest, MoreRanksThanThereIsRoomFor) {

@@ -2,10 +2,12 @@
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -14,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/error.h"
+#include "nccl_shim/protocol/peer_process.h"
 #include "test_ranks.h"
 
 namespace duet::nccl_shim {
@@ -141,6 +145,55 @@ TEST(PairCopiesProcesses, AKilledRankIsAnErrorInAReduction) {
         },
         kind);
   }
+}
+
+// Rank 1 does `last` and is killed before rank 0 does `body`; nobody has mapped a buffer yet.
+void expect_end_after_death(const std::function<void(TestRank&, const Call&)>& last,
+                            const std::function<void(TestRank&, const Call&)>& body, Kind kind) {
+  auto* const killed = static_cast<std::atomic<int>*>(
+      mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const std::vector<int> processes = start_processes({2, 0, 0}, [&](TestRank& rank) {
+    const Call call{kind, allocate(rank, 4096), allocate(rank, 2 * 4096), 2048};
+    if (rank.rank == 1) {
+      last(rank, call);
+      *killed = getpid();
+      raise(SIGKILL);
+    }
+    while (*killed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (const PeerProcess process(*killed); !process.has_ended();) usleep(1000);
+    body(rank, call);
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+  EXPECT_EQ(end_of(processes[0]), 0);
+  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
+  EXPECT_FALSE(testing::has_segments());
+  munmap(killed, sizeof(int));
+}
+
+TEST(PairCopiesProcesses, ARankThatDiesBeforeItsFirstCallIsAnAsynchronousError) {
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce}) {
+    expect_end_after_death([](TestRank&, const Call&) {},
+                           [](TestRank& rank, const Call& call) {
+                             bool passed = false;
+                             rank.copies->enqueue(call, rank.stream());
+                             rank.run(rank.stream(), [&] { passed = true; });
+                             rank.wait_for_error();
+                             EXPECT_FALSE(passed);
+                           },
+                           kind);
+  }
+}
+
+TEST(PairCopiesProcesses, ACallToWhichADeadRankHadComeFirstFails) {
+  expect_end_after_death(
+      [](TestRank& rank, const Call& call) { rank.copies->enqueue(call, rank.stream()); },
+      [](TestRank& rank, const Call& call) {
+        EXPECT_THROW(rank.copies->enqueue(call, rank.stream()), PeerFailed);
+        EXPECT_EQ(rank.copies->error(), "the process of rank 1 has ended");
+      },
+      Kind::all_gather);
 }
 
 TEST(PairCopiesProcesses, TenThousandReductionsLeaveNothing) {

@@ -38,6 +38,7 @@ TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank
   creation.wait_announced(kSeconds);
   creation.offer();
   creation.try_peers(kSeconds);
+  creation.map_slots(kSeconds);
   copies = creation.finish(kSeconds);
   if (copies == nullptr) throw Unavailable(creation.reason());
   guard_.add(*copies);
