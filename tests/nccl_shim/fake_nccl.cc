@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -85,7 +87,14 @@ void run_gather(void* argument) {
                 shared->data[from], call->bytes);
   }
   call->comm->barrier();
-  delete call;
+}
+
+// Kept to the end of the process: a graph may make a call again.
+Gather* keep(const Gather& call) {
+  static std::mutex mutex;
+  static std::deque<Gather> calls;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return &calls.emplace_back(call);
 }
 
 thread_local int depth = 0;
@@ -177,7 +186,7 @@ ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, i
                            ncclComm_t comm, void* stream) {
   ++all_gathers;
   if (type != duet::nccl::kUint8 || count > kMostBytes) return duet::nccl::kInvalidArgument;
-  auto* call = new Gather{comm, send, receive, count};
+  auto* call = keep({comm, send, receive, count});
   if (depth > 0) {
     queued.emplace_back(call, stream);
   } else {

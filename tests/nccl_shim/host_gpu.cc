@@ -1,6 +1,8 @@
 #include "host_gpu.h"
 
 #include <atomic>
+#include <functional>
+#include <vector>
 
 #include "nccl_shim/host/memory.h"
 #include "nccl_shim/host/stream.h"
@@ -10,6 +12,7 @@ using duet::nccl_shim::host::HostStream;
 namespace {
 thread_local int current_device = 0;
 std::atomic<bool> failed{false};
+using Graph = std::vector<std::function<void()>>;
 constexpr unsigned kDelayMicroseconds = 50;
 }  // namespace
 
@@ -23,11 +26,25 @@ void* host_gpu_create_stream() {
   return new HostStream(kDelayMicroseconds, static_cast<unsigned>(current_device) + 1);
 }
 
+void host_gpu_destroy_stream(void* stream) { delete &HostStream::of(stream); }
+
 void host_gpu_synchronise(void* stream) { HostStream::of(stream).synchronise(); }
 
 void host_gpu_launch(void* stream, void (*kernel)(void*), void* argument) {
   HostStream::of(stream).enqueue([=] { kernel(argument); });
 }
+
+void host_gpu_begin_capture(void* stream) { HostStream::of(stream).begin_capture(); }
+
+void* host_gpu_end_capture(void* stream) { return new Graph(HostStream::of(stream).end_capture()); }
+
+std::size_t host_gpu_graph_size(void* graph) { return static_cast<Graph*>(graph)->size(); }
+
+void host_gpu_launch_graph(void* graph, void* stream) {
+  for (const auto& item : *static_cast<Graph*>(graph)) HostStream::of(stream).enqueue(item);
+}
+
+void host_gpu_destroy_graph(void* graph) { delete static_cast<Graph*>(graph); }
 
 void* host_gpu_allocate(std::size_t bytes) { return duet::nccl_shim::host::allocate(bytes); }
 

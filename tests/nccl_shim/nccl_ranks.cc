@@ -1,9 +1,9 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread (all ranks in this process), calls, reduce_scatter, all_reduce, streams, group,
-// split, forked, killed, killed_at_once, failed_device (with the stand-in for libcuda), mixed (rank
-// 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit code
-// 0 if all data were right.
+// split, captured, forked, killed, killed_at_once, failed_device (with the stand-in for libcuda),
+// mixed (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real
+// NCCL; exit code 0 if all data were right.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,6 +180,34 @@ void all_reduce(const Rank& of) {
   host_gpu_free(whole);
 }
 
+// Calls that are captured: the graph has nothing of the drop-in's, calls between its launches are
+// taken over, and the stream may go before the next of them.
+void captured(const Rank& of) {
+  calls(of, 1, 2);
+  Step alone(of.rank, of.ranks, 1, kLarge), one(of.rank, of.ranks, 2, kLarge),
+      other(of.rank, of.ranks, 3, kLarge);
+  void* const stream = host_gpu_create_stream();
+  host_gpu_begin_capture(stream);
+  for (Step* each : {&alone, &one, &other}) each->fill(stream);
+  alone.gather(of.comm, stream);
+  must(ncclGroupStart(), "ncclGroupStart");
+  for (Step* each : {&one, &other}) each->gather(of.comm, stream);
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  for (Step* each : {&alone, &one, &other}) each->check(stream);
+  void* const graph = host_gpu_end_capture(stream);
+  expect(host_gpu_graph_size(graph) == 9, "a graph of nine items");
+  host_gpu_destroy_stream(stream);
+  for (int launch = 0; launch < 3; ++launch) {
+    for (Step* each : {&alone, &one, &other}) {
+      std::memset(each->receive, 0, kLarge * static_cast<std::size_t>(of.ranks));
+    }
+    host_gpu_launch_graph(graph, of.streams[0]);
+    of.synchronise();
+    calls(of, 3, 2);
+  }
+  host_gpu_destroy_graph(graph);
+}
+
 // A child has no communicator, and is not held up by one either.
 void forked(const Rank& of) {
   calls(of, 1, 2);
@@ -286,6 +314,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "reduce_scatter") reduce_scatter(of);
   if (part == "all_reduce") all_reduce(of);
   if (part == "split") split(of);
+  if (part == "captured") captured(of);
   if (part == "forked") forked(of);
   if (part == "killed") {
     killed(of);

@@ -31,6 +31,7 @@ done
 run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 2 calls 0 DUET_NCCL_MIN_ALL_GATHER=0
+run 2 captured 7 $large # 3 of them in a graph; of 8 others, half are larger
 run 2 forked 2 $large
 run 2 one_thread 12 $large # 6 calls of each rank
 run 4 one_thread 24 $large

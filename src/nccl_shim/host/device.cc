@@ -60,6 +60,8 @@ void HostShimDevice::copy(Stream stream, void* to, const void* from, std::size_t
   HostStream::of(stream).enqueue([=] { std::memmove(to, from, bytes); });
 }
 
+bool HostShimDevice::capturing(Stream stream) { return HostStream::of(stream).capturing(); }
+
 void HostShimDevice::reduce(Stream stream, const PartsToReduce& reduced) {
   HostStream::of(stream).enqueue([reduced] { reduce_parts(reduced); });
 }

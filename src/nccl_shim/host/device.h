@@ -22,7 +22,7 @@ class HostShimDevice : public ShimDevice {
   bool done(StreamEvent& event) override;
   void words(Stream stream, const std::vector<WordOperation>& operations) override;
   void copy(Stream stream, void* to, const void* from, std::size_t bytes) override;
-  bool capturing(Stream) override { return false; }
+  bool capturing(Stream stream) override;
   bool can_reduce() override { return true; }
   void reduce(Stream stream, const PartsToReduce& reduced) override;
   void share_words(void*, std::size_t) override {}

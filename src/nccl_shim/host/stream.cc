@@ -20,6 +20,10 @@ HostStream::~HostStream() {
 void HostStream::enqueue(std::function<void()> item) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (capturing_) {
+      captured_.push_back(std::move(item));
+      return;
+    }
     items_.push_back(std::move(item));
   }
   changed_.notify_all();
@@ -28,6 +32,22 @@ void HostStream::enqueue(std::function<void()> item) {
 void HostStream::synchronise() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] { return items_.empty() && !busy_; });
+}
+
+void HostStream::begin_capture() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  capturing_ = true;
+}
+
+std::vector<std::function<void()>> HostStream::end_capture() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  capturing_ = false;
+  return std::exchange(captured_, {});
+}
+
+bool HostStream::capturing() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return capturing_;
 }
 
 void HostStream::run() {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include "nccl_shim/protocol/device.h"
 
@@ -22,6 +23,11 @@ class HostStream {
   void enqueue(std::function<void()> item);
   void synchronise();
 
+  // As a GPU's capture: from here on items are kept and not done, until end_capture() gives them.
+  void begin_capture();
+  std::vector<std::function<void()>> end_capture();
+  bool capturing();
+
   static HostStream& of(ShimDevice::Stream stream) { return *static_cast<HostStream*>(stream); }
 
  private:
@@ -32,7 +38,8 @@ class HostStream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> items_;
-  bool busy_ = false, ending_ = false;
+  std::vector<std::function<void()>> captured_;
+  bool busy_ = false, ending_ = false, capturing_ = false;
   std::thread thread_;
 };
 

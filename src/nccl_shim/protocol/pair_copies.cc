@@ -229,7 +229,8 @@ void PairCopies::check_not_revoked(const Call& call, const Roles& roles) const {
 void PairCopies::follow_last(Stream user) {
   if (last_ == Last::none || last_stream_ == user) return;
   if (last_ == Last::other) {
-    if (device_.capturing(last_stream_)) return;
+    if (device_.capturing(last_stream_))
+      return;  // it has begun since: an event would be the graph's
     device_.record(*other_work_, last_stream_);
   }
   device_.wait(user, last_ == Last::other ? *other_work_ : *last_call_);
@@ -237,10 +238,10 @@ void PairCopies::follow_last(Stream user) {
 
 void PairCopies::order_other_work(Stream user) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (last_ == Last::call && last_stream_ != user && !device_.capturing(user)) {
-    device_.wait(user, *last_call_);
-  }
-  if (last_ != Last::none) last_ = Last::other;
+  if (last_ == Last::other && last_stream_ == user) return;
+  if (device_.capturing(user)) return;  // it runs when its graph does
+  if (last_ == Last::call && last_stream_ != user) device_.wait(user, *last_call_);
+  last_ = Last::other;
   last_stream_ = user;
 }
 

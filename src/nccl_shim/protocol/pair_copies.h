@@ -79,7 +79,8 @@ class PairCopies {
   void enqueue(const Call& call, Stream user);
 
   // Before the caller gives `user` work of the same communicator that is not enqueued here: such
-  // work begins behind the calls before it, and the next call behind such work.
+  // work begins behind the calls before it, and the next call behind such work. Nothing is ordered
+  // where `user` is captured.
   void order_other_work(Stream user);
 
   // For calls of one group on several streams: what is enqueued next on streams[0] is behind all of

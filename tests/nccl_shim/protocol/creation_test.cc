@@ -94,6 +94,7 @@ TEST(CreationTest, ARankThatDiesBeforeAllAgreeIsNotWaitedFor) {
   if (other == 0) {
     HostShimDevice device(2);
     Creation creation(device, name, 1, 2, 7);
+    creation.wait_announced(60);
     creation.offer();
     _exit(0);
   }

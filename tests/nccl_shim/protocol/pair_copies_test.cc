@@ -1,6 +1,7 @@
 #include "nccl_shim/protocol/pair_copies.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "nccl_shim/host/stream.h"
 #include "test_buffers.h"
 #include "test_ranks.h"
 
@@ -194,7 +196,7 @@ TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
     rank.run(rank.stream(0), [&] { std::fill_n(received[0] + next, kCount, rank.rank); });
     rank.copies->order_other_work(rank.stream(0));
     for (int step = 0; step < kSteps; ++step) {
-      const ShimDevice::Stream stream = rank.stream(step % 4);
+      const ShimDevice::Stream stream = rank.stream((step + 1) % 4);
       int* from = received[static_cast<std::size_t>(step)];
       int* to = received[static_cast<std::size_t>(step) + 1];
       if (step % 3 == 2) {
@@ -211,6 +213,32 @@ TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
       ASSERT_EQ(received[kSteps][next + i], (rank.rank + calls) % rank.ranks);
     }
     for (int* each : received) rank.device.free(each);
+  });
+}
+
+// What the other library does on it is no call's predecessor, also behind the capture.
+TEST(PairCopiesOrder, ACapturedStreamIsLeftAlone) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    EXPECT_EQ(wrong_of_many(rank, buffers, 1), 0u);
+    host::HostStream& captured = host::HostStream::of(rank.stream(1));
+    captured.begin_capture();
+    rank.copies->order_other_work(rank.stream(1));
+    rank.copies->enqueue(buffers.call(), rank.stream(0));
+    EXPECT_TRUE(captured.end_capture().empty());
+    std::atomic<bool> done{false};
+    rank.run(rank.stream(1), [&] {
+      while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    std::thread late([&] {
+      for (int i = 0; i < 5000 && !done; ++i) usleep(1000);
+      EXPECT_TRUE(done.exchange(true));
+    });
+    rank.copies->enqueue(buffers.call(), rank.stream(0));
+    rank.device.synchronise(rank.stream(0));
+    done = true;
+    late.join();
+    rank.synchronise();
   });
 }
 
