@@ -37,26 +37,34 @@ std::string taken_over(bool with_reductions = true) {
   return text;
 }
 
-// Of reductions; 0 if no threshold is set for one, which saves the slots. Each copy costs some 4 us
-// besides its bytes, so that pieces are large, as they are for the engine dma (64 MiB take 170 us
-// on the wire of an H200); the slots of more ranks are to take no more than half a gigabyte.
-std::size_t piece_bytes(int ranks) {
-  constexpr std::size_t kOfTwoRanks = 64 << 20, kOfMore = 32 << 20;
-  const auto& least = settings().least;
-  const bool any = least[static_cast<std::size_t>(Kind::reduce_scatter)] ||
-                   least[static_cast<std::size_t>(Kind::all_reduce)];
-  if (!any) return 0;
-  return ranks == 2 ? kOfTwoRanks : kOfMore;
-}
+// Each copy costs some 4 us besides its bytes, so that pieces are large, as they are for the engine
+// dma (64 MiB take 170 us on the wire of an H200); the slots of more ranks are to take no more than
+// half a gigabyte.
+constexpr std::size_t kPieceOfTwoRanks = 64 << 20, kPieceOfMore = 32 << 20;
 
 // What a copy engine of an H200 takes for a byte to another GPU (docs/results/README.md: 392 GB/s
 // at 256 MiB). H100 SXM have the same links.
 constexpr PeerWait kPeerWait{1 / 392e9};
 
+Method wanted_method(int ranks) {
+  const auto& least = settings().least;
+  Method wanted;
+  wanted.reduces = least[static_cast<std::size_t>(Kind::reduce_scatter)].has_value() ||
+                   least[static_cast<std::size_t>(Kind::all_reduce)].has_value();
+  wanted.staged = settings().mode == Mode::staged;
+  if (wanted.reduces || wanted.staged) {
+    wanted.piece_bytes = ranks == 2 ? kPieceOfTwoRanks : kPieceOfMore;
+  }
+  wanted.peer_wait = kPeerWait;
+  return wanted;
+}
+
 std::string what_is_taken(const PairCopies& copies) {
   const std::string taken = taken_over(copies.can_reduce());
-  std::string text = taken.empty() ? "" : taken + " by copy engines; ";
-  if (piece_bytes(copies.ranks()) > 0 && !copies.can_reduce())
+  const std::string how =
+      copies.is_staged() ? " by copy engines through slots; " : " by copy engines; ";
+  std::string text = taken.empty() ? "" : taken + how;
+  if (wanted_method(copies.ranks()).reduces && !copies.can_reduce())
     text += "not all devices can reduce; ";
   return text + (taken.empty() ? "all calls are forwarded" : "the rest is forwarded");
 }
@@ -125,8 +133,8 @@ std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string&
   pending->name = name;
   pending->device = std::move(device);
   try {
-    pending->creation = std::make_unique<Creation>(
-        *pending->device, name, rank, ranks, settings().hash(), piece_bytes(ranks), kPeerWait);
+    pending->creation = std::make_unique<Creation>(*pending->device, name, rank, ranks,
+                                                   settings().hash(), wanted_method(ranks));
     return pending;
   } catch (const Error& error) {
     log_forwarded(ranks, error.what());

@@ -22,8 +22,9 @@ std::string_view variable(const char* name) {
 Mode read_mode() {
   const std::string_view value = variable("DUET_NCCL_MODE");
   if (value.empty() || value == "auto") return Mode::automatic;
+  if (value == "staged") return Mode::staged;
   if (value == "off") return Mode::off;
-  refuse("DUET_NCCL_MODE", value, "auto or off");
+  refuse("DUET_NCCL_MODE", value, "auto, staged or off");
 }
 
 bool read_log() {
@@ -46,7 +47,7 @@ std::optional<std::uint64_t> read_least(const char* name) {
 }  // namespace
 
 std::uint64_t Settings::hash() const {
-  std::uint64_t hash = 0xcbf29ce484222325u;
+  std::uint64_t hash = hash_bytes(&mode, sizeof mode, 0xcbf29ce484222325u);
   for (const auto& each : least) {
     const std::uint64_t words[] = {each.has_value() ? 1u : 0u, each.value_or(0)};
     hash = hash_bytes(words, sizeof words, hash);

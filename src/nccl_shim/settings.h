@@ -10,11 +10,13 @@
 
 namespace duet::nccl_shim {
 
-enum class Mode { automatic, off };
+// staged: calls go through slots, so that no rank maps a buffer of the program's in another
+// process.
+enum class Mode { automatic, staged, off };
 
 struct Settings {
   std::string real_path;        // DUET_NCCL: the real libnccl.so.2; empty: the one that is loaded
-  Mode mode = Mode::automatic;  // DUET_NCCL_MODE
+  Mode mode = Mode::automatic;  // DUET_NCCL_MODE=auto, staged or off
   bool log = false;             // DUET_NCCL_LOG=info
   // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, _REDUCE_SCATTER, _ALL_REDUCE, by Kind: from
   // how many bytes on calls are taken over. Of all ranks' parts together. Empty: never.

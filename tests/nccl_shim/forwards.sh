@@ -38,7 +38,7 @@ expect "ncclCommSuspend: the real NCCL is older and has no such function" "$out"
 
 # Bad settings: one line, and a failure that NCCL's callers understand.
 out=$(run reduce "${preload[@]}" DUET_NCCL_MODE=fast)
-expect "ncclReduce: DUET_NCCL_MODE=fast: expected auto or off" "$out"
+expect "ncclReduce: DUET_NCCL_MODE=fast: expected auto, staged or off" "$out"
 expect "ncclReduce: 4" "$out"
 out=$(run reduce "${preload[@]}" DUET_NCCL_LOG=all)
 expect "DUET_NCCL_LOG=all: expected warn or info" "$out"

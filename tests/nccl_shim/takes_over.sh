@@ -41,6 +41,15 @@ run 3 reduce_scatter 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
 said "communicator of 3 ranks: reduce_scatter from 1048576 B by copy engines; the rest is forwarded"
 run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M
 said "communicator of 3 ranks: all_reduce from 1048576 B by copy engines; the rest is forwarded"
+# Through slots.
+for ranks in 2 3; do
+  run $ranks calls 6 $large DUET_NCCL_MODE=staged
+  said "communicator of $ranks ranks: all_gather from 8192 B by copy engines through slots; the rest is forwarded"
+  run $ranks group 1 $large DUET_NCCL_MODE=staged
+done
+run 2 one_thread 12 $large DUET_NCCL_MODE=staged
+run 2 killed 1 $large DUET_NCCL_MODE=staged
+run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M DUET_NCCL_MODE=staged
 if [[ $# == 3 ]]; then
   run 2 failed_device 1 $large
   said "cuStreamWaitEvent: an error of the stand-in"

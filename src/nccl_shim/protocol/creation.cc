@@ -41,8 +41,8 @@ std::string segment_name(const void* bytes, std::size_t count, const std::string
 }
 
 Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ranks,
-                   std::uint64_t settings, std::size_t piece_bytes, const PeerWait& peer_wait)
-    : device_(device), rank_(rank), ranks_(ranks), peer_wait_(peer_wait) {
+                   std::uint64_t settings, const Method& wanted)
+    : device_(device), rank_(rank), ranks_(ranks), wanted_(wanted) {
   if (ranks > kMostRanks) {
     throw Unavailable(std::to_string(ranks) + " ranks, at most " + std::to_string(kMostRanks) +
                       " are supported");
@@ -55,7 +55,7 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
   entry.process_space = process_space();
   entry.device = device.identity();
   entry.settings = settings;
-  entry.piece_bytes = piece_bytes > 0 && device.can_reduce() ? piece_bytes : 0;
+  entry.reduces = wanted.reduces && device.can_reduce() ? 1 : 0;
   set_stage(Stage::joined);
   if ((*segment_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) segment_->unlink();
 }
@@ -126,11 +126,10 @@ std::string Creation::difference() const {
 }
 
 // All ranks see the same entries.
-std::size_t Creation::agreed_piece_bytes() const {
-  std::size_t agreed = (*segment_)->ranks[0].piece_bytes;
-  for (int peer = 1; peer < ranks_; ++peer) {
-    if ((*segment_)->ranks[peer].piece_bytes != agreed) agreed = 0;
-  }
+Method Creation::agreed_method() const {
+  Method agreed = wanted_;
+  for (int peer = 0; peer < ranks_; ++peer) agreed.reduces &= (*segment_)->ranks[peer].reduces != 0;
+  if (!agreed.reduces && !agreed.staged) agreed.piece_bytes = 0;
   return agreed;
 }
 
@@ -146,8 +145,7 @@ void Creation::try_peers(double seconds) {
   }
   try {
     if (reason_.empty()) {
-      copies_ = std::make_unique<PairCopies>(device_, segment_, rank_, ranks_, agreed_piece_bytes(),
-                                             peer_wait_);
+      copies_ = std::make_unique<PairCopies>(device_, segment_, rank_, ranks_, agreed_method());
     }
   } catch (const Error& error) {
     reason_ = error.what();

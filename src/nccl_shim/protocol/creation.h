@@ -20,11 +20,10 @@ namespace duet::nccl_shim {
 class Creation {
  public:
   // Announces this rank. `name` is one for all ranks of this creation and for no other; `settings`
-  // a hash of what all ranks must have alike; `piece_bytes`, if not 0, of reductions (PairCopies),
-  // which are made if the devices of all ranks can reduce; `peer_wait` of this rank's PairCopies.
-  // Throws Unavailable, without an entry.
+  // a hash of what all ranks must have alike, which tells how `wanted` is staged too. Reductions
+  // that are wanted are made if the devices of all ranks can. Throws Unavailable, without an entry.
   Creation(ShimDevice& device, const std::string& name, int rank, int ranks, std::uint64_t settings,
-           std::size_t piece_bytes = 0, const PeerWait& peer_wait = {});
+           const Method& wanted = {});
   ~Creation();
   Creation(const Creation&) = delete;
   Creation& operator=(const Creation&) = delete;
@@ -53,14 +52,14 @@ class Creation {
   void set_stage(Stage stage);
   void wait_for_all(Stage stage, double seconds, const char* step);
   std::string difference() const;
-  std::size_t agreed_piece_bytes() const;
+  Method agreed_method() const;
   void try_peer(int peer);
   void refuse_with_peers();
 
   ShimDevice& device_;
   std::shared_ptr<SharedSegment> segment_;
   int rank_, ranks_;
-  PeerWait peer_wait_;
+  Method wanted_;
   std::string reason_;
   std::unique_ptr<PairCopies> copies_;
   std::uint64_t* piece_ = nullptr;  // the memory that is lent as a test

@@ -15,7 +15,7 @@ using What = WordOperation::What;
 }  // namespace
 
 PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank,
-                       int ranks, std::size_t piece_bytes, const PeerWait& peer_wait)
+                       int ranks, const Method& method)
     : device_(device),
       segment_(std::move(segment)),
       rank_(rank),
@@ -31,8 +31,7 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       pulled_(device.create_event()),
       last_call_(device.create_event()),
       other_work_(device.create_event()),
-      piece_bytes_(piece_bytes),
-      peer_wait_(peer_wait) {
+      method_(method) {
   make_slots();
   const Segment& shared = **segment_;
   for (int peer = 0; peer < ranks; ++peer) {
@@ -81,9 +80,9 @@ void PairCopies::enqueue_locked(const Call& call, Stream user) {
 
   check_not_revoked(call, roles);
   check_same(call, roles, number);
-  if (reduces(call.kind)) reduce_own_part(call, mine, first_piece, user);
+  pass_through_slots(call, mine, first_piece, user);
   signal_ready(roles, user);
-  if (call.kind != Kind::reduce_scatter) copy_for_pairs(call, mine, roles, number, user);
+  if (in_pairs(call)) copy_for_pairs(call, mine, roles, number, user);
   (*segment_)->ranks[rank_].arrived.store(number, std::memory_order_release);
   wait_for_peers(call, roles, user);
   if (mine.receive_staged) {
@@ -124,7 +123,7 @@ PairCopies::Buffers PairCopies::publish(const Call& call, std::uint64_t number) 
   record.type = static_cast<std::uint32_t>(call.type);
   record.reduction = static_cast<std::uint32_t>(call.reduction);
   record.bytes = call.bytes;
-  if (call.kind == Kind::reduce_scatter) {  // its buffers are its rank's affair
+  if (!in_pairs(call)) {  // its buffers are its rank's affair
     return {static_cast<const char*>(call.send), static_cast<char*>(call.receive), false, false};
   }
   const std::size_t sent = send_bytes(call, rank_, ranks_);
@@ -152,9 +151,17 @@ const char* PairCopies::lend(const void* buffer, std::size_t bytes, StagingBuffe
   }
 }
 
+bool PairCopies::in_pairs(const Call& call) const {
+  return !method_.staged && call.kind != Kind::reduce_scatter;
+}
+
+Part PairCopies::copied(const Call& call, int source, int destination) const {
+  return in_pairs(call) ? part(call, source, destination, ranks_) : Part{};
+}
+
 bool PairCopies::involved(const Call& call, int peer) const {
-  return reduces(call.kind) || part(call, rank_, peer, ranks_).bytes > 0 ||
-         part(call, peer, rank_, ranks_).bytes > 0;
+  return reduces(call.kind) || method_.staged || copied(call, rank_, peer).bytes > 0 ||
+         copied(call, peer, rank_).bytes > 0;
 }
 
 std::atomic<std::uint64_t>& PairCopies::state(int peer, std::uint64_t number) const {
@@ -164,11 +171,11 @@ std::atomic<std::uint64_t>& PairCopies::state(int peer, std::uint64_t number) co
 
 // A pair of which one sends the other nothing has one copy to make, whoever makes it.
 double PairCopies::wait_seconds(const Call& call, int peer) const {
-  if (processes_[peer] == nullptr && !peer_wait_.in_process) return 0;
-  const std::size_t sent = part(call, rank_, peer, ranks_).bytes;
-  const std::size_t received = part(call, peer, rank_, ranks_).bytes;
+  if (processes_[peer] == nullptr && !method_.peer_wait.in_process) return 0;
+  const std::size_t sent = copied(call, rank_, peer).bytes;
+  const std::size_t received = copied(call, peer, rank_).bytes;
   if (sent == 0 || received == 0) return 0;
-  return peer_wait_.seconds_per_byte * static_cast<double>(sent);
+  return method_.peer_wait.seconds_per_byte * static_cast<double>(sent);
 }
 
 PairCopies::Roles PairCopies::take_roles(const Call& call, std::uint64_t number) {
@@ -265,8 +272,8 @@ void PairCopies::count(const Call& call, const Roles& roles) {
   for (int peer = 0; peer < ranks_; ++peer) {
     const Role role = roles[peer];
     if (role == Role::none) continue;
-    const bool sends = part(call, rank_, peer, ranks_).bytes > 0;
-    const bool receives = part(call, peer, rank_, ranks_).bytes > 0;
+    const bool sends = copied(call, rank_, peer).bytes > 0;
+    const bool receives = copied(call, peer, rank_).bytes > 0;
     if (role != Role::second) ++mine_[peer].ready;
     if (role != Role::first) ++theirs_[peer].ready;
     if (sends && role != Role::first) ++mine_[peer].pushed;
@@ -365,10 +372,10 @@ void PairCopies::wait_for_peers(const Call& call, const Roles& roles, Stream use
   for (int peer = 0; peer < ranks_; ++peer) {
     const Role role = roles[peer];
     if (role != Role::first && role != Role::sharing) continue;
-    if (part(call, peer, rank_, ranks_).bytes > 0) {
+    if (copied(call, peer, rank_).bytes > 0) {
       waits.push_back({What::wait, &words(peer, rank_).pushed, theirs_[peer].pushed});
     }
-    if (role == Role::first && part(call, rank_, peer, ranks_).bytes > 0) {
+    if (role == Role::first && copied(call, rank_, peer).bytes > 0) {
       waits.push_back({What::wait, &words(peer, rank_).pulled, theirs_[peer].pulled});
     }
   }

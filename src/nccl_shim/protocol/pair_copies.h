@@ -27,6 +27,10 @@
 //                                                      reduce own part and slots, in rank order
 //   ...                           <--                  set freed = piece for all peers
 //
+// A communicator that is staged makes all calls so, of other kinds with a copy out of the slots in
+// the place of the reduction: no rank maps a user's buffer of another. Pieces are counted alike by
+// all pairs, also by those of which one sends the other nothing.
+//
 // An all_reduce is such a reduce_scatter into the receive buffer, and then copies as above of what
 // each rank has reduced: `ready` is set behind the reduction. In place nothing is written too
 // early: a rank has reduced its part when all peers' data of that part have left their buffers.
@@ -56,14 +60,23 @@ struct PeerWait {
   bool in_process = false;      // also for ranks of the same process, which one thread may be
 };
 
+// How a communicator's calls are made: alike on all ranks, but for the last.
+struct Method {
+  // Of slots, a multiple of 128; they take 2 * (ranks - 1) * piece_bytes of each device's memory.
+  // 0: no slots, and neither of what follows.
+  std::size_t piece_bytes = 0;
+  bool reduces = false;  // calls may be reductions
+  bool staged = false;   // everything goes through slots
+  PeerWait peer_wait = {};
+};
+
 class PairCopies {
  public:
   using Stream = ShimDevice::Stream;
 
-  // After all ranks have agreed (creation.h). With `piece_bytes`, a multiple of 128, calls may be
-  // reductions; it takes 2 * (ranks - 1) * piece_bytes of the device's memory for slots.
+  // After all ranks have agreed (creation.h).
   PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank, int ranks,
-             std::size_t piece_bytes = 0, const PeerWait& peer_wait = {});
+             const Method& method);
   // Waits until nothing of this communicator runs on this rank, unless a peer is gone; then as
   // abort().
   ~PairCopies();
@@ -106,7 +119,8 @@ class PairCopies {
   void watch();
 
   int ranks() const { return ranks_; }
-  bool can_reduce() const { return piece_bytes_ > 0; }
+  bool can_reduce() const { return method_.reduces; }
+  bool is_staged() const { return method_.staged; }
   std::size_t lent() const { return lent_.count(); }
 
  private:
@@ -133,6 +147,9 @@ class PairCopies {
   Buffers publish(const Call& call, std::uint64_t number);
   const char* lend(const void* buffer, std::size_t bytes, StagingBuffer& staging,
                    BufferPlace& place);
+  bool in_pairs(const Call& call) const;  // whether ranks copy to and from each other's buffers
+  // What `source` copies into the receive buffer of `destination`.
+  Part copied(const Call& call, int source, int destination) const;
   bool involved(const Call& call, int peer) const;
   double wait_seconds(const Call& call, int peer) const;  // seconds
   Roles take_roles(const Call& call, std::uint64_t number);
@@ -153,15 +170,24 @@ class PairCopies {
   // The address of what `peer` has lent. Throws PeerFailed if its process has ended.
   char* address_at(int peer, const BufferPlace& place);
   void make_slots();
-  // Where the pieces of a reduction's parts begin, and where the last one ends, in bytes.
+  // What becomes of a call's parts in slots: an all_reduce may be one pass after the other.
+  enum class Pass { reduce, copy };
+  struct Piece {
+    std::uint32_t number;
+    std::size_t begin, end;  // of each part
+  };
+  std::vector<Pass> passes(const Call& call) const;
+  // Where the pieces of a pass's parts begin, and where the last one ends, in bytes.
   std::vector<std::size_t> cuts(const Call& call) const;
   std::uint32_t pieces(const Call& call) const;
   std::size_t slot(int source, int receiver, std::uint32_t piece) const;
   // `first`: pieces before this call.
-  void reduce_own_part(const Call& call, const Buffers& mine, std::uint32_t first, Stream user);
-  void send_piece(const Call& call, int to, std::uint32_t piece, const Part& sent, Stream lane);
-  void reduce_piece(const Call& call, const Buffers& mine, std::uint32_t piece, const Part& reduced,
-                    Stream user);
+  void pass_through_slots(const Call& call, const Buffers& mine, std::uint32_t first, Stream user);
+  void pass_pieces(const Call& call, Pass pass, const Buffers& mine, const Piece& piece,
+                   Stream user);
+  void send_piece(int to, std::uint32_t piece, const char* from, std::size_t bytes, Stream lane);
+  void reduce_piece(const Call& call, const Buffers& mine, const Piece& piece, Stream user);
+  void copy_piece_out(const Call& call, const Buffers& mine, const Piece& piece, Stream user);
   void copy_own_part(const Call& call, const Buffers& mine, Stream user);
   void wait_for_peers(const Call& call, const Roles& roles, Stream user);
 
@@ -199,12 +225,11 @@ class PairCopies {
   Stream push_lane_, pull_lane_;
   std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, last_call_, other_work_;
   std::uint64_t number_ = 0;  // calls so far
-  const std::size_t piece_bytes_;
-  const PeerWait peer_wait_;
+  const Method method_;
   // Left to the end of the process where this rank has aborted and a peer has not: the first pieces
   // of a call that this rank has not come to need no word of its own.
   char* slots_ = nullptr;
-  std::atomic<std::uint32_t> pieces_{0};  // of reductions so far, alike on all ranks
+  std::atomic<std::uint32_t> pieces_{0};  // through slots so far, alike on all ranks
   Stream last_stream_ = nullptr;
   enum class Last { none, call, other } last_ = Last::none;
   std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back

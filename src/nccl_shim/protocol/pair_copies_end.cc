@@ -111,8 +111,8 @@ PairCopies::Unsettled PairCopies::revoke_untaken() {
       const CallRecord& record = (*segment_)->records[rank_][number % kCallsAhead];
       const Call call{static_cast<Kind>(record.kind), nullptr, nullptr, record.bytes,
                       static_cast<int>(record.root)};
-      if (part(call, peer, rank_, ranks_).bytes > 0) --expected[peer].pushed;
-      if (part(call, rank_, peer, ranks_).bytes > 0) --expected[peer].pulled;
+      if (copied(call, peer, rank_).bytes > 0) --expected[peer].pushed;
+      if (copied(call, rank_, peer).bytes > 0) --expected[peer].pulled;
       expected[peer].arrived -= pieces(call);
     }
   }

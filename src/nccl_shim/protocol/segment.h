@@ -32,8 +32,8 @@ struct RankEntry {
   std::int32_t process;
   std::uint64_t process_space;  // which /proc `process` is a number of
   std::uint64_t device;
-  std::uint64_t settings;     // hash of what all ranks must have alike
-  std::uint64_t piece_bytes;  // of reductions; 0: this rank makes none
+  std::uint64_t settings;  // hash of what all ranks must have alike
+  std::uint32_t reduces;   // whether this rank's device can
   BufferPlace slots;
   std::atomic<std::uint64_t> arrived;  // calls whose records this rank reads no more
   std::atomic<std::uint64_t> deaths;   // rows that have been emptied
@@ -55,7 +55,7 @@ struct CallRecord {
 };
 
 // Counters. Of a first comer a: ready[a][b]. Of a second comer a: pushed[a][b], pulled[a][b]. Of
-// each of two that share a call: ready[a][b], pushed[a][b]. Of pieces of reductions: arrived[a][b]
+// each of two that share a call: ready[a][b], pushed[a][b]. Of pieces through slots: arrived[a][b]
 // in slots of b, freed[a][b] that b may write again.
 struct PairWords {
   alignas(64) Word ready;

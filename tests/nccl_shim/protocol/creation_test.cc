@@ -70,7 +70,7 @@ TEST(CreationTest, NoneReducesWhereOneDeviceCannot) {
   HostShimDevice first(1);
   CopiesOnly second(2);
   const std::string name = testing::unused_name();
-  Creation one(first, name, 0, 2, 7, 1024), two(second, name, 1, 2, 7, 1024);
+  Creation one(first, name, 0, 2, 7, {1024, true}), two(second, name, 1, 2, 7, {1024, true});
   Creation* both[] = {&one, &two};
   for (Creation* each : both) each->offer();
   for (Creation* each : both) each->try_peers(10);

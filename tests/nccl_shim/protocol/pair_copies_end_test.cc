@@ -118,8 +118,8 @@ TEST(PairCopiesErrors, ARevokedCallIsNotMade) {
 }
 
 // Rank 1's stream is late: its lanes and rank 0's still have calls to make when rank 0 aborts.
-void abort_in_flight(Kind kind) {
-  on_threads({2, 0, 0}, [kind](TestRank& rank) {
+void abort_in_flight(Kind kind, bool staged = false) {
+  on_threads({2, 0, 0, 0, staged}, [kind](TestRank& rank) {
     const Buffers buffers(rank, kind, 1000, true);
     std::atomic<bool> go{rank.rank == 0};
     rank.run(rank.stream(), [&] {
@@ -144,6 +144,11 @@ TEST(PairCopiesErrors, AbortEndsCallsInFlight) { abort_in_flight(Kind::all_to_al
 TEST(PairCopiesErrors, AbortEndsReductionsInFlight) {
   abort_in_flight(Kind::reduce_scatter);
   abort_in_flight(Kind::all_reduce);
+}
+
+TEST(PairCopiesErrors, AbortEndsStagedCallsInFlight) {
+  abort_in_flight(Kind::all_gather, true);
+  abort_in_flight(Kind::all_reduce, true);
 }
 
 // Rank 1's first pieces wait for no word of rank 0, which has aborted and ended when they come.

@@ -12,13 +12,14 @@
 
 namespace duet::nccl_shim::testing {
 
-constexpr std::size_t kPieceBytes = 1024;  // of reductions
+constexpr std::size_t kPieceBytes = 1024;  // of what goes through slots
 
 struct Setting {
   int ranks = 2;
   unsigned device_delay = 0;  // microseconds
   unsigned cpu_delay = 0;     // before each call of pause()
   double wait_per_byte = 0;   // seconds per byte, also for ranks of the same process
+  bool staged = false;
 };
 
 // A device that calls `before_look_up`, if there is one, where a call's buffers are looked up, and

@@ -1,0 +1,167 @@
+// Calls of PairCopies whose parts go through slots: their receiver reduces them, or copies them
+// out.
+#include <algorithm>
+
+#include "core/error.h"
+#include "nccl_shim/protocol/pair_copies.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+using What = WordOperation::What;
+
+constexpr std::uint32_t kSlotsOfAPair = 2;
+
+// A smaller copy takes longer to start than to run.
+constexpr std::size_t kSmallestPiece = 1 << 20;
+constexpr std::size_t kFewestPieces = 3;  // where they are large enough
+constexpr std::size_t kTail = 4;          // the last quarter of the last piece is one by itself
+
+// What of a part is between two cuts.
+Part piece_of(const Part& part, std::size_t begin, std::size_t end) {
+  begin = std::min(begin, part.bytes);
+  return {part.from + begin, part.to + begin, std::min(end, part.bytes) - begin};
+}
+
+}  // namespace
+
+void PairCopies::make_slots() {
+  if (method_.piece_bytes == 0) return;
+  const std::size_t bytes =
+      kSlotsOfAPair * static_cast<std::size_t>(ranks_ - 1) * method_.piece_bytes;
+  slots_ = static_cast<char*>(device_.allocate(bytes));
+  try {
+    (*segment_)->ranks[rank_].slots = lent_.place(slots_, bytes);
+  } catch (const Error&) {
+    device_.free(slots_);
+    throw;
+  }
+}
+
+void PairCopies::map_slots() {
+  for (int peer = 0; peer < ranks_ && method_.piece_bytes > 0; ++peer) {
+    if (peer != rank_) borrowed_.address(peer, (*segment_)->ranks[peer].slots);
+  }
+}
+
+// Copying one piece hides what becomes of another, but that of the last, which is small therefore.
+std::vector<std::size_t> PairCopies::cuts(const Call& call) const {
+  // No part is longer.
+  const std::size_t bytes = reduces(call.kind) ? reduced_part(call, 0, ranks_).bytes : call.bytes;
+  if (bytes == 0) return {0};
+  const std::size_t piece = method_.piece_bytes;
+  const std::size_t smallest = std::min(kSmallestPiece, piece / kTail);
+  const std::size_t count =
+      std::max((bytes + piece - 1) / piece,
+               std::max<std::size_t>(1, std::min(kFewestPieces, bytes / smallest)));
+  const std::size_t each = aligned((bytes + count - 1) / count);
+  std::vector<std::size_t> begins;
+  for (std::size_t begin = 0; begin < bytes; begin += each) begins.push_back(begin);
+  const std::size_t last = bytes - begins.back();
+  const std::size_t tail = last - std::min(last, aligned(last - last / kTail));
+  if (begins.size() > 1 && tail >= smallest) begins.push_back(bytes - tail);
+  begins.push_back(bytes);
+  return begins;
+}
+
+std::vector<PairCopies::Pass> PairCopies::passes(const Call& call) const {
+  std::vector<Pass> all;
+  if (reduces(call.kind)) all.push_back(Pass::reduce);
+  if (method_.staged && call.kind != Kind::reduce_scatter) all.push_back(Pass::copy);
+  return all;
+}
+
+std::uint32_t PairCopies::pieces(const Call& call) const {
+  const std::size_t count = passes(call).size();
+  return count == 0 ? 0 : static_cast<std::uint32_t>(count * (cuts(call).size() - 1));
+}
+
+// From the start of the receiver's slots.
+std::size_t PairCopies::slot(int source, int receiver, std::uint32_t piece) const {
+  const int place = source < receiver ? source : source - 1;
+  return (piece % kSlotsOfAPair * static_cast<std::size_t>(ranks_ - 1) +
+          static_cast<std::size_t>(place)) *
+         method_.piece_bytes;
+}
+
+void PairCopies::pass_through_slots(const Call& call, const Buffers& mine, std::uint32_t first,
+                                    Stream user) {
+  std::uint32_t piece = first;
+  for (const Pass pass : passes(call)) {
+    device_.record(*begin_, user);
+    device_.wait(push_lane_, *begin_);
+    device_.wait(pull_lane_, *begin_);
+    if (pass == Pass::copy && !reduces(call.kind)) copy_own_part(call, mine, user);
+    const std::vector<std::size_t> of_parts = cuts(call);
+    for (std::size_t i = 0; i + 1 < of_parts.size(); ++i) {
+      pass_pieces(call, pass, mine, {++piece, of_parts[i], of_parts[i + 1]}, user);
+    }
+    device_.record(*pushed_, push_lane_);
+    device_.record(*pulled_, pull_lane_);
+    device_.wait(user, *pushed_);
+    device_.wait(user, *pulled_);
+  }
+}
+
+void PairCopies::pass_pieces(const Call& call, Pass pass, const Buffers& mine, const Piece& piece,
+                             Stream user) {
+  // What an all_reduce has reduced is in its receive buffer.
+  const char* const send =
+      pass == Pass::copy && reduces(call.kind) ? mine.receive : static_cast<const char*>(call.send);
+  for (int step = 1; step < ranks_; ++step) {
+    const int to = (rank_ + step) % ranks_;
+    const Part whole =
+        pass == Pass::reduce ? reduced_part(call, to, ranks_) : part(call, rank_, to, ranks_);
+    // All pieces for a peer on one lane: their word counts up.
+    const Stream lane = step % 2 != 0 ? push_lane_ : pull_lane_;
+    const Part sent = piece_of(whole, piece.begin, piece.end);
+    send_piece(to, piece.number, send + sent.from, sent.bytes, lane);
+  }
+  std::vector<WordOperation> waits, signals;
+  for (int source = 0; source < ranks_; ++source) {
+    if (source == rank_) continue;
+    waits.push_back({What::wait, &words(source, rank_).arrived, piece.number});
+    signals.push_back({What::set, &words(rank_, source).freed, piece.number});
+  }
+  device_.words(user, waits);
+  if (pass == Pass::reduce) {
+    reduce_piece(call, mine, piece, user);
+  } else {
+    copy_piece_out(call, mine, piece, user);
+  }
+  device_.words(user, signals);
+}
+
+void PairCopies::send_piece(int to, std::uint32_t piece, const char* from, std::size_t bytes,
+                            Stream lane) {
+  char* target = borrowed_.address(to, (*segment_)->ranks[to].slots) + slot(rank_, to, piece);
+  device_.words(lane, {{What::wait, &words(to, rank_).freed, piece - kSlotsOfAPair}});
+  if (bytes > 0) device_.copy(lane, target, from, bytes);
+  device_.words(lane, {{What::set, &words(rank_, to).arrived, piece}});
+}
+
+// In the order of ranks, so that the result is the same at every call.
+void PairCopies::reduce_piece(const Call& call, const Buffers& mine, const Piece& piece,
+                              Stream user) {
+  const Part reduced = piece_of(reduced_part(call, rank_, ranks_), piece.begin, piece.end);
+  if (reduced.bytes == 0) return;
+  PartsToReduce parts{mine.receive + reduced.to, {}, reduced.bytes, call.type, call.reduction};
+  for (int source = 0; source < ranks_; ++source) {
+    parts.parts.push_back(source == rank_ ? static_cast<const char*>(call.send) + reduced.from
+                                          : slots_ + slot(source, rank_, piece.number));
+  }
+  device_.reduce(user, parts);
+}
+
+void PairCopies::copy_piece_out(const Call& call, const Buffers& mine, const Piece& piece,
+                                Stream user) {
+  for (int step = 1; step < ranks_; ++step) {
+    const int source = (rank_ + ranks_ - step) % ranks_;
+    const Part received = piece_of(part(call, source, rank_, ranks_), piece.begin, piece.end);
+    if (received.bytes == 0) continue;
+    device_.copy(user, mine.receive + received.to, slots_ + slot(source, rank_, piece.number),
+                 received.bytes);
+  }
+}
+
+}  // namespace duet::nccl_shim
