@@ -14,6 +14,7 @@ namespace duet::emulation {
 
 uint3 thread_index, block_index;
 dim3 block_size, grid_size;
+int wave_threads = 64;
 
 namespace {
 
@@ -21,7 +22,7 @@ constexpr unsigned kWarp = 32;
 constexpr unsigned kMostThreads = 1024, kMostRows = 65535;  // of a block; of a grid's y and z
 constexpr std::size_t kStackBytes = 64 << 10;
 
-enum class Waits { no, for_warp, for_block, ended };
+enum class Waits { no, for_warp, for_wave, for_block, ended };
 
 struct Thread {
   ucontext_t context{};
@@ -29,6 +30,8 @@ struct Thread {
   Waits waits = Waits::no;
   int vote = 0;
   double value = 0;
+  double published = 0;  // the value at the last shuffle of a wave
+  int round = 0;         // in which threads went on from that shuffle together
 };
 
 // The block that runs.
@@ -40,6 +43,8 @@ struct Block {
   const std::function<void()>* body = nullptr;
   std::vector<double> shared;
   int any_vote = 0;
+  int in_shuffles = 0;  // threads that wait in a shuffle of their wave
+  int rounds = 0;
 };
 Block block;
 std::mutex one_at_a_time;
@@ -82,9 +87,24 @@ void release(unsigned begin, unsigned end) {
   for (unsigned i = begin; i < end; ++i) block.threads[i]->waits = Waits::no;
 }
 
+// Lets the threads go on that have come to a shuffle of their wave; false if there are none.
+bool release_waves() {
+  if (block.in_shuffles == 0) return false;
+  block.in_shuffles = 0;
+  ++block.rounds;
+  for (unsigned i = 0; i < block.count; ++i) {
+    Thread& thread = *block.threads[i];
+    if (thread.waits != Waits::for_wave) continue;
+    thread.waits = Waits::no;
+    thread.published = thread.value;
+    thread.round = block.rounds;
+  }
+  return true;
+}
+
 // Lets those go on that have all come to the same place; false if there are none.
 bool release_any() {
-  bool any = false;
+  bool any = release_waves();
   for (unsigned begin = 0; begin < block.count; begin += kWarp) {
     const unsigned end = std::min(begin + kWarp, block.count);
     if (!all_wait(begin, end, Waits::for_warp)) continue;
@@ -155,6 +175,18 @@ double value_of(double value, int source) {
   const double other = block.threads[there ? first + static_cast<unsigned>(source) : own]->value;
   leave(Waits::for_warp);  // nobody overwrites a value before it is read
   return other;
+}
+
+int lane_of_wave() { return static_cast<int>(block.current) % wave_threads; }
+
+double value_of_active(double value, int source) {
+  Thread& own = *block.threads[block.current];
+  const unsigned from = block.current + static_cast<unsigned>(source - lane_of_wave());
+  own.value = value;
+  ++block.in_shuffles;
+  leave(Waits::for_wave);
+  const bool active = from < block.count && block.threads[from]->round == own.round;
+  return active ? block.threads[from]->published : std::nan("");
 }
 
 }  // namespace duet::emulation

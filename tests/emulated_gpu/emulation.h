@@ -40,6 +40,12 @@ int wait_for_block(int vote);  // returns whether any thread's vote was not 0
 double value_of(double value, int source);
 int lane();  // the thread's number in its warp
 
+// AMD's shuffles, in waves of so many threads. Threads of the wave that have not come to a shuffle
+// are inactive: what others read of them is not a number.
+extern int wave_threads;
+double value_of_active(double value, int source);
+int lane_of_wave();
+
 }  // namespace duet::emulation
 
 #define threadIdx ::duet::emulation::thread_index
@@ -65,6 +71,27 @@ inline float __shfl_down_sync(unsigned, float value, int by) {
   return static_cast<float>(
       duet::emulation::value_of(static_cast<double>(value), duet::emulation::lane() + by));
 }
+
+// HIP's, with its rules for sources outside the `width` neighbours.
+template <typename T>
+T __shfl_xor(T value, int mask, int width = duet::emulation::wave_threads) {
+  const int own = duet::emulation::lane_of_wave(), other = own ^ mask;
+  const int source = other >= ((own + width) & ~(width - 1)) ? own : other;
+  return static_cast<T>(duet::emulation::value_of_active(static_cast<double>(value), source));
+}
+template <typename T>
+T __shfl_up(T value, int by, int width = duet::emulation::wave_threads) {
+  const int own = duet::emulation::lane_of_wave(), other = own - by;
+  const int source = other < (own & ~(width - 1)) ? own : other;
+  return static_cast<T>(duet::emulation::value_of_active(static_cast<double>(value), source));
+}
+template <typename T>
+T __shfl_down(T value, int by, int width = duet::emulation::wave_threads) {
+  const int own = duet::emulation::lane_of_wave();
+  const int source = (own & (width - 1)) + by >= width ? own : own + by;
+  return static_cast<T>(duet::emulation::value_of_active(static_cast<double>(value), source));
+}
+
 struct alignas(16) float4 {
   float x, y, z, w;
 };

@@ -1,0 +1,4 @@
+// Stands before HIP's: what the kernels' headers use of it.
+#pragma once
+
+#include "emulation.h"
