@@ -52,6 +52,10 @@ DUET_STANDIN=rccl=2.28.3 says 'no symmetric windows on this machine (gfx942 and 
 DUET_STANDIN=rccl=2.28.3 NCCL_CUMEM_ENABLE=1 says '12 measured, 4 skipped' 0 \
   collective all_gather,all_to_all,all_reduce,gather "${rccl[@]}" rccl-window,rccl-zero-cta
 DUET_STANDIN=rccl=2.30.7 says '2 measured' 0 collective all_reduce "${rccl[@]}" rccl-8cta
+overlap=(overlap --device hip:0,1 --compute gemm:64x64x64 --communicate all_gather:64K --iterations 3
+         --policy base,partition,zero-cta --units 16)
+says '1 measured, 3 skipped' 0 "${overlap[@]}"
+DUET_STANDIN=rccl=2.30.7 NCCL_CUMEM_ENABLE=1 says '4 measured' 0 "${overlap[@]}"
 for more in "" --accumulate; do
   says '12 measured, 3 skipped' 0 gemm --device hip --engine rocblas --shapes 33x48x65 $more \
     --dtype fp32,tf32,fp16,bf16,int8 --layout nn,nt,tn --iterations 2 --warm-up 0
