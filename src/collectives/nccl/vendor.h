@@ -15,7 +15,7 @@ constexpr const char* kFile = "librccl.so.1";
 // 7604).
 constexpr int kCappedSince = 23007;
 constexpr const char* kInsteadOfCap = "; NCCL_MAX_NCHANNELS caps all communicators of a process";
-// 2.27.7 has the functions, but registers no window (release notes of ROCm 7.1).
+// 2.27.7 has the functions without symmetric memory (release notes of ROCm 7.1).
 constexpr int kWindowsSince = 22803, kZeroCtaSince = 22803;
 constexpr const char* kWindowsNeed = " (gfx942 and gfx950 need NCCL_CUMEM_ENABLE=1)";
 // The versions whose all_to_all of one rank does not end (release notes of ROCm 7.2 and 7.11).
