@@ -67,6 +67,11 @@ Buffer Device::allocate(std::uint64_t bytes, MemoryKind kind) {
   return Buffer(acquire(bytes, kind));
 }
 
+Buffer Device::allocate_coherent(std::uint64_t bytes) {
+  if (bytes == 0) return allocate(0);
+  return Buffer(acquire_coherent(bytes));
+}
+
 MemoryDescriptor Device::export_memory(const Span&) {
   throw Unavailable(fmt::format("{}: its memory cannot be shared between processes", info().name));
 }

@@ -79,6 +79,10 @@ class Device {
   // except on simulated devices. 0 bytes give an empty buffer. Throws OutOfMemory, after which the
   // device stays usable.
   Buffer allocate(std::uint64_t bytes, MemoryKind kind = MemoryKind::device);
+  // Device memory in which kernels and streams of this device see what other devices write while
+  // they run: for semaphores, packets and staging slots. On AMD GPUs plain device memory is coherent
+  // with other devices only between kernels.
+  Buffer allocate_coherent(std::uint64_t bytes);
 
   // The user's own memory as a span of this device; the user keeps and frees it. Throws BadArgument
   // if it is no memory of this device, Unavailable if the device works on memory of allocate()
@@ -150,6 +154,7 @@ class Device {
   // The view of device memory that the CPU cannot address directly.
   virtual std::unique_ptr<CpuView> view_own(const Span& span);
   virtual Span acquire(std::uint64_t bytes, MemoryKind kind) = 0;
+  virtual Span acquire_coherent(std::uint64_t bytes) { return acquire(bytes, MemoryKind::device); }
   virtual void release(const Span& span) noexcept = 0;
 };
 

@@ -26,4 +26,11 @@ Buffer DeviceTest::filled(Device& owner, std::size_t bytes, const Fill& fill, Me
   return buffer;
 }
 
+Buffer DeviceTest::zeroed(Device& owner, std::size_t bytes) {
+  Buffer buffer = owner.allocate_coherent(bytes);
+  const std::vector<std::byte> zeros(bytes, std::byte{0});
+  owner.write(buffer.span(), zeros.data());
+  return buffer;
+}
+
 }  // namespace duet::conformance

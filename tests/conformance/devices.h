@@ -27,6 +27,9 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
   Buffer filled(Device& owner, std::size_t bytes, const Fill& fill,
                 MemoryKind kind = MemoryKind::device);
 
+  // Coherent device memory of zeros: semaphores, packets and slots.
+  Buffer zeroed(Device& owner, std::size_t bytes);
+
   std::unique_ptr<Machine> machine_;
 };
 

@@ -47,7 +47,7 @@ TEST_P(Graphs, RunNothingUntilTheyAreLaunched) {
 // second stream and joins it.
 TEST_P(Graphs, ForkJoinAndMeet) {
   constexpr int kRounds = 20;
-  const Buffer words = filled(device(), 64, constant(0)), there = filled(peer(), 64, constant(0));
+  const Buffer words = zeroed(device(), 64), there = zeroed(peer(), 64);
   const Buffer source = device().allocate(kBytes), landing = peer().allocate(2 * kBytes);
   const Buffer log = peer().allocate(2 * kBytes * kRounds);
   auto sender = device().make_stream(), lane = device().make_stream();
@@ -89,7 +89,7 @@ TEST_P(Graphs, HoldPeerKernels) {
   Device* const ends[2] = {&device(), &peer()};
   std::vector<Buffer> words, sources, targets;
   for (Device* end : ends) {
-    words.push_back(filled(*end, 8, constant(0)));
+    words.push_back(zeroed(*end, 8));
     sources.push_back(end->allocate(kBytes));
     targets.push_back(filled(*end, kBytes, constant(0)));
   }

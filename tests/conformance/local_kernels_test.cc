@@ -158,7 +158,7 @@ TEST_P(Kernels, WaitForAnyNumberOfPeers) {
   constexpr int kPeers = 40, kBlocks = 2, kRanks = kPeers + 1;
   constexpr std::size_t kWords = kBlocks * sizeof(std::uint64_t), kCount = 3001;
   const std::vector<std::uint64_t> come(kPeers * kBlocks, 2);
-  const Buffer awaited = device().allocate(kPeers * kWords);
+  const Buffer awaited = device().allocate_coherent(kPeers * kWords);
   device().write(awaited.span(), come.data());
   const Buffer told = filled(peer(), kPeers * kWords, constant(0));
   PeerKernel kernel{{}, DType::int32, Reduction::sum, kBlocks, {}, {}};

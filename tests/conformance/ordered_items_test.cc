@@ -11,9 +11,9 @@ class OrderedItems : public Kernels {};
 // semaphores, which each round leaves as it found them.
 TEST_P(OrderedItems, SynchroniseWithAnotherStream) {
   constexpr std::size_t kPieces = 15, kPiece = 8192 * 4, kRounds = 30;
-  const Buffer words = filled(device(), 2 * sizeof(std::uint64_t), constant(0));
-  const Buffer back = filled(peer(), 2 * sizeof(std::uint64_t), constant(0));
-  const Buffer own = device().allocate(kPieces * kPiece), slots = device().allocate(2 * kPiece);
+  const Buffer words = zeroed(device(), 2 * sizeof(std::uint64_t));
+  const Buffer back = zeroed(peer(), 2 * sizeof(std::uint64_t));
+  const Buffer own = device().allocate(kPieces * kPiece), slots = zeroed(device(), 2 * kPiece);
   const Buffer theirs = peer().allocate(kPieces * kPiece);
   const Buffer result = device().allocate(kRounds * kPieces * kPiece);
   auto stream = device().make_stream(), pushes = peer().make_stream();
@@ -58,9 +58,9 @@ TEST_P(OrderedItems, SynchroniseWithAnotherStream) {
 TEST_P(OrderedItems, PassPiecesOnBlockByBlock) {
   constexpr int kBlocks = 8, kPieces = 5, kRounds = 20;
   constexpr std::size_t kWords = kBlocks * sizeof(std::uint64_t), kPiece = 100003;
-  const Buffer words = filled(device(), kWords, constant(0));
-  const Buffer there = filled(peer(), (kPieces + 1) * kWords, constant(0));
-  const Buffer back = filled(device(), kPieces * kWords, constant(0));
+  const Buffer words = zeroed(device(), kWords);
+  const Buffer there = zeroed(peer(), (kPieces + 1) * kWords);
+  const Buffer back = zeroed(device(), kPieces * kWords);
   const Buffer from = device().allocate(kPieces * kPiece), at = peer().allocate(kPieces * kPiece),
                to = device().allocate(kPieces * kPiece);
   const Semaphore ready{words.span()}, taken{there.slice(kPieces * kWords, kWords)};

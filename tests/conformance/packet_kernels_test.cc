@@ -24,8 +24,8 @@ class PacketKernels : public DeviceTest {
       Device& on = device_of(rank);
       send_.push_back(on.allocate(kRanks * part));
       recv_.push_back(filled(on, kRanks * part, constant(0)));
-      buffers_.push_back(filled(on, kRanks * packet_buffer_bytes(part), constant(0)));
-      words_.push_back(filled(on, kRanks * kWordBytes, constant(0)));
+      buffers_.push_back(zeroed(on, kRanks * packet_buffer_bytes(part)));
+      words_.push_back(zeroed(on, kRanks * kWordBytes));
       streams_.push_back(on.make_stream());
     }
   }

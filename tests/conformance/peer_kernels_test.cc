@@ -14,8 +14,7 @@ class PeerKernels : public Kernels {
 
   void make_words() {
     for (int i = 0; i < size(); ++i) {
-      words_.push_back(
-          filled(device(i), kWordBytes * static_cast<std::size_t>(size()), constant(0)));
+      words_.push_back(zeroed(device(i), kWordBytes * static_cast<std::size_t>(size())));
     }
   }
 

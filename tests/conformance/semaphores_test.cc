@@ -8,7 +8,8 @@ class Semaphores : public DeviceTest {};
 
 TEST_P(Semaphores, HoldAStreamUntilTheCpuSignals) {
   for (MemoryKind kind : {MemoryKind::device, MemoryKind::pinned}) {
-    const Buffer words = filled(device(), 64, constant(0), kind);
+    const Buffer words = kind == MemoryKind::device ? zeroed(device(), 64)
+                                                    : filled(device(), 64, constant(0), kind);
     auto stream = device().make_stream();
     stream->wait(semaphore_at(words, 3), 5);
     EXPECT_FALSE(stream->idle());
@@ -32,7 +33,7 @@ TEST_P(Semaphores, CarryDataToAPeer) {
   constexpr std::size_t kBytes = 2 << 20;
   const Buffer source = device().allocate(kBytes);
   const Buffer landing = peer().allocate(kBytes), result = peer().allocate(kBytes);
-  const Buffer words = filled(peer(), 64, constant(0));
+  const Buffer words = zeroed(peer(), 64);
   auto sender = device().make_stream();
   auto receiver = peer().make_stream();
   for (std::uint64_t round = 1; round <= 8; ++round) {
@@ -53,7 +54,7 @@ TEST_P(Semaphores, GoRoundARing) {
   std::vector<Buffer> words;
   std::vector<std::unique_ptr<Stream>> streams;
   for (int i = 0; i < n; ++i) {
-    words.push_back(filled(device(i), 8, constant(0)));
+    words.push_back(zeroed(device(i), 8));
     streams.push_back(device(i).make_stream());
   }
   for (std::uint64_t round = 1; round <= 10; ++round) {
@@ -85,7 +86,7 @@ TEST_P(Semaphores, AWaitingStreamDoesNotHoldUpOthers) {
 }
 
 TEST_P(Semaphores, RefuseWhatIsNoSemaphore) {
-  const Buffer words = filled(device(), 64, constant(0));
+  const Buffer words = zeroed(device(), 64);
   auto stream = device().make_stream();
   EXPECT_THROW(semaphore_at(words, 8), BadArgument);
   EXPECT_THROW(stream->signal(Semaphore{words.slice(4, 8)}, 1), BadArgument);

@@ -17,7 +17,7 @@ struct Exchange {
       : count(static_cast<std::size_t>(rank.size)),
         out(rank.device.allocate(kBytes)),
         in(rank.device.allocate(count * kBytes)),
-        semaphores(rank.device.allocate(2 * count * sizeof(std::uint64_t))),
+        semaphores(rank.device.allocate_coherent(2 * count * sizeof(std::uint64_t))),
         stream(rank.device.make_stream()) {
     stream->fill(semaphores.span(), {FillKind::constant, 0, 0, DType::fp32});
     stream->synchronize(kDeadline);

@@ -38,6 +38,7 @@ int main() {
   SHOW(hipHostMallocPortable);
   SHOW(hipHostMallocMapped);
   SHOW(hipMemAttachGlobal);
+  SHOW(hipDeviceMallocUncached);
   SHOW(hipEventDefault);
   SHOW(hipEventDisableTiming);
   SHOW(hipStreamNonBlocking);

@@ -130,6 +130,18 @@ bool reaches(int device, const void* data, std::size_t bytes) {
          peer_enabled(device, range->device);
 }
 
+bool is_coherent(const void* data) {
+  const std::optional<Range> range = memory().find(data);
+  return range && range->coherent;
+}
+
+void require_coherent(const void* data, const char* what) {
+  if (is_coherent(data)) return;
+  std::fprintf(stderr, "hip stand-in: %s at %p, which is not coherent with other devices\n", what,
+               data);
+  std::abort();
+}
+
 void require_reach(int device, const void* data, std::size_t bytes, const char* what) {
   if (bytes == 0 || reaches(device, data, bytes)) return;
   std::fprintf(stderr, "Memory access fault by GPU %d: %s, %zu bytes at %p\n", device, what, bytes,

@@ -42,6 +42,7 @@ class View {
     __atomic_store_n(at(word, kWord, "a kernel's store of a word"), value, __ATOMIC_RELEASE);
   }
   void wait(const Word* word, Word value) const {
+    standin::require_coherent(word, "a kernel waits for a word");
     while (load(word) < value) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 
@@ -155,6 +156,7 @@ bool receive_packets(const View& view, const gpu::PacketPeerPointers& peer, std:
                      Word call, std::byte* to) {
   const auto* const buffer =
       reinterpret_cast<const Word*>(peer.from_peer) + call % 2 * units * kPacketWords;
+  standin::require_coherent(buffer, "a kernel waits for packets");
   for (std::size_t i = 0; i < units * kPacketWords; ++i) {
     Word word = 0;
     while ((word = view.load(buffer + i)) >> 32 != call + 1) {

@@ -52,7 +52,7 @@ Memory::Arena& Memory::arena_of(Kind kind, int device) {
   return kind == Kind::host ? arenas_.back() : arenas_[static_cast<std::size_t>(device)];
 }
 
-void* Memory::allocate(Kind kind, int device, std::size_t bytes) {
+void* Memory::allocate(Kind kind, int device, std::size_t bytes, bool coherent) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Arena& arena = arena_of(kind, device);
   if (bytes > kDeviceBytes - arena.live || arena.used + reserved(bytes) > kArenaBytes) {
@@ -63,7 +63,7 @@ void* Memory::allocate(Kind kind, int device, std::size_t bytes) {
   ASAN_POISON_MEMORY_REGION(begin + bytes, whole_pages(bytes) - bytes);
   arena.used += reserved(bytes);
   arena.live += bytes;
-  ranges_.push_back({reinterpret_cast<std::uintptr_t>(begin), bytes, kind, device});
+  ranges_.push_back({reinterpret_cast<std::uintptr_t>(begin), bytes, kind, device, coherent});
   return begin;
 }
 
@@ -122,7 +122,7 @@ std::optional<Handle> Memory::share(const void* begin) {
   const Arena& arena = arena_of(found->kind, found->device);
   return Handle{kMagic, getpid(), arena.file,
                 static_cast<std::uint64_t>(static_cast<const std::byte*>(begin) - arena.base),
-                found->bytes};
+                found->bytes, found->coherent};
 }
 
 void* Memory::import(int device, const Handle& handle) {
@@ -136,7 +136,8 @@ void* Memory::import(int device, const Handle& handle) {
   close(file);
   if (data == MAP_FAILED) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
-  ranges_.push_back({reinterpret_cast<std::uintptr_t>(data), handle.bytes, Kind::imported, device});
+  ranges_.push_back({reinterpret_cast<std::uintptr_t>(data), handle.bytes, Kind::imported, device,
+                     handle.coherent});
   return data;
 }
 

@@ -23,6 +23,8 @@ struct Range {
   std::size_t bytes = 0;
   Kind kind = Kind::device;
   int device = -1;  // to which it belongs; that imported it
+  // Whether kernels and streams that run see what others write: the host's memory, uncached memory.
+  bool coherent = false;
 };
 
 // How another process finds an allocation: /proc/PID/fd/FILE at `offset`.
@@ -31,13 +33,15 @@ struct Handle {
   std::int64_t process = 0;
   std::int64_t file = 0;
   std::uint64_t offset = 0, bytes = 0;
+  bool coherent = false;
 };
 
 class Memory {
  public:
   explicit Memory(int devices);
 
-  void* allocate(Kind kind, int device, std::size_t bytes);  // nullptr: there is no more
+  // nullptr: there is no more.
+  void* allocate(Kind kind, int device, std::size_t bytes, bool coherent);
   // Frees a range that begins there and is of this kind; false if there is none.
   bool release(Kind kind, const void* begin);
 

@@ -11,10 +11,10 @@
 namespace standin {
 namespace {
 
-hipError_t allocate(void** data, Kind kind, std::size_t bytes) {
+hipError_t allocate(void** data, Kind kind, std::size_t bytes, bool coherent) {
   *data = nullptr;
   if (bytes == 0) return hipSuccess;
-  *data = memory().allocate(kind, current_device(), bytes);
+  *data = memory().allocate(kind, current_device(), bytes, coherent);
   return *data == nullptr ? hipErrorOutOfMemory : hipSuccess;
 }
 
@@ -55,19 +55,24 @@ using standin::result;
 extern "C" {
 
 hipError_t hipMalloc(void** data, std::size_t bytes) {
-  return result(standin::allocate(data, Kind::device, bytes));
+  return result(standin::allocate(data, Kind::device, bytes, false));
+}
+
+hipError_t hipExtMallocWithFlags(void** data, std::size_t bytes, unsigned flags) {
+  if (flags != hipDeviceMallocUncached) return result(hipErrorInvalidValue);
+  return result(standin::allocate(data, Kind::device, bytes, true));
 }
 
 hipError_t hipMallocManaged(void** data, std::size_t bytes, unsigned flags) {
   if (flags != hipMemAttachGlobal) return result(hipErrorInvalidValue);
-  return result(standin::allocate(data, Kind::managed, bytes));
+  return result(standin::allocate(data, Kind::managed, bytes, false));
 }
 
 hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags) {
   if ((flags & ~(hipHostMallocPortable | hipHostMallocMapped)) != 0) {
     return result(hipErrorInvalidValue);
   }
-  return result(standin::allocate(data, Kind::host, bytes));
+  return result(standin::allocate(data, Kind::host, bytes, true));
 }
 
 hipError_t hipFree(void* data) {

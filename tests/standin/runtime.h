@@ -49,8 +49,15 @@ hipError_t result(hipError_t error);
 // peers to which it has enabled access, the runtime's host memory.
 bool reaches(int device, const void* data, std::size_t bytes);
 
+// Whether work of the device that already runs sees what other devices write there. Of plain device
+// memory its caches may keep old contents.
+bool is_coherent(const void* data);
+
 // Ends the process as a GPU does whose kernel accesses memory that it may not.
 void require_reach(int device, const void* data, std::size_t bytes, const char* what);
+
+// Ends the process where a kernel polls memory in which it may never see the awaited value.
+void require_coherent(const void* data, const char* what);
 
 // The stream for a call that enqueues: hipErrorInvalidHandle unless it is of the current device.
 hipError_t find_stream(hipStream_t& stream);

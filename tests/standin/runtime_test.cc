@@ -36,6 +36,11 @@ class Runtime : public ::testing::Test {
     EXPECT_EQ(hipMalloc(&data, bytes), hipSuccess);
     return static_cast<std::byte*>(data);
   }
+  static std::byte* allocate_coherent() {
+    void* data = nullptr;
+    EXPECT_EQ(hipExtMallocWithFlags(&data, kBytes, hipDeviceMallocUncached), hipSuccess);
+    return static_cast<std::byte*>(data);
+  }
   static hipEvent_t event(unsigned flags = hipEventDefault) {
     hipEvent_t made = nullptr;
     EXPECT_EQ(hipEventCreateWithFlags(&made, flags), hipSuccess);
@@ -112,6 +117,22 @@ TEST_F(Runtime, ReachesPeersOnlyAfterAccessWasEnabled) {
   EXPECT_EQ(hipFree(word), hipSuccess);
 }
 
+TEST_F(Runtime, WaitsOnlyWhereTheValueWillBeSeen) {
+  std::byte* const plain = allocate();
+  std::byte* const coherent = allocate_coherent();
+  void* pinned = nullptr;
+  ASSERT_EQ(hipHostMalloc(&pinned, 8, hipHostMallocPortable), hipSuccess);
+  const auto waits = [this](void* word) {
+    return hipStreamWaitValue64(stream_, word, 0, hipStreamWaitValueGte, ~0ull);
+  };
+  EXPECT_EQ(waits(plain), hipErrorInvalidValue);
+  EXPECT_EQ(waits(coherent), hipSuccess);
+  EXPECT_EQ(waits(pinned), hipSuccess);
+  wait(stream_);
+  EXPECT_EQ(hipHostFree(pinned), hipSuccess);
+  for (std::byte* each : {plain, coherent}) EXPECT_EQ(hipFree(each), hipSuccess);
+}
+
 TEST_F(Runtime, EndsAProcessWhoseKernelAccessesWhatItMayNot) {
   std::byte* const data = allocate();
   const auto kernel = [&] {
@@ -126,7 +147,7 @@ TEST_F(Runtime, EndsAProcessWhoseKernelAccessesWhatItMayNot) {
 }
 
 TEST_F(Runtime, RunsInOrderAndTellsTime) {
-  std::byte* const gate = allocate();
+  std::byte* const gate = allocate_coherent();
   std::byte* const data = allocate();
   ASSERT_EQ(hipMemsetAsync(gate, 0, 8, stream_), hipSuccess);
   const hipEvent_t begin = event(), end = event();

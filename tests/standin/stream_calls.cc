@@ -213,6 +213,7 @@ hipError_t hipStreamWaitValue64(hipStream_t stream, void* word, std::uint64_t va
   if (flags != hipStreamWaitValueGte) return result(hipErrorInvalidValue);
   STANDIN_TRY(standin::refuse_capture(stream));
   STANDIN_TRY(standin::check_word(stream, word));
+  if (!standin::is_coherent(word)) return result(hipErrorInvalidValue);
   stream->queue->push(
       {{}, [word, value, mask, device = stream->device] {
          standin::require_reach(device, word, sizeof value, "a stream's wait");

@@ -51,7 +51,7 @@ void MappedWire::map_regions(NodeRank& rank, const WireTraffic& traffic) {
     given_.emplace(rank.in_column, traffic.region, kWhat);
     return;
   }
-  const auto make = [&] { return rank.whole.device.allocate(traffic.region_bytes); };
+  const auto make = [&] { return rank.whole.device.allocate_coherent(traffic.region_bytes); };
   allocated_.emplace(rank.in_column, make, kWhat);
 }
 

@@ -20,7 +20,7 @@ std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kP
 
 Buffer room_for(Rank& rank, int slots, std::uint64_t slot_bytes) {
   const auto all = static_cast<std::uint64_t>(slots) * static_cast<std::uint64_t>(rank.size - 1);
-  return rank.device.allocate(all * slot_bytes);
+  return rank.device.allocate_coherent(all * slot_bytes);
 }
 
 }  // namespace

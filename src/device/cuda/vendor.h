@@ -39,6 +39,7 @@
 #define gpuHostAllocPortable cudaHostAllocPortable
 #define gpuFreeHost cudaFreeHost
 #define gpuMalloc cudaMalloc
+#define gpuMallocCoherent cudaMalloc
 #define gpuMallocManaged cudaMallocManaged
 #define gpuMemAttachGlobal cudaMemAttachGlobal
 #define gpuMemcpyAsync cudaMemcpyAsync

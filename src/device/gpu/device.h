@@ -59,6 +59,9 @@ class GpuDevice : public Device, public HealthSource {
 
  private:
   Span acquire(std::uint64_t bytes, MemoryKind kind) override;
+  Span acquire_coherent(std::uint64_t bytes) override;
+  // `coherent`: of device memory only.
+  Span acquire_as(std::uint64_t bytes, MemoryKind kind, bool coherent);
   void release(const Span& span) noexcept override;
   Span acquire_pageable(std::uint64_t bytes);
   std::unique_ptr<CpuView> view_own(const Span& span) override;

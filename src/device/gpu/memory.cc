@@ -28,10 +28,11 @@ std::string shortage(const DeviceInfo& info, std::uint64_t bytes, MemoryKind kin
   return fmt::format("{}: no {} bytes of {} memory", info.name, bytes, name(kind));
 }
 
-gpuError_t allocate_as(MemoryKind kind, void** data, std::uint64_t bytes) {
+gpuError_t allocate_as(MemoryKind kind, bool coherent, void** data, std::uint64_t bytes) {
   switch (kind) {
     case MemoryKind::device:
-      return gpuMalloc(data, whole_pages(bytes));
+      return coherent ? gpuMallocCoherent(data, whole_pages(bytes))
+                      : gpuMalloc(data, whole_pages(bytes));
     case MemoryKind::managed:
       return gpuMallocManaged(data, bytes, gpuMemAttachGlobal);
     default:
@@ -50,6 +51,14 @@ Span GpuDevice::acquire_pageable(std::uint64_t bytes) {
 }
 
 Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
+  return acquire_as(bytes, kind, false);
+}
+
+Span GpuDevice::acquire_coherent(std::uint64_t bytes) {
+  return acquire_as(bytes, MemoryKind::device, true);
+}
+
+Span GpuDevice::acquire_as(std::uint64_t bytes, MemoryKind kind, bool coherent) {
   // Pinning touches every page. If memory ran out, the operating system would kill processes.
   if (kind != MemoryKind::device && bytes > host_memory_bytes()) {
     throw OutOfMemory(shortage(info_, bytes, kind));
@@ -57,7 +66,7 @@ Span GpuDevice::acquire(std::uint64_t bytes, MemoryKind kind) {
   if (kind == MemoryKind::pageable) return acquire_pageable(bytes);
   use();
   void* data = nullptr;
-  const gpuError_t result = allocate_as(kind, &data, bytes);
+  const gpuError_t result = allocate_as(kind, coherent, &data, bytes);
   // For some sizes that are far too large the runtime returns `invalid value`.
   if (result == gpuErrorMemoryAllocation || result == gpuErrorInvalidValue) {
     forget(result);

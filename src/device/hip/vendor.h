@@ -4,6 +4,13 @@
 
 #include <hip/hip_runtime_api.h>
 
+// HIP 5 has no uncached memory. Fine-grained memory is coherent with other devices too.
+#if HIP_VERSION_MAJOR >= 6
+#define DUET_HIP_COHERENT hipDeviceMallocUncached
+#else
+#define DUET_HIP_COHERENT hipDeviceMallocFinegrained
+#endif
+
 #define DUET_GPU hip
 #define DUET_GPU_NAME "hip"
 
@@ -39,6 +46,7 @@
 #define gpuHostAllocPortable hipHostMallocPortable
 #define gpuFreeHost hipHostFree
 #define gpuMalloc hipMalloc
+#define gpuMallocCoherent(data, bytes) hipExtMallocWithFlags(data, bytes, DUET_HIP_COHERENT)
 #define gpuMallocManaged hipMallocManaged
 #define gpuMemAttachGlobal hipMemAttachGlobal
 #define gpuMemcpyAsync hipMemcpyAsync

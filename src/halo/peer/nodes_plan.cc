@@ -31,7 +31,7 @@ NodesPlan::NodesPlan(NodeRank& rank, const HaloTask& task, Executor executor,
           rank.in_node,
           [&] {
             const auto ranks = static_cast<std::size_t>(rank.node_size());
-            return rank.whole.device.allocate(ranks * kBoth * kBoth * shape().row_bytes());
+            return rank.whole.device.allocate_coherent(ranks * kBoth * kBoth * shape().row_bytes());
           },
           "the slots of the node's other ranks"),
       semaphores_(rank.in_node, kBoth * kBoth * (1 + rank.node_size())),

@@ -55,6 +55,7 @@ enum hipStreamCaptureStatus {
 };
 inline constexpr unsigned hipHostMallocPortable = 1, hipHostMallocMapped = 2;
 inline constexpr unsigned hipMemAttachGlobal = 1;
+inline constexpr unsigned hipDeviceMallocUncached = 3;
 inline constexpr unsigned hipEventDefault = 0, hipEventDisableTiming = 2;
 inline constexpr unsigned hipStreamNonBlocking = 1;
 inline constexpr unsigned hipStreamWaitValueGte = 0;
@@ -123,6 +124,7 @@ hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags);
 hipError_t hipExtGetLinkTypeAndHopCount(int from, int to, std::uint32_t* type, std::uint32_t* hops);
 
 hipError_t hipMalloc(void** data, std::size_t bytes);
+hipError_t hipExtMallocWithFlags(void** data, std::size_t bytes, unsigned flags);
 hipError_t hipMallocManaged(void** data, std::size_t bytes, unsigned flags);
 hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags);
 hipError_t hipFree(void* data);
