@@ -3,7 +3,8 @@
 # and not installed. Ends with 77 where these packages cannot be had.
 #   check_hip.sh FOLDER            compiles the host sources against HIP 6's header, and compares
 #                                  that header with the one of the stand-in (tests/standin): values,
-#                                  sizes, offsets, every function's type
+#                                  sizes, offsets, every function's type; and ROCr's with what
+#                                  device/hip/hsa.h declares of it
 #   check_hip.sh gfx942 [FOLDER]   compiles all kernels for the architecture (or gfx950) with the
 #                                  clang that ROCm's device libraries are built for, and checks the
 #                                  assembly (tests/hip_assembly); FOLDER: build-hip-kernels
@@ -51,7 +52,7 @@ unpack() {
   touch "$sid/unpacked-$1"
 }
 
-fetch_header() { need with_sid apt-get download libamdhip64-dev; }
+fetch_header() { need with_sid apt-get download libamdhip64-dev libhsa-runtime-dev; }
 
 # Of clang's dependencies only its libraries with theirs: the others are for code of the host.
 fetch_compiler() {
@@ -81,6 +82,7 @@ compare_with_standin() {
   sed -n '/^extern "C" {/,/^}/p' "$standin/hip/hip_runtime_api.h" > "$folder/functions.h"
   printf '#include <cstdint>\n#include <hip/hip_runtime_api.h>\n#include "functions.h"\n' > "$folder/functions.cc"
   g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -fsyntax-only "$folder/functions.cc"
+  g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -fsyntax-only "$standin/hsa_values.cc"
 }
 
 # The kernels of src, but those that only NVIDIA's GPUs have, as assembly: as many at once as there

@@ -88,7 +88,8 @@ constexpr Choices kChoices[] = {
      }},
     {"copy", "--executor",
      [] {
-       return names_of(std::vector<Executor>{Executor::dma, Executor::kernel, Executor::host});
+       return names_of(
+           std::vector<Executor>{Executor::dma, Executor::sdma, Executor::kernel, Executor::host});
      }},
     {"copy", "--issue",
      [] {

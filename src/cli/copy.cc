@@ -37,8 +37,8 @@ class CopyCommand : public Command {
     add("--kind", kinds_, "LIST",
         "peer, local, host_to_device, device_to_host; default: all that the devices support");
     add("--executor", executors_, "LIST",
-        "What moves the bytes: dma (copy engines), kernel (compute units), host (CPU); default "
-        "dma,kernel");
+        "What moves the bytes: dma (copy engines, by the runtime), sdma (AMD's engines, chosen by "
+        "Duet), kernel (compute units), host (CPU); default dma,kernel");
     add("--issue", issues_, "LIST",
         "Which device issues a peer copy: push (the source), pull (the destination); default both");
     add("--pattern", patterns_, "LIST",

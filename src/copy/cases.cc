@@ -183,10 +183,12 @@ class CopyCases {
 
   void add_case(const CopyShape& shape, std::uint64_t bytes) {
     const CaseId id{"copy", options_.device_name, "duet", axes(machine_, shape, bytes)};
-    if (shape.executor == Executor::kernel && uses(shape, MemoryKind::pageable)) {
-      cases_.push_back(
-          skipped_case(id, "kernels cannot access pageable memory; they can access pinned memory",
-                       options_.mode));
+    const bool staged = shape.executor == Executor::dma || shape.executor == Executor::host;
+    if (!staged && uses(shape, MemoryKind::pageable)) {
+      const char* who = shape.executor == Executor::kernel ? "kernels" : "SDMA engines";
+      cases_.push_back(skipped_case(
+          id, fmt::format("{} cannot access pageable memory; they can access pinned memory", who),
+          options_.mode));
       return;
     }
     cases_.push_back({id,
@@ -224,6 +226,7 @@ class CopyCases {
     CopyWork work(team, shape, settings.bytes);
     result.cost = work.cost();
     result.sampling = Sampler(team, stop).measure(work, settings.mode);
+    if (!work.engines().empty()) result.notes.emplace_back("sdma_engines", work.engines());
     const auto count = transfers(shape, settings.bytes, team.size()).size();
     if (count > 1) {
       const double median = summarise(result.sampling->samples).median;

@@ -3,9 +3,11 @@
 #include "copy/copy_work.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
 #include "core/error.h"
 
@@ -52,6 +54,19 @@ Cost CopyWork::cost() const {
   return cost;
 }
 
+std::string CopyWork::engines() const {
+  std::set<std::string> names;
+  for (const CopyLane& lane : lanes_) {
+    if (!lane.engine.empty()) names.insert(lane.engine);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Copy CopyWork::copy_of(const CopyLane& lane) {
+  return {lane.destination.span(), lane.source.span(), lane.transfer.executor,
+          lane.transfer.kernel};
+}
+
 void CopyWork::allocate(CopyLane& lane) {
   const Transfer& t = lane.transfer;
   lane.source = team_.device(t.source.rank).allocate(t.bytes, t.source.memory);
@@ -75,6 +90,8 @@ void CopyWork::prepare(Rank& rank, const Placement& placement) {
   for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer != rank.index) continue;
     allocate(lane);
+    if (lane.transfer.executor == Executor::sdma)
+      lane.engine = rank.device.copy_engine(copy_of(lane));
     fill(lane);
     if (first) {
       lane.begin = rank.device.make_event();
@@ -98,8 +115,7 @@ void CopyWork::enqueue(Rank& rank, Stream& stream) {
   Event* begin = nullptr;
   for (CopyLane& lane : lanes_) {
     if (lane.transfer.issuer != rank.index) continue;
-    const Copy copy{lane.destination.span(), lane.source.span(), lane.transfer.executor,
-                    lane.transfer.kernel};
+    const Copy copy = copy_of(lane);
     if (lane.stream == nullptr) {
       begin = lane.begin.get();
       stream.record(*begin);

@@ -27,6 +27,10 @@ class CopyWork : public Work {
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
+  // The engines of its copies by Executor::sdma, after prepare(): "SDMA 2 of hip:0, SDMA 4 of
+  // hip:1", each once. "" if there are none.
+  std::string engines() const;
+
  private:
   // A transfer with its buffers and stream. The issuing rank allocates and frees the buffers, on
   // the devices of source and destination.
@@ -36,8 +40,10 @@ class CopyWork : public Work {
     Buffer source, destination;
     std::unique_ptr<Stream> stream;  // nullptr for a rank's first lane: uses the sampler's stream
     std::unique_ptr<Event> begin, end;
+    std::string engine;  // by Executor::sdma only
   };
 
+  static Copy copy_of(const CopyLane& lane);
   void allocate(CopyLane& lane);
   void fill(CopyLane& lane);
 

@@ -42,6 +42,7 @@ Measurement measure_list(Machine& machine, const CaseId& id, std::vector<Transfe
   CopyWork work(team, transfers);
   result.cost = work.cost();
   result.sampling = Sampler(team, how.second).measure(work, how.first);
+  if (!work.engines().empty()) result.notes.emplace_back("sdma_engines", work.engines());
   return result;
 }
 

@@ -19,8 +19,13 @@ constexpr std::size_t kMostTransfers = 1024;  // of one list
 constexpr std::size_t kMostName = 60;
 constexpr const char* kUnnamed = "list";
 constexpr const char* kForm =
-    "BYTES FROM TO [dma|kernel|host] [push|pull], as 64M 0 1 kernel pull, where FROM or TO may be "
+    "BYTES FROM TO [dma|sdma|kernel|host] [push|pull], as 64M 0 1 kernel pull, where FROM or TO "
+    "may be "
     "pinned or pageable";
+
+bool is_executor(const std::string& word) {
+  return word == "dma" || word == "sdma" || word == "kernel" || word == "host";
+}
 
 class ListParser {
  public:
@@ -83,7 +88,7 @@ class ListParser {
       const std::string& word = fields[i];
       if (!issue && (word == "push" || word == "pull")) {
         issue = parse_issue(word);
-      } else if (!executor && i == 3 && (word == "dma" || word == "kernel" || word == "host")) {
+      } else if (!executor && i == 3 && is_executor(word)) {
         result.executor = parse_executor(word);
         executor = true;
       } else {
@@ -138,6 +143,9 @@ class ListParser {
                           transfer.destination.memory == MemoryKind::pageable;
     if (pageable && transfer.executor == Executor::kernel) {
       fail("kernels cannot access pageable memory: expected pinned, or dma");
+    }
+    if (pageable && transfer.executor == Executor::sdma) {
+      fail("SDMA engines cannot access pageable memory: expected pinned, or dma");
     }
   }
 

@@ -14,8 +14,10 @@ constexpr NamedValue<MemoryKind> kMemoryKinds[] = {{MemoryKind::device, "device"
                                                    {MemoryKind::pageable, "pageable"},
                                                    {MemoryKind::peer, "peer"}};
 
-constexpr NamedValue<Executor> kExecutors[] = {
-    {Executor::dma, "dma"}, {Executor::kernel, "kernel"}, {Executor::host, "host"}};
+constexpr NamedValue<Executor> kExecutors[] = {{Executor::dma, "dma"},
+                                               {Executor::sdma, "sdma"},
+                                               {Executor::kernel, "kernel"},
+                                               {Executor::host, "host"}};
 
 }  // namespace
 
@@ -25,6 +27,10 @@ const char* name(Executor executor) { return name_of(kExecutors, executor); }
 
 Executor parse_executor(std::string_view text) {
   return parse_name(kExecutors, "unknown executor", text);
+}
+
+void refuse_sdma() {
+  throw Unavailable("sdma needs AMD GPUs (--device hip), whose engines Duet can choose: use dma");
 }
 
 void check_units(const DeviceInfo& info, int units) {
@@ -71,6 +77,8 @@ Buffer Device::allocate_coherent(std::uint64_t bytes) {
   if (bytes == 0) return allocate(0);
   return Buffer(acquire_coherent(bytes));
 }
+
+std::string Device::copy_engine(const Copy&) { refuse_sdma(); }
 
 MemoryDescriptor Device::export_memory(const Span&) {
   throw Unavailable(fmt::format("{}: its memory cannot be shared between processes", info().name));

@@ -80,8 +80,8 @@ class Device {
   // device stays usable.
   Buffer allocate(std::uint64_t bytes, MemoryKind kind = MemoryKind::device);
   // Device memory in which kernels and streams of this device see what other devices write while
-  // they run: for semaphores, packets and staging slots. On AMD GPUs plain device memory is coherent
-  // with other devices only between kernels.
+  // they run: for semaphores, packets and staging slots. On AMD GPUs plain device memory is
+  // coherent with other devices only between kernels.
   Buffer allocate_coherent(std::uint64_t bytes);
 
   // The user's own memory as a span of this device; the user keeps and frees it. Throws BadArgument
@@ -130,6 +130,11 @@ class Device {
 
   // False for memory of a simulated machine that has a size but no contents.
   virtual bool has_contents(const Span& span) const { return span.data != nullptr; }
+
+  // The engine that a stream of this device uses for a copy by Executor::sdma, such as "SDMA 2 of
+  // hip:0". It stays the same for the pair of devices. Throws Unavailable where there is none, or
+  // where the device does not let Duet choose.
+  virtual std::string copy_engine(const Copy& copy);
 
   // Returns when the device has completed the work of all its streams, destroyed ones included.
   // (On host devices a destroyed stream has dropped its work that had not started, and a stream

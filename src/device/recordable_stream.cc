@@ -11,6 +11,7 @@ RecordableStream::~RecordableStream() {
 }
 
 void RecordableStream::copy(const Copy& copy) {
+  if (copy.executor == Executor::sdma) refuse_sdma();
   if (capture_ == nullptr) return enqueue_copy(copy);
   capture_->call(*this, [copy](Stream& stream) { stream.copy(copy); });
 }

@@ -17,10 +17,13 @@
 
 namespace duet {
 
-// Who moves the bytes of a copy: a copy engine (CE, SDMA), the compute units (SM, CU), the CPU.
-enum class Executor { dma, kernel, host };
+// Who moves the bytes of a copy: a copy engine (CE, SDMA) by the vendor's runtime, which may choose
+// otherwise; an SDMA engine that Duet chooses (hip only); the compute units (SM, CU); the CPU.
+enum class Executor { dma, sdma, kernel, host };
 const char* name(Executor executor);
 Executor parse_executor(std::string_view text);  // throws UsageError
+// For devices whose engines Duet cannot choose: throws Unavailable.
+[[noreturn]] void refuse_sdma();
 
 struct StreamOptions {
   int priority = 0;  // higher runs sooner; clamped to what the device has (see DeviceInfo)

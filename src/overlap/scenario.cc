@@ -96,7 +96,7 @@ void check(const OverlapScenario& scenario, const CopySide& side, int ranks) {
                        side.bytes, scenario.pieces));
   }
   if (side.executor == Executor::host) {
-    refuse(scenario, "a copy by host: expected dma or kernel");
+    refuse(scenario, "a copy by host: expected dma, sdma or kernel");
   }
   if (side.kind == CopyKind::peer && ranks < 2)
     refuse(scenario, "a copy to a peer: expected two devices or more");

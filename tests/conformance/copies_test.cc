@@ -8,6 +8,13 @@ namespace {
 
 class Copies : public DeviceTest {
  protected:
+  // Those that address both devices' memory.
+  std::vector<Executor> executors() {
+    std::vector<Executor> all{Executor::dma, Executor::kernel};
+    if (device().info().kind == "hip") all.push_back(Executor::sdma);
+    return all;
+  }
+
   // Copies [from_offset, +bytes) of a pattern to `to_offset` of poisoned memory and checks that
   // exactly this was written.
   void copy_and_check(Stream& stream, const Buffer& source, const Buffer& destination,
@@ -41,7 +48,7 @@ constexpr Piece kPieces[] = {{0, 0, 0},    {0, 0, 1},     {0, 0, 4096},    {1, 0
 TEST_P(Copies, OfOddSizesAndOffsetsToPeersPushedAndPulled) {
   const Buffer source = filled(device(), kBytes, pattern(7));
   const Buffer destination = peer().allocate(kBytes);
-  for (Executor executor : {Executor::dma, Executor::kernel}) {
+  for (Executor executor : executors()) {
     for (Device* issuer : {&device(), &peer()}) {
       auto stream = issuer->make_stream();
       for (const Piece& piece : kPieces) {
@@ -71,6 +78,44 @@ TEST_P(Copies, BetweenHostAndDevice) {
   }
 }
 
+TEST_P(Copies, BetweenHostAndDeviceByChosenEngines) {
+  const Buffer host = filled(device(), kBytes, pattern(7), MemoryKind::pinned);
+  const Buffer there = device().allocate(kBytes);
+  auto stream = device().make_stream();
+  const Copy copy{there.span(), host.span(), Executor::sdma, {}};
+  if (device().info().kind != "hip") {
+    EXPECT_THROW(stream->copy(copy), Unavailable);
+    EXPECT_THROW(device().copy_engine(copy), Unavailable);
+    return;
+  }
+  const Buffer back = device().allocate(kBytes, MemoryKind::pinned);
+  const Buffer on_device = filled(device(), kBytes, pattern(7));
+  for (const Piece& piece : kPieces) {
+    copy_and_check(*stream, host, there, {{}, {}, Executor::sdma, {}}, piece.from, piece.to,
+                   piece.bytes);
+    copy_and_check(*stream, on_device, back, {{}, {}, Executor::sdma, {}}, piece.from, piece.to,
+                   piece.bytes);
+  }
+}
+
+// Each round copies what a kernel has just written, and another kernel reads what has just arrived.
+TEST_P(Copies, ByEveryExecutorInStreamOrder) {
+  const Buffer source = device().allocate(kBytes), landing = device().allocate(kBytes);
+  const Buffer seen = device().allocate(kBytes);
+  auto stream = device().make_stream();
+  for (Executor executor : executors()) {
+    SCOPED_TRACE(name(executor));
+    for (std::uint64_t round = 1; round <= 10; ++round) {
+      stream->fill(source.span(), pattern(round));
+      stream->copy({landing.span(), source.span(), executor, {}});
+      stream->copy({seen.span(), landing.span(), Executor::kernel, {}});
+      stream->fill(landing.span(), constant(0));
+      stream->synchronize(kDeadline);
+      ASSERT_FALSE(device().check(seen.span(), pattern(round)).has_value()) << round;
+    }
+  }
+}
+
 TEST_P(Copies, ByKernelsOfGivenShapes) {
   const Buffer source = filled(device(), kBytes, pattern(7));
   const Buffer destination = peer().allocate(kBytes);
@@ -86,7 +131,7 @@ TEST_P(Copies, LargeEnoughToBeSplit) {
   const Buffer source = filled(device(), kLarge, pattern(7));
   const Buffer destination = peer().allocate(kLarge);
   auto stream = device().make_stream();
-  for (Executor executor : {Executor::dma, Executor::kernel}) {
+  for (Executor executor : executors()) {
     copy_and_check(*stream, source, destination, {{}, {}, executor, {}}, 1, 2, kLarge - 3);
   }
 }
@@ -95,7 +140,7 @@ TEST_P(Copies, WithinADevice) {
   const Buffer source = filled(device(), kBytes, pattern(7));
   const Buffer destination = device().allocate(kBytes);
   auto stream = device().make_stream();
-  for (Executor executor : {Executor::dma, Executor::kernel}) {
+  for (Executor executor : executors()) {
     copy_and_check(*stream, source, destination, {{}, {}, executor, {}}, 3, 1, 65000);
   }
   Copy thin{{}, {}, Executor::kernel, {}};

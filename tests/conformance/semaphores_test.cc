@@ -8,8 +8,8 @@ class Semaphores : public DeviceTest {};
 
 TEST_P(Semaphores, HoldAStreamUntilTheCpuSignals) {
   for (MemoryKind kind : {MemoryKind::device, MemoryKind::pinned}) {
-    const Buffer words = kind == MemoryKind::device ? zeroed(device(), 64)
-                                                    : filled(device(), 64, constant(0), kind);
+    const Buffer words =
+        kind == MemoryKind::device ? zeroed(device(), 64) : filled(device(), 64, constant(0), kind);
     auto stream = device().make_stream();
     stream->wait(semaphore_at(words, 3), 5);
     EXPECT_FALSE(stream->idle());

@@ -41,6 +41,7 @@ int main() {
   SHOW(hipDeviceMallocUncached);
   SHOW(hipEventDefault);
   SHOW(hipEventDisableTiming);
+  SHOW(hipEventReleaseToSystem);
   SHOW(hipStreamNonBlocking);
   SHOW(hipStreamWaitValueGte);
   SHOW(hipIpcMemLazyEnablePeerAccess);

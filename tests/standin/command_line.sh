@@ -31,6 +31,16 @@ says 'driver: 6.8.5 (HIP' 0 info --device hip
 says 'ROCm SMI  *7.3.0' 0 info --device hip
 DUET_STANDIN=no-smi says 'xGMI: peer access' 0 info --device hip
 says '12 measured' 0 copy --device hip:0,1 --sizes 64K --kind peer --executor dma --iterations 3
+says '12 measured' 0 copy --device hip:0,1 --sizes 64K --kind peer --executor sdma --iterations 3 \
+  --json sdma.jsonl
+for engine in 'SDMA 2 of hip:0' 'SDMA 2 of hip:0, SDMA 6 of hip:1'; do
+  grep -q "\"sdma_engines\":\"$engine\"" sdma.jsonl || fail "no '$engine': $(cat sdma.jsonl)"
+done
+says 'SDMA engines cannot access pageable memory' 0 copy --device hip:0 --sizes 64K --executor sdma \
+  --iterations 3
+DUET_STANDIN=no-sdma says 'names no engine' 1 copy --device hip:0,1 --sizes 64K --kind peer \
+  --pattern pair --issue push --one-way --matrix 0 --executor sdma
+says 'sdma needs AMD GPUs' 1 copy --device host:2 --sizes 64K --kind peer --executor sdma
 says '2 measured' 0 collective all_gather,all_to_all --device hip --engine dma "${short[@]}" --in-place out
 rccl=(--device hip "${short[@]}" --engine)
 says '32 measured' 0 collective all_gather,reduce_scatter,all_reduce,broadcast "${rccl[@]}" rccl \

@@ -238,6 +238,7 @@ hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 hipError_t hipDeviceSynchronize() {
   const bool done = standin::wait_for_device(standin::current, standin::kDeadlineSeconds);
+  if (done) standin::memory().release_to_system(standin::current);
   return result(done ? hipSuccess : hipErrorLaunchTimeOut);
 }
 

@@ -35,10 +35,16 @@ class View {
   std::byte* bytes(const void* data, std::size_t bytes, const char* what) const {
     return at(static_cast<std::byte*>(const_cast<void*>(data)), bytes, what);
   }
+  // Bytes that the kernel writes.
+  std::byte* to(const void* data, std::size_t length, const char* what) const {
+    standin::memory().write_by(device_, data);
+    return bytes(data, length, what);
+  }
   Word load(const Word* word) const {
     return __atomic_load_n(at(word, kWord, "a kernel's load of a word"), __ATOMIC_ACQUIRE);
   }
-  void store(Word* word, Word value) const {
+  void store(Word* word, Word value) const {  // a release to system scope
+    standin::memory().release_to_system(device_);
     __atomic_store_n(at(word, kWord, "a kernel's store of a word"), value, __ATOMIC_RELEASE);
   }
   void wait(const Word* word, Word value) const {
@@ -86,7 +92,7 @@ void run_item(const View& view, const Item& item, const Reducing& how) {
   }
   for (std::size_t i = 0; i < item.destinations; ++i) {
     unsigned char* const to = item.addresses[item.sources + i];
-    std::memcpy(view.bytes(to, item.bytes, "a kernel's destination"), result.data(), item.bytes);
+    std::memcpy(view.to(to, item.bytes, "a kernel's destination"), result.data(), item.bytes);
   }
 }
 
@@ -180,12 +186,12 @@ void run_packets(const View& view, const gpu::PacketKernelTable& table, bool red
     arrived.emplace_back(bytes);
     if (!receive_packets(view, table.by_peer[i], table.units, call, arrived.back().data())) return;
   }
-  std::byte* const own = view.bytes(table.destination, bytes, "a packet kernel's destination");
+  std::byte* const own = view.to(table.destination, bytes, "a packet kernel's destination");
   const std::byte* const source = view.bytes(table.source, bytes, "a packet kernel's source");
   if (!reduces) {
     std::memmove(own, source, bytes);
     for (int i = 0; i < table.peers; ++i) {
-      std::memcpy(view.bytes(table.by_peer[i].destination, bytes, "a packet kernel's destination"),
+      std::memcpy(view.to(table.by_peer[i].destination, bytes, "a packet kernel's destination"),
                   arrived[static_cast<std::size_t>(i)].data(), bytes);
     }
     return;
@@ -209,7 +215,7 @@ void load_push_kernel() {}
 void launch_copy(const Copy& copy, gpuStream_t stream) {
   launch_on_host(stream, [copy](const View& view) {
     const std::size_t bytes = copy.source.bytes;
-    std::memcpy(view.bytes(copy.destination.data, bytes, "a copy kernel's destination"),
+    std::memcpy(view.to(copy.destination.data, bytes, "a copy kernel's destination"),
                 view.bytes(copy.source.data, bytes, "a copy kernel's source"), bytes);
   });
 }
@@ -217,7 +223,7 @@ void launch_copy(const Copy& copy, gpuStream_t stream) {
 void launch_fill(const Span& span, const Fill& fill, gpuStream_t stream) {
   launch_on_host(stream, [span, fill](const View& view) {
     const std::size_t bytes = whole_elements(span, fill);
-    write_fill(fill, view.bytes(span.data, bytes, "a fill"), 0, bytes);
+    write_fill(fill, view.to(span.data, bytes, "a fill"), 0, bytes);
   });
 }
 

@@ -34,6 +34,23 @@ TEST(Leaks, NoMemoryAndNoStreamIsLeftAfterCollectives) {
   EXPECT_EQ(standin::live(), standin::Live{});
 }
 
+// The engines' copies keep signals, events and pinned words.
+TEST(Leaks, NothingIsLeftAfterCopiesByChosenEngines) {
+  ASSERT_EQ(standin::live(), standin::Live{}) << "before";
+  {
+    const auto machine = open_machine("hip");
+    const Buffer from = machine->device(2).allocate(5000), to = machine->device(0).allocate(5000);
+    for (int issuer : {0, 2}) {
+      const auto stream = machine->device(issuer).make_stream({});
+      stream->fill(issuer == 0 ? to.span() : from.span(), {FillKind::pattern, 1, 0, DType::fp32});
+      stream->copy({to.span(), from.span(), Executor::sdma, {}});
+      stream->synchronize(60);
+    }
+    EXPECT_GT(standin::live().signals, 0u);
+  }
+  EXPECT_EQ(standin::live(), standin::Live{});
+}
+
 constexpr GemmProblem kProblem{16, 16, 16, DType::bf16, DType::bf16, Layout::nn};
 constexpr std::uint64_t kBytes = 16 * 16 * 2;
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -94,13 +95,39 @@ bool Memory::release(Kind kind, const void* begin) {
   return true;
 }
 
-std::optional<Range> Memory::find(const void* address) {
+const Range* Memory::range_of(const void* address) const {
   const auto place = reinterpret_cast<std::uintptr_t>(address);
-  const std::lock_guard<std::mutex> lock(mutex_);
   for (const Range& range : ranges_) {
-    if (place >= range.begin && place - range.begin < range.bytes) return range;
+    if (place >= range.begin && place - range.begin < range.bytes) return &range;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<Range> Memory::find(const void* address) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Range* const range = range_of(address);
+  return range == nullptr ? std::nullopt : std::optional<Range>(*range);
+}
+
+void Memory::write_by(int device, const void* address) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Range* const range = range_of(address);
+  if (range != nullptr && !range->coherent) dirty_.insert({range->begin, device});
+}
+
+void Memory::release_to_system(int device) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto each = dirty_.begin(); each != dirty_.end();) {
+    each = each->second == device ? dirty_.erase(each) : std::next(each);
+  }
+}
+
+bool Memory::is_dirty(const void* address) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Range* const range = range_of(address);
+  return range != nullptr && std::any_of(dirty_.begin(), dirty_.end(), [range](const auto& each) {
+           return each.first == range->begin;
+         });
 }
 
 bool Memory::is_own_address(const void* address) const {
@@ -120,9 +147,10 @@ std::optional<Handle> Memory::share(const void* begin) {
   const auto found = at(begin);
   if (found == ranges_.end() || found->kind != Kind::device) return std::nullopt;
   const Arena& arena = arena_of(found->kind, found->device);
-  return Handle{kMagic, getpid(), arena.file,
-                static_cast<std::uint64_t>(static_cast<const std::byte*>(begin) - arena.base),
-                found->bytes, found->coherent};
+  return Handle{
+      kMagic,       getpid(),
+      arena.file,   static_cast<std::uint64_t>(static_cast<const std::byte*>(begin) - arena.base),
+      found->bytes, found->coherent};
 }
 
 void* Memory::import(int device, const Handle& handle) {

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace standin {
@@ -46,11 +48,17 @@ class Memory {
   bool release(Kind kind, const void* begin);
 
   // The live range in which the address lies.
-  std::optional<Range> find(const void* address);
+  std::optional<Range> find(const void* address) const;
   // Whether the address lies where ranges are made, freed ones included.
   bool is_own_address(const void* address) const;
 
   std::size_t ranges() const;  // live ones
+
+  // Work of a device has written there, and its L2 cache may still hold what it wrote: until the
+  // device releases to system scope. Coherent memory is never dirty.
+  void write_by(int device, const void* address);
+  void release_to_system(int device);
+  bool is_dirty(const void* address) const;
 
   std::optional<Handle> share(const void* begin);
   void* import(int device, const Handle& handle);  // nullptr: it cannot be mapped
@@ -64,10 +72,12 @@ class Memory {
   };
   Arena& arena_of(Kind kind, int device);
   std::vector<Range>::iterator at(const void* begin);
+  const Range* range_of(const void* address) const;  // without the lock
 
   mutable std::mutex mutex_;
   std::vector<Arena> arenas_;  // by device; the last is the host's
   std::vector<Range> ranges_;
+  std::set<std::pair<std::uintptr_t, int>> dirty_;  // beginnings of ranges, by which device
 };
 
 }  // namespace standin

@@ -8,8 +8,12 @@
 //   no-gemm    hipBLASLt's heuristic finds no solution
 //   no-smi     ROCm SMI does not start
 //   rccl=X.Y.Z RCCL's version (2.22.3)
+//   no-sdma    ROCr names no engines
+//   no-advice  ROCr recommends no engines: it is older than ROCm 7
+//   sdma-fails ROCr takes no copies
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -33,14 +37,15 @@ bool peer_enabled(int from, int to);
 
 // What a program has made and not given back.
 struct Live {
-  std::size_t ranges = 0, streams = 0, events = 0, graphs = 0;
+  std::size_t ranges = 0, streams = 0, events = 0, graphs = 0, signals = 0;
   bool operator==(const Live& other) const {
     return ranges == other.ranges && streams == other.streams && events == other.events &&
-           graphs == other.graphs;
+           graphs == other.graphs && signals == other.signals;
   }
   bool operator!=(const Live& other) const { return !(*this == other); }
 };
 Live live();
+std::atomic<std::size_t>& live_signals();  // ROCr's
 
 // Keeps an error for hipGetLastError().
 hipError_t result(hipError_t error);

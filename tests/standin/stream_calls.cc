@@ -10,7 +10,7 @@ namespace standin {
 namespace {
 
 struct Made {
-  std::atomic<std::size_t> streams{0}, events{0}, graphs{0};
+  std::atomic<std::size_t> streams{0}, events{0}, graphs{0}, signals{0};
 };
 Made made;
 
@@ -30,10 +30,11 @@ void require_live(const void* data, std::size_t bytes, const char* what) {
 hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t stream) {
   if (bytes == 0) return hipSuccess;
   if (!can_copy(to, bytes) || !can_copy(from, bytes)) return hipErrorInvalidValue;
-  return enqueue(stream, [to, from, bytes] {
+  return enqueue(stream, [to, from, bytes, device = stream->device] {
     require_live(to, bytes, "a copy's destination was freed");
     require_live(from, bytes, "a copy's source was freed");
     std::memcpy(to, from, bytes);
+    memory().write_by(device, to);  // by a kernel, for all that its caller knows
   });
 }
 
@@ -91,7 +92,9 @@ void leave_capture(Capture& capture) {
 
 }  // namespace
 
-Live live() { return {memory().ranges(), made.streams, made.events, made.graphs}; }
+Live live() { return {memory().ranges(), made.streams, made.events, made.graphs, made.signals}; }
+
+std::atomic<std::size_t>& live_signals() { return made.signals; }
 
 hipError_t find_stream(hipStream_t& stream) {
   if (stream == nullptr) stream = default_stream(current_device());
@@ -143,6 +146,7 @@ hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t st
   return result(enqueue(stream, [to, value, bytes, device = stream->device] {
     standin::require_reach(device, to, bytes, "a memset");
     std::memset(to, value, bytes);
+    standin::memory().write_by(device, to);
   }));
 }
 
@@ -184,7 +188,9 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
 hipError_t hipStreamQuery(hipStream_t stream) {
   if (stream == nullptr) stream = standin::default_stream(standin::current_device());
   STANDIN_TRY(standin::refuse_capture(stream));
-  return result(stream->queue->idle() ? hipSuccess : hipErrorNotReady);
+  if (!stream->queue->idle()) return result(hipErrorNotReady);
+  standin::memory().release_to_system(stream->device);  // the host sees what it knows to be done
+  return hipSuccess;
 }
 
 hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* data,
@@ -203,6 +209,7 @@ hipError_t hipStreamWriteValue64(hipStream_t stream, void* word, std::uint64_t v
   STANDIN_TRY(standin::check_word(stream, word));
   return result(enqueue(stream, [word, value, device = stream->device] {
     standin::require_reach(device, word, sizeof value, "a stream's write");
+    standin::memory().release_to_system(device);
     __atomic_store_n(static_cast<std::uint64_t*>(word), value, __ATOMIC_RELEASE);
   }));
 }
@@ -224,7 +231,7 @@ hipError_t hipStreamWaitValue64(hipStream_t stream, void* word, std::uint64_t va
 }
 
 hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
-  if (flags != hipEventDefault && flags != hipEventDisableTiming) {
+  if ((flags & ~(hipEventDisableTiming | hipEventReleaseToSystem)) != 0) {
     return result(hipErrorInvalidValue);
   }
   *event = new ihipEvent_t;
@@ -249,7 +256,9 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   event->mark = nullptr;
   if (stream->capture != nullptr) return hipSuccess;
   event->mark = std::make_shared<standin::Mark>();
-  return result(enqueue(stream, [mark = event->mark] {
+  const bool releases = (event->flags & hipEventReleaseToSystem) != 0;
+  return result(enqueue(stream, [mark = event->mark, releases, device = stream->device] {
+    if (releases) standin::memory().release_to_system(device);
     mark->seconds = standin::now();
     mark->reached = true;
   }));
@@ -258,12 +267,15 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
 hipError_t hipEventQuery(hipEvent_t event) {
   if (event == nullptr) return result(hipErrorInvalidHandle);
   if (event->capture != nullptr) return result(hipErrorCapturedEvent);
-  return result(event->mark == nullptr || event->mark->reached ? hipSuccess : hipErrorNotReady);
+  if (event->mark == nullptr) return hipSuccess;
+  if (!event->mark->reached) return result(hipErrorNotReady);
+  standin::memory().release_to_system(event->device);
+  return hipSuccess;
 }
 
 hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t begin, hipEvent_t end) {
   for (const hipEvent_t each : {begin, end}) {
-    if (each == nullptr || each->mark == nullptr || each->flags == hipEventDisableTiming) {
+    if (each == nullptr || each->mark == nullptr || (each->flags & hipEventDisableTiming) != 0) {
       return result(hipErrorInvalidHandle);
     }
   }
@@ -280,7 +292,11 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned fla
     return result(standin::wait_in_capture(stream, event));
   }
   if (event->mark == nullptr) return hipSuccess;
-  stream->queue->push({{}, [mark = event->mark] { return mark->reached.load(); }});
+  // Of streams of two devices, the one that waits sees what the other has written.
+  stream->queue->push({[from = event->device, to = stream->device] {
+                         if (from != to) standin::memory().release_to_system(from);
+                       },
+                       [mark = event->mark] { return mark->reached.load(); }});
   return hipSuccess;
 }
 

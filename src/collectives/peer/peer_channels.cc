@@ -10,8 +10,8 @@ constexpr std::size_t kSemaphoreBytes = sizeof(std::uint64_t);
 
 Buffer zeroed_bytes(Device& device, std::uint64_t bytes, MemoryKind kind = MemoryKind::device) {
   const std::vector<std::byte> zeros(bytes, std::byte{0});
-  Buffer buffer = kind == MemoryKind::device ? device.allocate_coherent(bytes)
-                                             : device.allocate(bytes, kind);
+  Buffer buffer =
+      kind == MemoryKind::device ? device.allocate_coherent(bytes) : device.allocate(bytes, kind);
   if (bytes > 0) device.write(buffer.span(), zeros.data());
   return buffer;
 }

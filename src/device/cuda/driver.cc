@@ -104,4 +104,6 @@ void stream_call(cudaStream_t stream, void (*function)(void*), void* data) {
   DUET_GPU_CHECK(cudaLaunchHostFunc(stream, function, data));
 }
 
+std::unique_ptr<EngineCopies> make_engine_copies(GpuDevice&) { refuse_sdma(); }
+
 }  // namespace duet::cuda

@@ -8,6 +8,7 @@
 #include "device/gpu/kernels.h"
 #include "device/gpu/machine.h"
 #include "device/gpu/stream.h"
+#include "device/gpu/vendor_calls.h"
 
 namespace duet::DUET_GPU {
 namespace {
@@ -60,6 +61,8 @@ void GpuStream::copy(const Copy& copy) {
   switch (copy.executor) {
     case Executor::dma:
       return copy_by_engine(copy);
+    case Executor::sdma:
+      return device_.engine_copies().copy(copy, stream_);
     case Executor::kernel:
       return copy_by_kernel(copy);
     case Executor::host:

@@ -60,6 +60,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
 
 GpuDevice::~GpuDevice() {
   forget(gpuSetDevice(ordinal_));
+  engine_copies_.reset();
   forget(gpuFree(found_));
   for (const gpuStream_t stream : {service_, signals_}) {
     if (stream != nullptr) forget(gpuStreamDestroy(stream));
@@ -98,6 +99,23 @@ std::unique_ptr<Event> GpuDevice::make_event(EventUse use) {
 
 std::unique_ptr<PreparedKernel> GpuDevice::prepare(const CollectiveKernel& kernel) {
   return prepare_kernel(*this, kernel);
+}
+
+EngineCopies& GpuDevice::engine_copies() {
+  const std::lock_guard<std::mutex> lock(engine_copies_mutex_);
+  if (engine_copies_ == nullptr) engine_copies_ = make_engine_copies(*this);
+  return *engine_copies_;
+}
+
+void GpuDevice::rethrow_copy_error() {
+  const std::lock_guard<std::mutex> lock(engine_copies_mutex_);
+  if (engine_copies_ != nullptr) engine_copies_->rethrow();
+}
+
+std::string GpuDevice::copy_engine(const Copy& copy) {
+  machine_.require_own(copy.destination, "copy, destination");
+  machine_.require_own(copy.source, "copy, source");
+  return engine_copies().engine_of(copy);
 }
 
 std::optional<Telemetry> GpuDevice::telemetry() { return read_telemetry(info_.bus); }

@@ -13,6 +13,7 @@
 
 namespace duet::DUET_GPU {
 
+class EngineCopies;
 class GpuMachine;
 class UnitPartition;
 
@@ -44,6 +45,7 @@ class GpuDevice : public Device, public HealthSource {
   Span import_memory(const MemoryDescriptor& descriptor) override;
   void close_import(const Span& span) noexcept override;
   Dmabuf export_dmabuf(const Span& span) override;
+  std::string copy_engine(const Copy& copy) override;
   void finish(double deadline_seconds) override;
   bool adds_in_flight() const override { return adds_in_flight_; }
 
@@ -56,6 +58,11 @@ class GpuDevice : public Device, public HealthSource {
   // A stream that does not synchronise with the default stream. The priority is clamped to the
   // device's range. The caller owns the stream.
   gpuStream_t create_stream(const StreamOptions& options);
+
+  // Made by the first call. Throws Unavailable with the reason.
+  EngineCopies& engine_copies();
+  // Throws the error of a copy by them that failed.
+  void rethrow_copy_error();
 
  private:
   Span acquire(std::uint64_t bytes, MemoryKind kind) override;
@@ -78,6 +85,8 @@ class GpuDevice : public Device, public HealthSource {
   std::mutex partitions_mutex_;
   std::map<int, std::unique_ptr<UnitPartition>> partitions_;  // by number of units left out
   Imports imports_;
+  std::mutex engine_copies_mutex_;
+  std::unique_ptr<EngineCopies> engine_copies_;  // nullptr: not used yet
 
   // For blocking access (read, write, check): one call at a time.
   std::mutex service_mutex_;

@@ -129,12 +129,15 @@ void GpuStream::run(const Task& task) {
 
 bool GpuStream::idle() {
   device_.use();
-  return stream_idle(stream_);
+  const bool idle = stream_idle(stream_);
+  if (idle) device_.rethrow_copy_error();
+  return idle;
 }
 
 void GpuStream::synchronize(double deadline_seconds) {
   device_.use();
   gpu::wait_until(name_, deadline_seconds, [this] { return stream_idle(stream_); });
+  device_.rethrow_copy_error();
 }
 
 }  // namespace duet::DUET_GPU

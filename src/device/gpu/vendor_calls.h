@@ -13,6 +13,8 @@
 
 namespace duet::DUET_GPU {
 
+class GpuDevice;
+
 // Sets environment variables. Called before the runtime's first call. Throws Unavailable where a
 // user's setting prevents Duet from working.
 void prepare_environment();
@@ -48,6 +50,22 @@ void stream_write(gpuStream_t stream, void* word, std::uint64_t value);
 void stream_wait(gpuStream_t stream, void* word, std::uint64_t value);
 // Signals and waits for words of 0 and 1 as Stream::handshake() specifies.
 void stream_handshake(gpuStream_t stream, const Handshake& handshake);
+
+// Copies by engines that Duet chooses (Executor::sdma) on streams of one device, which must be its
+// GPU's current one. Any thread may call it.
+class EngineCopies {
+ public:
+  virtual ~EngineCopies() = default;
+  // As Device::copy_engine().
+  virtual std::string engine_of(const Copy& copy) = 0;
+  // Enqueues the copy. Throws Unavailable where it cannot be made so.
+  virtual void copy(const Copy& copy, gpuStream_t stream) = 0;
+  // Throws the error of a copy that failed, once.
+  virtual void rethrow() = 0;
+};
+
+// Throws Unavailable with the reason.
+std::unique_ptr<EngineCopies> make_engine_copies(GpuDevice& device);
 
 // Called with a captured graph, before it is instantiated: replaces nodes that the vendor's runtime
 // replays slowly by others that do the same.

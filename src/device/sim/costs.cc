@@ -170,6 +170,8 @@ OperationCost CostModel::copy(const Copy& copy, MemoryLocation source, MemoryLoc
   const bool by_nics =
       !same_node(source.device, destination.device) && !touches_host(source, destination);
   switch (copy.executor) {
+    case Executor::sdma:
+      refuse_sdma();
     case Executor::dma:
       cost.latency += platform_.device.dma.latency;
       if (by_nics) break;

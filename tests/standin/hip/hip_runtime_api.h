@@ -57,6 +57,7 @@ inline constexpr unsigned hipHostMallocPortable = 1, hipHostMallocMapped = 2;
 inline constexpr unsigned hipMemAttachGlobal = 1;
 inline constexpr unsigned hipDeviceMallocUncached = 3;
 inline constexpr unsigned hipEventDefault = 0, hipEventDisableTiming = 2;
+inline constexpr unsigned hipEventReleaseToSystem = 0x80000000;
 inline constexpr unsigned hipStreamNonBlocking = 1;
 inline constexpr unsigned hipStreamWaitValueGte = 0;
 inline constexpr unsigned hipIpcMemLazyEnablePeerAccess = 1;

@@ -4,7 +4,7 @@ import { words } from '../format.js';
 import { fastest } from '../model.js';
 import { SYMBOLS, symbolAt } from './marks.js';
 
-const EXECUTORS = ['dma', 'kernel', 'host'];
+const EXECUTORS = ['dma', 'kernel', 'host', 'sdma'];
 const KINDS = ['peer', 'host_to_device', 'device_to_host', 'local'];
 
 /** @returns {string} "pinned" or "pageable" if one end is host memory, else "" */

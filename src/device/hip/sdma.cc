@@ -1,0 +1,277 @@
+// Copies by SDMA engines that Duet chooses (Executor::sdma).
+//
+//   stream                          CPU                      engine of the source's GPU
+//   record `released`
+//   call submit() ----------------> two copies ------------> the bytes
+//   wait until the word is 1 <------------------------------ then 1 into the word
+//   write 2: the ticket is free
+//
+// - The event releases to system scope: it writes the L2 cache back, which engines do not read.
+// - Copies are submitted when their turn has come, so that none lies in an engine's queue before
+//   one for which it waits.
+// - The second copy tells the stream, without the CPU. It takes the same engine, behind the first.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "device/gpu/machine.h"
+#include "device/gpu/stream.h"
+#include "device/gpu/vendor_calls.h"
+#include "device/hip/hsa.h"
+
+namespace duet::hip {
+namespace {
+
+constexpr std::uint64_t kUnused = 0, kArrived = 1, kPassed = 2;  // values of a ticket's word
+constexpr std::size_t kWordStride = 64;                          // bytes
+constexpr std::size_t kTicketsAtOnce = 64;
+constexpr double kBusySeconds = 1;  // a GPU's engines are all busy for no longer
+constexpr std::chrono::microseconds kPause{50};
+
+// The engines of one GPU. Each other end of its copies keeps one of them: with a link to each peer,
+// pairs share neither engine nor link, and a record says who moved the bytes.
+class EngineChoice {
+ public:
+  // One bit. Throws Unavailable where ROCr names no engine for the two.
+  std::uint32_t engine(const Hsa& hsa, Hsa::Agent to, Hsa::Agent from) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::uint32_t& kept = kept_[{to.handle, from.handle}];
+    if (kept == 0) kept = least_used(engines(hsa, to, from));
+    return kept;
+  }
+
+ private:
+  static std::uint32_t engines(const Hsa& hsa, Hsa::Agent to, Hsa::Agent from) {
+    const double end = steady_now() + kBusySeconds;
+    while (true) {
+      if (const std::uint32_t mask = hsa.engines(to, from); mask != 0) return mask;
+      if (steady_now() > end) {
+        throw Unavailable("sdma: ROCr names no engine for copies between these devices");
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  std::uint32_t least_used(std::uint32_t engines) {
+    std::uint32_t best = 0;
+    for (std::uint32_t rest = engines; rest != 0; rest &= rest - 1) {
+      const std::uint32_t engine = rest & (~rest + 1);
+      if (best == 0 || uses_[engine] < uses_[best]) best = engine;
+    }
+    ++uses_[best];
+    return best;
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> kept_;  // by to and from
+  std::map<std::uint32_t, int> uses_;                                      // by engine
+};
+
+class SdmaCopies : public EngineCopies {
+ public:
+  explicit SdmaCopies(GpuDevice& device);
+  ~SdmaCopies() override;
+  SdmaCopies(const SdmaCopies&) = delete;
+  SdmaCopies& operator=(const SdmaCopies&) = delete;
+
+  std::string engine_of(const Copy& copy) override;
+  void copy(const Copy& copy, hipStream_t stream) override;
+  void rethrow() override;
+
+ private:
+  struct Route {
+    SdmaCopies* copier = nullptr;  // the GPU whose engine copies
+    Hsa::Agent to, from;
+    std::uint32_t engine = 0;
+    std::uint32_t telling_engine = 0;  // from the GPU to the host
+  };
+
+  // What one copy needs until its stream has passed it.
+  struct Ticket {
+    SdmaCopies* owner = nullptr;
+    std::uint64_t* word = nullptr;  // pinned
+    hipEvent_t released = nullptr;
+    Hsa::EngineCopy move, tell;
+  };
+
+  static SdmaCopies& of(const Span& span) {
+    return static_cast<SdmaCopies&>(static_cast<GpuDevice*>(span.owner)->engine_copies());
+  }
+  Hsa::Agent agent_of(const Span& span) const {
+    return gpu::is_host_memory(span) ? cpu_ : of(span).agent_;
+  }
+  Route route_of(const Copy& copy) const;
+  void add_tickets();
+  Ticket& take_ticket();
+  bool is_free(const Ticket& ticket) const;
+  static void submit(void* ticket);
+  void fail(const Ticket& ticket, Hsa::Status status);
+
+  GpuDevice& device_;
+  const Hsa& hsa_;
+  Buffer one_;  // the word kArrived in this GPU's memory
+  Hsa::Agent agent_, cpu_;
+  EngineChoice choice_;
+
+  std::mutex mutex_;  // of what follows
+  std::vector<Buffer> words_;
+  std::vector<std::unique_ptr<Ticket>> tickets_;
+  std::size_t next_ = 0;
+  std::string failure_;  // of a copy, until it is thrown
+};
+
+SdmaCopies::SdmaCopies(GpuDevice& device)
+    : device_(device),
+      hsa_(Hsa::instance()),
+      one_(device.allocate_coherent(sizeof kArrived)),
+      agent_(hsa_.owner_of(one_.span().data)) {
+  device.write(one_.span(), &kArrived);
+  add_tickets();
+  cpu_ = hsa_.owner_of(words_.front().span().data);
+}
+
+// To free the words waits for the device. An engine counts the last signal down after it has
+// written the word; signals that it still uses are left.
+SdmaCopies::~SdmaCopies() {
+  words_.clear();
+  const double end = steady_now() + kBusySeconds;
+  for (const std::unique_ptr<Ticket>& ticket : tickets_) {
+    forget(hipEventDestroy(ticket->released));
+    while (hsa_.value(ticket->tell.done) != 0 && steady_now() < end) {
+      std::this_thread::sleep_for(kPause);
+    }
+    if (hsa_.value(ticket->tell.done) != 0) continue;
+    hsa_.destroy(ticket->move.done);
+    hsa_.destroy(ticket->tell.done);
+  }
+}
+
+// ROCr lets the source's GPU copy, or the destination's where the source is the host's memory. It
+// names no engines for copies within a GPU; those for copies to the host make them.
+SdmaCopies::Route SdmaCopies::route_of(const Copy& copy) const {
+  for (const Span* side : {&copy.source, &copy.destination}) {
+    if (side->kind == MemoryKind::device || side->kind == MemoryKind::pinned) continue;
+    throw Unavailable(fmt::format(
+        "sdma: {} memory: expected device or pinned memory of this process", name(side->kind)));
+  }
+  const bool from_host = gpu::is_host_memory(copy.source);
+  if (from_host && gpu::is_host_memory(copy.destination)) {
+    throw Unavailable("sdma: expected device memory on one side at least");
+  }
+  Route route;
+  route.copier = &of(from_host ? copy.destination : copy.source);
+  for (const Span* side : {&copy.source, &copy.destination}) {
+    device_.machine().require_reach(route.copier->device_, *side);
+  }
+  route.to = agent_of(copy.destination);
+  route.from = agent_of(copy.source);
+  EngineChoice& choice = route.copier->choice_;
+  route.engine = choice.engine(hsa_, route.to == route.from ? cpu_ : route.to, route.from);
+  route.telling_engine = from_host ? choice.engine(hsa_, cpu_, route.copier->agent_) : route.engine;
+  return route;
+}
+
+std::string SdmaCopies::engine_of(const Copy& copy) {
+  const Route route = route_of(copy);
+  return fmt::format("SDMA {} of {}", __builtin_ctz(route.engine),
+                     route.copier->device_.info().name);
+}
+
+void SdmaCopies::add_tickets() {
+  words_.push_back(device_.allocate(kTicketsAtOnce * kWordStride, MemoryKind::pinned));
+  device_.use();
+  for (std::size_t i = 0; i < kTicketsAtOnce; ++i) {
+    auto ticket = std::make_unique<Ticket>();
+    ticket->owner = this;
+    ticket->word = reinterpret_cast<std::uint64_t*>(words_.back().span().data + i * kWordStride);
+    *ticket->word = kPassed;
+    DUET_GPU_CHECK(hipEventCreateWithFlags(&ticket->released,
+                                           hipEventDisableTiming | hipEventReleaseToSystem));
+    ticket->move.done = hsa_.make_signal();
+    ticket->tell.done = hsa_.make_signal();
+    hsa_.set(ticket->tell.done, 0);
+    tickets_.push_back(std::move(ticket));
+  }
+}
+
+bool SdmaCopies::is_free(const Ticket& ticket) const {
+  return __atomic_load_n(ticket.word, __ATOMIC_ACQUIRE) == kPassed &&
+         hsa_.value(ticket.tell.done) == 0;
+}
+
+// In turn, because the first in use are the first to become free.
+SdmaCopies::Ticket& SdmaCopies::take_ticket() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!is_free(*tickets_[next_ % tickets_.size()])) {
+    next_ = tickets_.size();
+    add_tickets();
+  }
+  Ticket& ticket = *tickets_[next_++ % tickets_.size()];
+  __atomic_store_n(ticket.word, kUnused, __ATOMIC_RELEASE);
+  hsa_.set(ticket.move.done, 1);
+  hsa_.set(ticket.tell.done, 1);
+  return ticket;
+}
+
+void SdmaCopies::copy(const Copy& copy, hipStream_t stream) {
+  if (is_captured(stream)) {
+    throw Unavailable("sdma: a copy cannot be captured, because the CPU submits it");
+  }
+  const Route route = route_of(copy);
+  Ticket& ticket = take_ticket();
+  ticket.move = {copy.destination.data, route.to,     copy.source.data, route.from,
+                 copy.source.bytes,     route.engine, nullptr,          ticket.move.done};
+  ticket.tell = {ticket.word,
+                 cpu_,
+                 route.copier->one_.span().data,
+                 route.copier->agent_,
+                 sizeof kArrived,
+                 route.telling_engine,
+                 &ticket.move.done,
+                 ticket.tell.done};
+  device_.use();  // a peer's copies may just have been made
+  DUET_GPU_CHECK(hipEventRecord(ticket.released, stream));
+  stream_call(stream, &SdmaCopies::submit, &ticket);
+  stream_wait(stream, ticket.word, kArrived);
+  stream_write(stream, ticket.word, kPassed);
+}
+
+// On a thread of HIP's.
+void SdmaCopies::submit(void* data) {
+  const Ticket& ticket = *static_cast<Ticket*>(data);
+  Hsa::Status status = ticket.owner->hsa_.copy(ticket.move);
+  if (status == Hsa::kSuccess) status = ticket.owner->hsa_.copy(ticket.tell);
+  if (status != Hsa::kSuccess) ticket.owner->fail(ticket, status);
+}
+
+// The stream goes on. Whoever asks for its state gets the error.
+void SdmaCopies::fail(const Ticket& ticket, Hsa::Status status) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = fmt::format("{}: a copy of {} bytes by SDMA {}: {}", device_.info().name,
+                           ticket.move.bytes, __builtin_ctz(ticket.move.engine), hsa_.text(status));
+  }
+  hsa_.set(ticket.tell.done, 0);
+  __atomic_store_n(ticket.word, kArrived, __ATOMIC_RELEASE);
+}
+
+void SdmaCopies::rethrow() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!failure_.empty()) throw Error(std::exchange(failure_, {}));
+}
+
+}  // namespace
+
+std::unique_ptr<EngineCopies> make_engine_copies(GpuDevice& device) {
+  return std::make_unique<SdmaCopies>(device);
+}
+
+}  // namespace duet::hip
