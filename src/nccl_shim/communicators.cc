@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include <mutex>
+#include <atomic>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
@@ -39,6 +39,11 @@ Communicator::Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairC
 Communicator::~Communicator() {
   copies->drain();  // while the guard still notices that a peer is gone
   entered().guard.remove(*copies);
+}
+
+std::string Communicator::name_part(const std::string& what) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return what + " " + std::to_string(parts_[what]++);
 }
 
 std::shared_ptr<Communicator> find(nccl::Comm handle) {

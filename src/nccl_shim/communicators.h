@@ -1,8 +1,9 @@
 // The communicators whose calls may be taken over, by NCCL's handles.
 #pragma once
 
-#include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "collectives/nccl/abi.h"
@@ -21,8 +22,15 @@ class Communicator {
 
   const std::unique_ptr<ShimDevice> device;
   const std::unique_ptr<PairCopies> copies;
-  const std::string name;      // of its segment
-  std::atomic<int> splits{0};  // calls of ncclCommSplit
+  const std::string name;  // of its segment
+
+  // Names a creation from this communicator by a call that all ranks of the new one make with the
+  // same `what`: by that, and how many such calls there were before.
+  std::string name_part(const std::string& what);
+
+ private:
+  std::mutex mutex_;  // guards parts_
+  std::map<std::string, int> parts_;
 };
 
 // Null for a handle that is not entered, and in a process that was forked: the call is forwarded.

@@ -1,4 +1,5 @@
 // The functions that make and end communicators, as the drop-in's libraries export them.
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "nccl_shim/creations.h"
 #include "nccl_shim/groups.h"
 #include "nccl_shim/log.h"
+#include "nccl_shim/settings.h"
 #include "nccl_shim/wrapped.h"
 
 namespace duet::nccl_shim {
@@ -28,28 +30,65 @@ nccl::Result complete(std::unique_ptr<PendingCreation> pending, nccl::Result res
   return result;
 }
 
-// Enters a part of a communicator that the real ncclCommSplit has made.
-nccl::Result enter_split(nccl::Comm* handle, const std::string& parent, const std::string& part) {
-  if (*handle == nullptr) return nccl::kSuccess;  // this rank is in no part
+// What NCCL tells of a communicator, by the function `name`.
+int ask(const char* name, nccl::Comm handle) {
   using Ask = nccl::Result (*)(nccl::Comm, int*);
-  int rank = 0, ranks = 0;
-  for (const auto& [name, answer] :
-       {std::make_pair("ncclCommUserRank", &rank), std::make_pair("ncclCommCount", &ranks)}) {
-    const auto ask = reinterpret_cast<Ask>(real_function_or_refusal(name));
-    const nccl::Result result = ask(*handle, answer);
-    if (result != nccl::kSuccess) return result;
-  }
+  int answer = 0;
+  const auto real = reinterpret_cast<Ask>(real_function_or_refusal(name));
+  const nccl::Result result = real(handle, &answer);
+  if (result != nccl::kSuccess) throw Error(std::string(name) + ": " + std::to_string(result));
+  return answer;
+}
+
+// A part of `parent` that the real `call` has made, or makes at the end of the group. `part` names
+// it, alike on all its ranks.
+struct NewPart {
+  std::string call, parent, part;
+  nccl::Comm* handle;
+};
+
+nccl::Result enter_part(const NewPart& made) {
+  if (*made.handle == nullptr) return nccl::kSuccess;  // this rank is in no part
   std::unique_ptr<PendingCreation> pending;
   try {
-    pending = announce(handle, segment_name(parent.data(), parent.size(), part), rank, ranks,
+    pending = announce(made.handle, segment_name(made.parent.data(), made.parent.size(), made.part),
+                       ask("ncclCommUserRank", *made.handle), ask("ncclCommCount", *made.handle),
                        open_current_device());
   } catch (const Error& error) {
-    log_error(std::string("ncclCommSplit: ") + error.what());
+    log_error(made.call + ": " + error.what());
     return nccl::kSystemError;
   }
   if (pending == nullptr) return nccl::kSuccess;
   pending->all_come = true;
   return enter_all(list_of(std::move(pending)));
+}
+
+// `result` is that of the real call.
+nccl::Result complete_part(const NewPart& made, const nccl::Config* config, nccl::Result result) {
+  if (result != nccl::kSuccess) return result;
+  const std::string why = why_forwarded(config);
+  if (!why.empty()) {
+    log_info(made.call + ": all calls of the new communicator are forwarded: " + why);
+    return result;
+  }
+  if (!in_group()) return enter_part(made);
+  queue_completion([made] { return enter_part(made); });
+  return result;
+}
+
+// Ranks that are left out do not call.
+std::string name_of_shrink(const int* excluded, int count) {
+  std::set<int> ranks;
+  for (int i = 0; i < count; ++i) ranks.insert(excluded[i]);
+  std::string name = "shrink";
+  for (const int rank : ranks) name += " " + std::to_string(rank);
+  return name;
+}
+
+// After the real ncclCommInitAll.
+nccl::Result enter_all_of_process(nccl::Comm* handles, int count) {
+  return enter_all(announce_all(handles, count,
+                                [](nccl::Comm handle) { return ask("ncclCommCuDevice", handle); }));
 }
 
 void abort_copies(Communicator& communicator) {
@@ -87,22 +126,39 @@ DUET_NCCL_WRAPPER(ncclCommInitRankScalable)
   return complete(std::move(pending), real(comm, ranks, rank, count, ids, config));
 }
 
+DUET_NCCL_WRAPPER(ncclCommInitAll)(Comm* comms, int count, const int* devices) {
+  DUET_NCCL_REAL(ncclCommInitAll);
+  const Result result = real(comms, count, devices);
+  if (result != duet::nccl::kSuccess || !settings_are_valid()) return result;
+  if (!in_group()) return enter_all_of_process(comms, count);
+  queue_completion([=] { return enter_all_of_process(comms, count); });
+  return result;
+}
+
 DUET_NCCL_WRAPPER(ncclCommSplit)(Comm comm, int color, int key, Comm* part, Config* config) {
   DUET_NCCL_REAL(ncclCommSplit);
   const std::shared_ptr<Communicator> parent = find(comm);
   const Result result = real(comm, color, key, part, config);
   if (parent == nullptr) return result;
-  const std::string name = std::to_string(parent->splits++) + " " + std::to_string(color);
-  if (result != duet::nccl::kSuccess || !is_blocking(config)) return result;
-  const auto enter = [=] { return enter_split(part, parent->name, name); };
-  if (!in_group()) return enter();
-  queue_completion(enter);
-  return result;
+  const std::string name = parent->name_part("split") + " " + std::to_string(color);
+  return complete_part({"ncclCommSplit", parent->name, name, part}, config, result);
+}
+
+DUET_NCCL_WRAPPER(ncclCommShrink)
+(Comm comm, int* excluded, int count, Comm* part, Config* config, int flags) {
+  DUET_NCCL_REAL(ncclCommShrink);
+  const std::shared_ptr<Communicator> parent = find(comm);
+  if (parent != nullptr && (flags & duet::nccl::kShrinkAbort) != 0) abort_copies(*parent);
+  const Result result = real(comm, excluded, count, part, config, flags);
+  if (parent == nullptr) return result;
+  const std::string name = parent->name_part(name_of_shrink(excluded, count));
+  return complete_part({"ncclCommShrink", parent->name, name, part}, config, result);
 }
 
 DUET_NCCL_WRAPPER(ncclCommFinalize)(Comm comm) {
   DUET_NCCL_REAL(ncclCommFinalize);
-  if (const auto found = find(comm)) found->copies->drain();
+  const auto found = find(comm);
+  if (found != nullptr && !found->copies->drain()) return duet::nccl::kRemoteError;
   return real(comm);
 }
 

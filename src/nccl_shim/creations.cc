@@ -1,5 +1,7 @@
 #include "nccl_shim/creations.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -69,12 +71,10 @@ std::string what_is_taken(const PairCopies& copies) {
   return text + (taken.empty() ? "all calls are forwarded" : "the rest is forwarded");
 }
 
-std::string why_not(const nccl::Config* config) {
-  if (settings().mode == Mode::off) return "DUET_NCCL_MODE=off";
-  if (taken_over().empty()) return "no threshold is set (DUET_NCCL_MIN_...)";
-  if (is_set("NCCL_COMM_ID")) return "NCCL_COMM_ID is set";
-  if (!is_blocking(config)) return "it is nonblocking";
-  return "";
+bool is_blocking(const nccl::Config* config) {
+  const char* forced = std::getenv("NCCL_COMM_BLOCKING");
+  if (forced != nullptr && *forced != '\0') return std::string_view(forced) != "0";
+  return config == nullptr || config->blocking != 0;
 }
 
 void log_forwarded(int ranks, const std::string& why) {
@@ -119,10 +119,11 @@ void enter_announced(std::vector<PendingCreation*>& here) {
 
 }  // namespace
 
-bool is_blocking(const nccl::Config* config) {
-  const char* forced = std::getenv("NCCL_COMM_BLOCKING");
-  if (forced != nullptr && *forced != '\0') return std::string_view(forced) != "0";
-  return config == nullptr || config->blocking != 0;
+std::string why_forwarded(const nccl::Config* config) {
+  if (settings().mode == Mode::off) return "DUET_NCCL_MODE=off";
+  if (taken_over().empty()) return "no threshold is set (DUET_NCCL_MIN_...)";
+  if (is_set("NCCL_COMM_ID")) return "NCCL_COMM_ID is set";
+  return is_blocking(config) ? "" : "it is nonblocking";
 }
 
 std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string& name, int rank,
@@ -146,7 +147,7 @@ std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::U
                                                int count, int rank, int ranks,
                                                const nccl::Config* config) {
   if (ranks < 2 || count < 1 || !settings_are_valid()) return nullptr;
-  const std::string why = why_not(config);
+  const std::string why = why_forwarded(config);
   if (!why.empty()) {
     log_forwarded(ranks, why);
     return nullptr;
@@ -158,6 +159,29 @@ std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::U
   } catch (const Error& error) {
     log_forwarded(ranks, error.what());
     return nullptr;
+  }
+}
+
+std::vector<std::unique_ptr<PendingCreation>> announce_all(
+    nccl::Comm* handles, int ranks, const std::function<int(nccl::Comm)>& device_of) {
+  std::vector<std::unique_ptr<PendingCreation>> pending;
+  if (ranks < 2) return pending;
+  const std::string why = why_forwarded(nullptr);
+  try {
+    if (!why.empty()) throw Unavailable(why);
+    unsigned char random[16];
+    if (getrandom(random, sizeof random, 0) != sizeof random) throw Unavailable("getrandom failed");
+    const std::string name = segment_name(random, sizeof random, "all");
+    for (int rank = 0; rank < ranks; ++rank) {
+      nccl::Comm* const handle = handles + rank;
+      auto one = announce(handle, name, rank, ranks, open_device(device_of(*handle)));
+      if (one == nullptr) return {};
+      pending.push_back(std::move(one));
+    }
+    return pending;
+  } catch (const Error& error) {
+    log_forwarded(ranks, error.what());
+    return {};
   }
 }
 

@@ -1,6 +1,7 @@
 // Creation of communicators beside the real NCCL's.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,10 +30,15 @@ std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::U
                                                int count, int rank, int ranks,
                                                const nccl::Config* config);
 
+// As announce_init(), of all ranks of a communicator that this process has made; `device_of` gives
+// their devices by CUDA's numbers, or throws Error. Empty where one cannot be announced.
+std::vector<std::unique_ptr<PendingCreation>> announce_all(
+    nccl::Comm* handles, int ranks, const std::function<int(nccl::Comm)>& device_of);
+
 // After the real creation: enters those that all ranks agree on. The result for the caller of NCCL.
 nccl::Result enter_all(std::vector<std::unique_ptr<PendingCreation>> pending);
 
-// Whether `config`, which may be null, asks for what can be taken over.
-bool is_blocking(const nccl::Config* config);
+// Why a part of a communicator is to be forwarded, by its configuration, which may be null; or "".
+std::string why_forwarded(const nccl::Config* config);
 
 }  // namespace duet::nccl_shim

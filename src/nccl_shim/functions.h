@@ -10,12 +10,12 @@
   X(ncclReduce) X(ncclReduceScatter) X(ncclGather) X(ncclScatter) X(ncclSend)           \
   X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) X(ncclGroupSimulateEnd)                 \
   X(ncclCommInitRank) X(ncclCommInitRankConfig) X(ncclCommInitRankScalable)             \
-  X(ncclCommSplit) X(ncclCommFinalize) X(ncclCommDestroy) X(ncclCommAbort)              \
-  X(ncclCommRevoke) X(ncclCommGetAsyncError)
+  X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink) X(ncclCommFinalize)             \
+  X(ncclCommDestroy) X(ncclCommAbort) X(ncclCommRevoke) X(ncclCommGetAsyncError)
 
 // Forwarded as they come: exported where the drop-in stands for libnccl.so.2 itself.
 #define DUET_NCCL_PASSED_ON(X)                                                          \
-  X(ncclCommInitAll) X(ncclCommShrink) X(ncclCommRegister) X(ncclCommDeregister)        \
+  X(ncclCommRegister) X(ncclCommDeregister)        \
   X(ncclMemAlloc) X(ncclMemFree) X(ncclCommWindowRegister) X(ncclCommWindowDeregister)  \
   X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(ncclCommCount) X(ncclCommCuDevice)  \
   X(ncclCommUserRank) X(ncclGetVersion) X(ncclGetUniqueId) X(ncclGetErrorString)        \

@@ -4,11 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -32,7 +34,8 @@ struct Shared {
 
 struct ncclComm {
   std::string name;
-  int rank, ranks, splits = 0;
+  int rank, ranks, device = host_gpu_device(), splits = 0;
+  std::map<int, int> shrinks;  // by the first rank that is left out
   Shared* shared;
 
   ncclComm(const std::string& of, int own, int all) : name(of), rank(own), ranks(all) {
@@ -101,6 +104,16 @@ thread_local int depth = 0;
 thread_local std::vector<std::pair<Gather*, void*>> queued;
 thread_local std::vector<ncclComm*> created;  // in this group
 
+ncclResult_t create(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  *comm = new ncclComm(id.bytes, rank, ranks);
+  if (depth > 0) {
+    created.push_back(*comm);
+  } else {
+    (*comm)->wait_for_all();
+  }
+  return 0;
+}
+
 }  // namespace
 
 extern "C" {
@@ -118,13 +131,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
-  *comm = new ncclComm(id.bytes, rank, ranks);
-  if (depth > 0) {
-    created.push_back(*comm);
-  } else {
-    (*comm)->wait_for_all();
-  }
-  return 0;
+  return create(comm, ranks, id, rank);
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part,
@@ -143,6 +150,41 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part
       comm->name + "-" + std::to_string(comm->splits++) + "-" + std::to_string(color);
   *part = color < 0 ? nullptr : new ncclComm(name, rank, ranks);
   if (*part != nullptr) (*part)->wait_for_all();
+  return 0;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                    duet::nccl::Config*) {
+  return create(comm, ranks, id, rank);
+}
+
+ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
+  ncclUniqueId id{};
+  ncclGetUniqueId(&id);
+  for (int rank = 0; rank < count; ++rank) {
+    comms[rank] = new ncclComm(id.bytes, rank, count);
+    comms[rank]->device = devices == nullptr ? rank : devices[rank];
+  }
+  comms[0]->wait_for_all();
+  return 0;
+}
+
+ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* part,
+                            duet::nccl::Config*, int) {
+  const std::string name = comm->name + "-shrunk-" + std::to_string(excluded[0]) + "-" +
+                           std::to_string(comm->shrinks[excluded[0]]++);
+  const auto before =
+      std::count_if(excluded, excluded + count, [comm](int rank) { return rank < comm->rank; });
+  *part = new ncclComm(name, comm->rank - static_cast<int>(before), comm->ranks - count);
+  (*part)->wait_for_all();
+  return 0;
+}
+
+// Work that is enqueued is no affair of the fake's.
+ncclResult_t ncclCommFinalize(ncclComm_t) { return 0; }
+
+ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device) {
+  *device = comm->device;
   return 0;
 }
 

@@ -1,9 +1,10 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
-// PART: one_thread (all ranks in this process), calls, reduce_scatter, all_reduce, streams, group,
-// split, captured, forked, killed, killed_at_once, failed_device (with the stand-in for libcuda),
-// mixed (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real
-// NCCL; exit code 0 if all data were right.
+// PART: one_thread, init_all (all ranks in this process), calls, reduce_scatter, all_reduce,
+// streams, group, split, nonblocking_split, shrink, finalize, nonblocking, captured, forked,
+// killed, killed_at_once, killed_and_shrunk, failed_device (with the stand-in for libcuda), mixed
+// (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit
+// code 0 if all data were right.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -127,11 +128,40 @@ void group(const Rank& of) {
   of.synchronise();
 }
 
-void split(const Rank& of) {
+void split(const Rank& of, duet::nccl::Config* config = nullptr) {
   Rank part{of.rank / 2, of.ranks / 2, nullptr, of.streams};
-  must(ncclCommSplit(of.comm, of.rank % 2, of.rank, &part.comm, nullptr), "ncclCommSplit");
+  must(ncclCommSplit(of.comm, of.rank % 2, of.rank, &part.comm, config), "ncclCommSplit");
   calls(part, 1);
   must(ncclCommDestroy(part.comm), "ncclCommDestroy");
+}
+
+void shrink(const Rank& of, int excluded, int flags) {
+  const int rank = of.rank > excluded ? of.rank - 1 : of.rank;
+  Rank part{rank, of.ranks - 1, nullptr, of.streams};
+  must(ncclCommShrink(of.comm, &excluded, 1, &part.comm, nullptr, flags), "ncclCommShrink");
+  calls(part, 1, 4);
+  must(ncclCommDestroy(part.comm), "ncclCommDestroy");
+}
+
+// Three ranks, of which each but the first is left out once, and rank 2 once more.
+void shrink_in_turn(const Rank& of) {
+  for (const int excluded : {2, 1, 2}) {
+    if (of.rank != excluded) shrink(of, excluded, 0);
+  }
+  const int large_and_small = of.rank == 0 ? 12 : of.rank == 1 ? 8 : 4;
+  expect(fake_nccl_all_gathers() == large_and_small / 2, "half of the calls by NCCL");
+}
+
+// What was enqueued is done when it returns.
+void finalize(const Rank& of) {
+  Step step(of.rank, of.ranks, 1, kLarge);
+  step.fill(of.streams[0]);
+  step.gather(of.comm, of.streams[0]);
+  must(ncclCommFinalize(of.comm), "ncclCommFinalize");
+  for (int from = 0; from < of.ranks; ++from) {
+    expect(step.receive[static_cast<std::size_t>(from) * kLarge] == step.value(from), "data");
+  }
+  of.synchronise();
 }
 
 // More than fits into a slot, and not in whole pieces.
@@ -219,13 +249,17 @@ void forked(const Rank& of) {
   calls(of, 1, 2);
 }
 
-void expect_remote_error(const Rank& of) {
+void wait_for_remote_error(const Rank& of) {
   ncclResult_t error = 0;
   for (int i = 0; error == 0 && i < 3000; ++i) {
     usleep(10000);
     must(ncclCommGetAsyncError(of.comm, &error), "ncclCommGetAsyncError");
   }
   expect(error == duet::nccl::kRemoteError, "an error of the communicator");
+}
+
+void expect_remote_error(const Rank& of) {
+  wait_for_remote_error(of);
   must(ncclCommAbort(of.comm), "ncclCommAbort");
   host_gpu_synchronise(of.streams[0]);
 }
@@ -236,6 +270,20 @@ void killed(const Rank& of) {
   Step step(of.rank, of.ranks, 1, kLarge);
   step.gather(of.comm, of.streams[0]);
   expect_remote_error(of);
+}
+
+// The ranks that are left go on without the one that has died.
+void killed_and_shrunk(const Rank& of) {
+  calls(of, 1, 2);
+  const int last = of.ranks - 1;
+  if (of.rank == last) raise(SIGKILL);
+  Step step(of.rank, of.ranks, 1, kLarge);
+  step.gather(of.comm, of.streams[0]);
+  wait_for_remote_error(of);
+  expect(ncclCommFinalize(of.comm) == duet::nccl::kRemoteError, "an error of ncclCommFinalize");
+  shrink(of, last, duet::nccl::kShrinkAbort);
+  host_gpu_synchronise(of.streams[0]);
+  must(ncclCommDestroy(of.comm), "ncclCommDestroy");
 }
 
 // Rank 1 makes no call at all.
@@ -272,17 +320,24 @@ void failed_device(const Rank& of) {
   must(of.rank == 0 ? ncclCommAbort(of.comm) : ncclCommDestroy(of.comm), "ncclComm...");
 }
 
-// All ranks in one process and one thread, as nccl-tests with -g: everything is in groups.
-int one_thread(int ranks, const ncclUniqueId& id) {
+// All ranks in one process and one thread, as nccl-tests with -g: everything is in groups. By
+// ncclCommInitAll without `id`.
+int one_thread(int ranks, const ncclUniqueId* id) {
   std::vector<Rank> all;
   for (int rank = 0; rank < ranks; ++rank) all.push_back({rank, ranks, nullptr, {}});
   must(ncclGroupStart(), "ncclGroupStart");
   for (Rank& each : all) {
     host_gpu_set_device(each.rank);
     each.streams.push_back(host_gpu_create_stream());
-    must(ncclCommInitRank(&each.comm, ranks, id, each.rank), "ncclCommInitRank");
+    if (id != nullptr)
+      must(ncclCommInitRank(&each.comm, ranks, *id, each.rank), "ncclCommInitRank");
   }
   must(ncclGroupEnd(), "ncclGroupEnd");
+  if (id == nullptr) {
+    std::vector<ncclComm_t> comms(all.size());
+    must(ncclCommInitAll(comms.data(), ranks, nullptr), "ncclCommInitAll");
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].comm = comms[i];
+  }
   for (int number = 0; number < 12; ++number) {
     std::vector<std::unique_ptr<Step>> steps;
     must(ncclGroupStart(), "ncclGroupStart");
@@ -306,20 +361,31 @@ int one_thread(int ranks, const ncclUniqueId& id) {
 int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   host_gpu_set_device(rank);
   Rank of{rank, ranks, nullptr, {}};
-  must(ncclCommInitRank(&of.comm, ranks, id, rank), "ncclCommInitRank");
+  duet::nccl::Config nonblocking;
+  nonblocking.blocking = 0;
+  if (part == "nonblocking") {
+    must(ncclCommInitRankConfig(&of.comm, ranks, id, rank, &nonblocking), "ncclCommInitRankConfig");
+  } else {
+    must(ncclCommInitRank(&of.comm, ranks, id, rank), "ncclCommInitRank");
+  }
   for (int i = 0; i < 3; ++i) of.streams.push_back(host_gpu_create_stream());
-  if (part == "calls" || part == "mixed") calls(of, 1);
+  if (part == "calls" || part == "mixed" || part == "nonblocking") calls(of, 1);
   if (part == "streams") calls(of, 3);
   if (part == "group") group(of);
   if (part == "reduce_scatter") reduce_scatter(of);
   if (part == "all_reduce") all_reduce(of);
   if (part == "split") split(of);
+  if (part == "nonblocking_split") split(of, &nonblocking);
+  if (part == "shrink") shrink_in_turn(of);
+  if (part == "finalize") finalize(of);
   if (part == "captured") captured(of);
   if (part == "forked") forked(of);
   if (part == "killed") {
     killed(of);
   } else if (part == "killed_at_once") {
     killed_at_once(of);
+  } else if (part == "killed_and_shrunk") {
+    killed_and_shrunk(of);
   } else if (part == "failed_device") {
     failed_device(of);
   } else {
@@ -346,7 +412,8 @@ int main(int argc, char** argv) {
     return run(std::atoi(argv[3]), ranks, id, part) == 0 ? 0 : 1;
   }
   std::snprintf(id.bytes, sizeof id.bytes, "/fake-nccl-%d", getpid());
-  if (part == "one_thread") return one_thread(ranks, id) == 0 ? 0 : 1;
+  if (part == "one_thread") return one_thread(ranks, &id) == 0 ? 0 : 1;
+  if (part == "init_all") return one_thread(ranks, nullptr) == 0 ? 0 : 1;
   std::vector<pid_t> processes;
   for (int rank = 0; rank < ranks; ++rank) {
     processes.push_back(fork());

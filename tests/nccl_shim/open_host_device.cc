@@ -5,8 +5,10 @@
 
 namespace duet::nccl_shim {
 
-std::unique_ptr<ShimDevice> open_current_device() {
-  return std::make_unique<host::HostShimDevice>(static_cast<std::uint64_t>(host_gpu_device()) + 1);
+std::unique_ptr<ShimDevice> open_current_device() { return open_device(host_gpu_device()); }
+
+std::unique_ptr<ShimDevice> open_device(int number) {
+  return std::make_unique<host::HostShimDevice>(static_cast<std::uint64_t>(number) + 1);
 }
 
 }  // namespace duet::nccl_shim

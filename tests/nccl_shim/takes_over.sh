@@ -30,11 +30,18 @@ for ranks in 2 3 4; do
 done
 run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
+run 3 shrink "" $large
+said "communicator of 2 ranks: all_gather from 8192 B"
+run 3 killed_and_shrunk 3 $large # 4 of the 6 calls are behind the death
+said "communicator of 2 ranks: all_gather from 8192 B"
+run 2 finalize 0 $large
 run 2 calls 0 DUET_NCCL_MIN_ALL_GATHER=0
 run 2 captured 7 $large # 3 of them in a graph; of 8 others, half are larger
 run 2 forked 2 $large
 run 2 one_thread 12 $large # 6 calls of each rank
 run 4 one_thread 24 $large
+run 4 init_all 24 $large
+said "communicator of 4 ranks: all_gather from 8192 B"
 run 2 killed 1 $large
 run 2 killed_at_once 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
 run 3 reduce_scatter 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
@@ -49,6 +56,7 @@ for ranks in 2 3; do
 done
 run 2 one_thread 12 $large DUET_NCCL_MODE=staged
 run 2 killed 1 $large DUET_NCCL_MODE=staged
+run 3 killed_and_shrunk 3 $large DUET_NCCL_MODE=staged
 run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M DUET_NCCL_MODE=staged
 if [[ $# == 3 ]]; then
   run 2 failed_device 1 $large
@@ -61,7 +69,13 @@ said "all calls are forwarded: no threshold is set (DUET_NCCL_MIN_...)"
 run 2 calls 12 $large DUET_NCCL_MODE=off
 said "all calls are forwarded: DUET_NCCL_MODE=off"
 run 2 calls 12 $large NCCL_COMM_BLOCKING=0
-said "it is nonblocking"
+said "communicator of 2 ranks: all calls are forwarded: it is nonblocking"
+run 2 nonblocking 12 $large
+said "communicator of 2 ranks: all calls are forwarded: it is nonblocking"
+run 4 nonblocking_split 12 $large
+said "ncclCommSplit: all calls of the new communicator are forwarded: it is nonblocking"
+run 2 init_all 24
+said "communicator of 2 ranks: all calls are forwarded: no threshold is set (DUET_NCCL_MIN_...)"
 run 2 mixed 12 $large
 said "not all ranks are on this machine with the drop-in and one /dev/shm"
 run 2 calls 12 DUET_NCCL_MIN_ALL_GATHER=1M

@@ -34,6 +34,7 @@ constexpr int kWindowSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
 constexpr int kPolicyZeroCta = 2;    // NCCL_CTA_POLICY_ZERO
 constexpr int kUndefined = INT_MIN;  // NCCL_CONFIG_UNDEF_INT
 constexpr int kNoColor = -1;         // NCCL_SPLIT_NOCOLOR
+constexpr int kShrinkAbort = 1;      // NCCL_SHRINK_ABORT
 
 // ncclConfig_t as of 2.28. By `size` and `version` an older library knows which members to ignore,
 // and a newer one which members are missing.

@@ -21,6 +21,9 @@ static_assert(kUint8 == ncclUint8 && kInt32 == ncclInt32 && kFloat16 == ncclFloa
               kFloat32 == ncclFloat32 && kBfloat16 == ncclBfloat16);
 static_assert(kSum == ncclSum && kMax == ncclMax && kMin == ncclMin && kAvg == ncclAvg);
 static_assert(kUndefined == NCCL_CONFIG_UNDEF_INT && kNoColor == NCCL_SPLIT_NOCOLOR);
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+static_assert(kShrinkAbort == NCCL_SHRINK_ABORT);
+#endif
 DUET_SAME_PLACE(magic, magic);
 DUET_SAME_PLACE(version, version);
 DUET_SAME_PLACE(blocking, blocking);
