@@ -42,9 +42,11 @@ std::optional<Reduction> reduction_of(Operation operation) {
 bool is_taken(const Communicator& communicator, const Call& call, void* stream) {
   const auto& least = settings().least[static_cast<std::size_t>(call.kind)];
   const int ranks = communicator.copies->ranks();
-  return least && call.bytes > 0 && call.root >= 0 && call.root < ranks &&
-         all_bytes(call, ranks) >= *least && !communicator.device->capturing(stream) &&
-         (!reduces(call.kind) || communicator.copies->can_reduce());
+  if (call.bytes == 0 || call.root < 0 || call.root >= ranks) return false;
+  const bool is_large = least && all_bytes(call, ranks) >= *least &&
+                        (!reduces(call.kind) || communicator.copies->can_reduce());
+  return (is_large || communicator.copies->by_packets(call)) &&
+         !communicator.device->capturing(stream);
 }
 
 // A call of the real NCCL on a communicator of the table: in order with those that are taken over.

@@ -57,6 +57,7 @@ Method wanted_method(int ranks) {
   if (wanted.reduces || wanted.staged) {
     wanted.piece_bytes = ranks == 2 ? kPieceOfTwoRanks : kPieceOfMore;
   }
+  wanted.most_by_packets = settings().packets;
   wanted.peer_wait = kPeerWait;
   return wanted;
 }
@@ -66,9 +67,15 @@ std::string what_is_taken(const PairCopies& copies) {
   const std::string how =
       copies.is_staged() ? " by copy engines through slots; " : " by copy engines; ";
   std::string text = taken.empty() ? "" : taken + how;
-  if (wanted_method(copies.ranks()).reduces && !copies.can_reduce())
-    text += "not all devices can reduce; ";
-  return text + (taken.empty() ? "all calls are forwarded" : "the rest is forwarded");
+  const Method wanted = wanted_method(copies.ranks());
+  if (copies.most_by_packets() > 0) {
+    text = "calls up to " + std::to_string(copies.most_by_packets()) + " B as packets; " + text;
+  } else if (wanted.most_by_packets > 0) {
+    text += "not all devices can exchange packets; ";
+  }
+  if (wanted.reduces && !copies.can_reduce()) text += "not all devices can reduce; ";
+  const bool nothing = taken.empty() && copies.most_by_packets() == 0;
+  return text + (nothing ? "all calls are forwarded" : "the rest is forwarded");
 }
 
 bool is_blocking(const nccl::Config* config) {
@@ -121,7 +128,9 @@ void enter_announced(std::vector<PendingCreation*>& here) {
 
 std::string why_forwarded(const nccl::Config* config) {
   if (settings().mode == Mode::off) return "DUET_NCCL_MODE=off";
-  if (taken_over().empty()) return "no threshold is set (DUET_NCCL_MIN_...)";
+  if (taken_over().empty() && settings().packets == 0) {
+    return "no threshold is set (DUET_NCCL_MIN_...)";
+  }
   if (is_set("NCCL_COMM_ID")) return "NCCL_COMM_ID is set";
   return is_blocking(config) ? "" : "it is nonblocking";
 }

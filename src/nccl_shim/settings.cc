@@ -44,10 +44,21 @@ std::optional<std::uint64_t> read_least(const char* name) {
   }
 }
 
+std::size_t read_packets() {
+  constexpr std::uint64_t kMost = 1 << 20;  // a rank has five times as much for each other one
+  const char* const name = "DUET_NCCL_PACKETS";
+  const std::uint64_t bytes = read_least(name).value_or(0);
+  if (bytes > kMost || bytes % kAlignment != 0) {
+    refuse(name, variable(name), "a multiple of 128 bytes up to 1M, as 64K");
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::uint64_t Settings::hash() const {
   std::uint64_t hash = hash_bytes(&mode, sizeof mode, 0xcbf29ce484222325u);
+  hash = hash_bytes(&packets, sizeof packets, hash);
   for (const auto& each : least) {
     const std::uint64_t words[] = {each.has_value() ? 1u : 0u, each.value_or(0)};
     hash = hash_bytes(words, sizeof words, hash);
@@ -66,6 +77,7 @@ Settings read_settings() {
   read.least = {read_least("DUET_NCCL_MIN_ALL_GATHER"), read_least("DUET_NCCL_MIN_ALL_TO_ALL"),
                 read_least("DUET_NCCL_MIN_BROADCAST"), read_least("DUET_NCCL_MIN_REDUCE_SCATTER"),
                 read_least("DUET_NCCL_MIN_ALL_REDUCE")};
+  read.packets = read_packets();
   return read;
 }
 

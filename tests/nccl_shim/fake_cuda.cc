@@ -13,9 +13,11 @@
 #include "core/error.h"
 #include "device/collective_kernel.h"
 #include "host_gpu.h"
+#include "nccl_shim/cuda/packet_arguments.h"
 #include "nccl_shim/cuda/reduce_arguments.h"
 #include "nccl_shim/host/device.h"
 #include "nccl_shim/host/memory.h"
+#include "nccl_shim/host/packets.h"
 #include "nccl_shim/host/reduce.h"
 #include "nccl_shim/host/stream.h"
 
@@ -23,6 +25,7 @@ namespace host = duet::nccl_shim::host;
 using duet::Error;
 using duet::nccl_shim::Allocation;
 using duet::nccl_shim::ExportedMemory;
+using duet::nccl_shim::PacketExchange;
 using duet::nccl_shim::PartsToReduce;
 using duet::nccl_shim::Word;
 using duet::nccl_shim::WordOperation;
@@ -33,8 +36,9 @@ struct CUctx_st {
   host::HostShimDevice words;  // for operations on words alone
 };
 
-// A kernel of reductions.
+// A kernel of reductions, or that of packets.
 struct CUfunc_st {
+  bool exchanges;
   duet::DType type;
   duet::Reduction reduction;
 };
@@ -76,9 +80,10 @@ std::map<std::string, CUfunc_st>& kernels() {
       {"sum", duet::Reduction::sum}, {"max", duet::Reduction::max}, {"min", duet::Reduction::min}};
   for (const auto& [type_name, type] : types) {
     for (const auto& [name, reduction] : reductions) {
-      made[std::string("duet_reduce_") + type_name + "_" + name] = {type, reduction};
+      made[std::string("duet_reduce_") + type_name + "_" + name] = {false, type, reduction};
     }
   }
+  made["duet_exchange"] = {true, {}, {}};
   return made;
 }
 
@@ -95,6 +100,20 @@ PartsToReduce launched(const CUfunc_st& kernel, const duet::nccl_shim::cuda::Red
   }
   if (of.divisor > 1) reduced.reduction = duet::Reduction::avg;
   return reduced;
+}
+
+PacketExchange exchange_of(const duet::nccl_shim::cuda::PacketArguments& of) {
+  PacketExchange made{{}, of.bytes, of.number, reinterpret_cast<const Word*>(of.end)};
+  for (std::uint32_t i = 0; i < of.count; ++i) {
+    const auto& peer = of.peers[i];
+    made.peers.push_back({peer.send, peer.to, peer.from, peer.receive});
+    const auto parts = reinterpret_cast<std::uintptr_t>(peer.send) |
+                       reinterpret_cast<std::uintptr_t>(peer.receive);
+    const auto buffers =
+        reinterpret_cast<std::uintptr_t>(peer.to) | reinterpret_cast<std::uintptr_t>(peer.from);
+    if (buffers % 16 != 0 || (of.wide != 0 && parts % 8 != 0)) throw Error("misaligned addresses");
+  }
+  return made;
 }
 
 void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
@@ -255,6 +274,13 @@ CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUst
   });
 }
 
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
+  return in_context([&] {
+    of(stream).enqueue([=] { std::memset(pointer(to), value, bytes); });
+    return CUDA_SUCCESS;
+  });
+}
+
 // An image begins as a fatbin does.
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   return in_context([&] {
@@ -281,6 +307,12 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned rows, uns
     if (rows * layers * thread_rows * thread_layers != 1 || threads != duet::kKernelThreads ||
         shared_bytes != 0 || extra != nullptr) {
       return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (function->exchanges) {
+      const PacketExchange exchanged =
+          exchange_of(*static_cast<const duet::nccl_shim::cuda::PacketArguments*>(parameters[0]));
+      of(stream).enqueue([exchanged] { host::exchange_packets(exchanged); });
+      return CUDA_SUCCESS;
     }
     const PartsToReduce reduced = launched(
         *function, *static_cast<const duet::nccl_shim::cuda::ReduceArguments*>(parameters[0]),

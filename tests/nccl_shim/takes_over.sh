@@ -48,6 +48,15 @@ run 3 reduce_scatter 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
 said "communicator of 3 ranks: reduce_scatter from 1048576 B by copy engines; the rest is forwarded"
 run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M
 said "communicator of 3 ranks: all_reduce from 1048576 B by copy engines; the rest is forwarded"
+# As packets: the small calls, of 128 or 192 bytes together.
+for ranks in 2 3; do
+  run $ranks calls 0 $large DUET_NCCL_PACKETS=1K
+  said "communicator of $ranks ranks: calls up to 1024 B as packets; all_gather from 8192 B by copy engines; the rest is forwarded"
+  run $ranks streams 0 $large DUET_NCCL_PACKETS=1K
+  run $ranks group 0 $large DUET_NCCL_PACKETS=1K
+done
+run 2 one_thread 0 $large DUET_NCCL_PACKETS=1K
+run 2 killed 0 $large DUET_NCCL_PACKETS=64K
 # Through slots.
 for ranks in 2 3; do
   run $ranks calls 6 $large DUET_NCCL_MODE=staged
@@ -86,6 +95,10 @@ run 2 calls 12 DUET_NCCL_MIN_ALL_GATHER=1M
 last=$out
 said "ncclCommInitRank: DUET_NCCL_MIN_ALL_GATHER=big: expected a size, as 1M"
 said "ncclCommInitRank: 4" # ncclInvalidArgument
+! out=$(LD_PRELOAD=$preloaded DUET_NCCL_PACKETS=100 timeout 120 "$tests/nccl_ranks" 2 calls 2>&1) ||
+  fail "100 B of packets are taken"
+last=$out
+said "ncclCommInitRank: DUET_NCCL_PACKETS=100: expected a multiple of 128 bytes up to 1M, as 64K"
 
 # Another program's creation may be under way: its segment is there for a moment only.
 for ((i = 0; i < 100; ++i)); do

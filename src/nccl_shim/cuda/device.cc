@@ -178,6 +178,21 @@ void CudaShimDevice::reduce(Stream stream, const PartsToReduce& reduced) {
   kernels_->launch(reduced, of(stream));
 }
 
+bool CudaShimDevice::can_exchange() {
+  const Entered entered(context_);
+  try {
+    packets_ = &PacketKernel::of_current_context();
+  } catch (const Error& error) {
+    log_info(std::string("this GPU cannot exchange packets: ") + error.what());
+  }
+  return packets_ != nullptr;
+}
+
+void CudaShimDevice::exchange(Stream stream, const PacketExchange& exchanged) {
+  const Entered entered(context_);
+  packets_->launch(exchanged, device_address(exchanged.end), of(stream));
+}
+
 void CudaShimDevice::share_words(void* base, std::size_t bytes) {
   const Entered entered(context_);
   locked_pages().lock(base, bytes);
@@ -286,6 +301,12 @@ void CudaShimDevice::free(void* base) {
 void CudaShimDevice::transfer(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   const Entered entered(context_);
   check(driver().cuMemcpyAsync(to, from, bytes, service_), "cuMemcpyAsync");
+  check(driver().cuStreamSynchronize(service_), "cuStreamSynchronize");
+}
+
+void CudaShimDevice::clear(void* base, std::size_t bytes) {
+  const Entered entered(context_);
+  check(driver().cuMemsetD8Async(address_of(base), 0, bytes, service_), "cuMemsetD8Async");
   check(driver().cuStreamSynchronize(service_), "cuStreamSynchronize");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nccl_shim/cuda/driver.h"
+#include "nccl_shim/cuda/packets.h"
 #include "nccl_shim/cuda/reduction.h"
 #include "nccl_shim/protocol/device.h"
 
@@ -32,6 +33,8 @@ class CudaShimDevice : public ShimDevice {
   bool capturing(Stream stream) override;
   bool can_reduce() override;
   void reduce(Stream stream, const PartsToReduce& reduced) override;
+  bool can_exchange() override;
+  void exchange(Stream stream, const PacketExchange& exchanged) override;
   void share_words(void* base, std::size_t bytes) override;
   void unshare_words(void* base) override;
   Allocation allocation(const void* pointer, std::size_t bytes) override;
@@ -42,6 +45,7 @@ class CudaShimDevice : public ShimDevice {
   void reach(const void* memory) override;
   void* allocate(std::size_t bytes) override;
   void free(void* base) override;
+  void clear(void* base, std::size_t bytes) override;
   void write(std::uint64_t* to, std::uint64_t value) override;
   std::uint64_t read(const std::uint64_t* from) override;
 
@@ -61,6 +65,7 @@ class CudaShimDevice : public ShimDevice {
   std::uint64_t identity_ = 0;
   CUstream service_ = nullptr;  // for accesses of the CPU
   const ReduceKernels* kernels_ = nullptr;
+  const PacketKernel* packets_ = nullptr;
   std::mutex mutex_;  // guards shared_
   std::vector<SharedWords> shared_;
 };

@@ -31,6 +31,7 @@ namespace duet::nccl_shim::cuda {
   X(cuMemHostRegister)                \
   X(cuMemHostUnregister)              \
   X(cuMemcpyAsync)                    \
+  X(cuMemsetD8Async)                  \
   X(cuModuleGetFunction)              \
   X(cuModuleLoadData)                 \
   X(cuPointerGetAttribute)            \

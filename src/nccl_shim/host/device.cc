@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "nccl_shim/host/memory.h"
+#include "nccl_shim/host/packets.h"
 #include "nccl_shim/host/reduce.h"
 #include "nccl_shim/host/stream.h"
 
@@ -65,6 +66,12 @@ bool HostShimDevice::capturing(Stream stream) { return HostStream::of(stream).ca
 void HostShimDevice::reduce(Stream stream, const PartsToReduce& reduced) {
   HostStream::of(stream).enqueue([reduced] { reduce_parts(reduced); });
 }
+
+void HostShimDevice::exchange(Stream stream, const PacketExchange& exchanged) {
+  HostStream::of(stream).enqueue([exchanged] { exchange_packets(exchanged); });
+}
+
+void HostShimDevice::clear(void* base, std::size_t bytes) { std::memset(base, 0, bytes); }
 
 Allocation HostShimDevice::allocation(const void* pointer, std::size_t bytes) {
   return find_allocation(pointer, bytes);

@@ -25,6 +25,8 @@ class HostShimDevice : public ShimDevice {
   bool capturing(Stream stream) override;
   bool can_reduce() override { return true; }
   void reduce(Stream stream, const PartsToReduce& reduced) override;
+  bool can_exchange() override { return true; }
+  void exchange(Stream stream, const PacketExchange& exchanged) override;
   void share_words(void*, std::size_t) override {}
   void unshare_words(void*) override {}
   Allocation allocation(const void* pointer, std::size_t bytes) override;
@@ -35,6 +37,7 @@ class HostShimDevice : public ShimDevice {
   void reach(const void*) override {}
   void* allocate(std::size_t bytes) override;
   void free(void* base) override;
+  void clear(void* base, std::size_t bytes) override;
   void write(std::uint64_t* to, std::uint64_t value) override { *to = value; }
   std::uint64_t read(const std::uint64_t* from) override { return *from; }
 

@@ -56,6 +56,8 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
   entry.device = device.identity();
   entry.settings = settings;
   entry.reduces = wanted.reduces && device.can_reduce() ? 1 : 0;
+  entry.exchanges =
+      wanted.most_by_packets > 0 && device.can_exchange() && device.can_reduce() ? 1 : 0;
   set_stage(Stage::joined);
   if ((*segment_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) segment_->unlink();
 }
@@ -128,7 +130,11 @@ std::string Creation::difference() const {
 // All ranks see the same entries.
 Method Creation::agreed_method() const {
   Method agreed = wanted_;
-  for (int peer = 0; peer < ranks_; ++peer) agreed.reduces &= (*segment_)->ranks[peer].reduces != 0;
+  for (int peer = 0; peer < ranks_; ++peer) {
+    const RankEntry& entry = (*segment_)->ranks[peer];
+    agreed.reduces &= entry.reduces != 0;
+    if (entry.exchanges == 0) agreed.most_by_packets = 0;
+  }
   if (!agreed.reduces && !agreed.staged) agreed.piece_bytes = 0;
   return agreed;
 }

@@ -49,6 +49,24 @@ struct PartsToReduce {
   Reduction reduction;
 };
 
+// Equal parts that ranks exchange as packets: words of data, each beside the number of its call, in
+// buffers at their receivers, who wait for the number.
+struct PacketExchange {
+  struct Peer {
+    const void* send;  // what goes
+    void* to;          // into the peer's packet buffer,
+    const void* from;  // what has come into the own one
+    void* receive;     // goes here
+  };
+  std::vector<Peer> peers;
+  std::size_t bytes;     // of a part
+  std::uint32_t number;  // never 0; the buffers have no packet with it yet
+  const Word* end;       // if it is not 0, nothing is waited for any more
+};
+
+// How long a packet buffer is: 16 bytes for 8 of data. New ones are zero.
+constexpr std::size_t packet_bytes(std::size_t bytes) { return (bytes + 7) / 8 * 16; }
+
 class StreamEvent {
  public:
   virtual ~StreamEvent() = default;
@@ -81,6 +99,10 @@ class ShimDevice {
   virtual bool can_reduce() = 0;
   virtual void reduce(Stream stream, const PartsToReduce& reduced) = 0;
 
+  // Of exchange(), as can_reduce(). Both ends' kernels must run at a time.
+  virtual bool can_exchange() = 0;
+  virtual void exchange(Stream stream, const PacketExchange& exchanged) = 0;
+
   // Makes shared memory of this process usable in words(), until unshare_words().
   virtual void share_words(void* base, std::size_t bytes) = 0;
   virtual void unshare_words(void* base) = 0;
@@ -99,6 +121,8 @@ class ShimDevice {
   // Memory of the drop-in's own, which can be exported. free() may wait for the device.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void free(void* base) = 0;
+  // Sets memory of allocate() to zero, while no stream uses it.
+  virtual void clear(void* base, std::size_t bytes) = 0;
   // Of the CPU, in memory of allocate() or import_memory(), while no stream uses it.
   virtual void write(std::uint64_t* to, std::uint64_t value) = 0;
   virtual std::uint64_t read(const std::uint64_t* from) = 0;

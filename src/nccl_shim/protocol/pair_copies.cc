@@ -64,10 +64,21 @@ void PairCopies::try_record(StreamEvent& event, Stream stream) noexcept {
 
 void PairCopies::enqueue_locked(const Call& call, Stream user) {
   check_whole();
-  const std::uint64_t number = number_ + 1;
-  wait_for_room(number);
   borrowed_.release_ended();
   follow_last(user);
+  if (by_packets(call)) {
+    enqueue_packets(call, user);
+  } else {
+    enqueue_large(call, user);
+  }
+  device_.record(*last_call_, user);
+  last_ = Last::call;
+  last_stream_ = user;
+}
+
+void PairCopies::enqueue_large(const Call& call, Stream user) {
+  const std::uint64_t number = number_ + 1;
+  wait_for_room(number);
   const Buffers mine = publish(call, number);
   const std::uint32_t first_piece = pieces_;
   if (mine.send_staged) {
@@ -88,9 +99,6 @@ void PairCopies::enqueue_locked(const Call& call, Stream user) {
   if (mine.receive_staged) {
     device_.copy(user, call.receive, mine.receive, receive_bytes(call, ranks_));
   }
-  device_.record(*last_call_, user);
-  last_ = Last::call;
-  last_stream_ = user;
 }
 
 void PairCopies::check_whole() const {

@@ -31,6 +31,11 @@
 // the place of the reduction: no rank maps a user's buffer of another. Pieces are counted alike by
 // all pairs, also by those of which one sends the other nothing.
 //
+// Small calls, but broadcasts, are exchanges of packets on the user's stream, for which ranks need
+// neither each other's buffers nor roles. Each rank has two packet buffers for each peer, which
+// calls use in turn: a rank that has got the peers' packets of a call knows that they have taken
+// those of the call before it. Reductions are made of what has come.
+//
 // An all_reduce is such a reduce_scatter into the receive buffer, and then copies as above of what
 // each rank has reduced: `ready` is set behind the reduction. In place nothing is written too
 // early: a rank has reduced its part when all peers' data of that part have left their buffers.
@@ -63,10 +68,13 @@ struct PeerWait {
 // How a communicator's calls are made: alike on all ranks, but for the last.
 struct Method {
   // Of slots, a multiple of 128; they take 2 * (ranks - 1) * piece_bytes of each device's memory.
-  // 0: no slots, and neither of what follows.
+  // 0: no slots, and neither of the next two.
   std::size_t piece_bytes = 0;
   bool reduces = false;  // calls may be reductions
-  bool staged = false;   // everything goes through slots
+  bool staged = false;   // everything else goes through slots
+  // Calls of so many bytes (all_bytes()) are exchanges of packets; a multiple of 128. They take 5 *
+  // (ranks - 1) as many bytes of each device's memory. 0: none are.
+  std::size_t most_by_packets = 0;
   PeerWait peer_wait = {};
 };
 
@@ -121,6 +129,8 @@ class PairCopies {
   int ranks() const { return ranks_; }
   bool can_reduce() const { return method_.reduces; }
   bool is_staged() const { return method_.staged; }
+  std::size_t most_by_packets() const { return method_.most_by_packets; }
+  bool by_packets(const Call& call) const;
   std::size_t lent() const { return lent_.count(); }
 
  private:
@@ -159,6 +169,7 @@ class PairCopies {
   void check_not_revoked(const Call& call, const Roles& roles) const;
   void check_same(const Call& call, const Roles& roles, std::uint64_t number) const;
   void enqueue_locked(const Call& call, Stream user);
+  void enqueue_large(const Call& call, Stream user);
   void try_record(StreamEvent& event, Stream stream) noexcept;
   void follow_last(Stream user);
   void count(const Call& call, const Roles& roles);
@@ -170,6 +181,11 @@ class PairCopies {
   // The address of what `peer` has lent. Throws PeerFailed if its process has ended.
   char* address_at(int peer, const BufferPlace& place);
   void make_slots();
+  void enqueue_packets(const Call& call, Stream user);
+  // From the start of the receiver's packet buffers.
+  std::size_t packet_buffer(int source, int receiver, std::uint32_t number) const;
+  char* own_packets() const;
+  char* unpacked(int source) const;  // where parts that are to be reduced go
   // What becomes of a call's parts in slots: an all_reduce may be one pass after the other.
   enum class Pass { reduce, copy };
   struct Piece {
@@ -210,6 +226,7 @@ class PairCopies {
   bool may_touch(int peer, const Share& share) const;
 
   PairWords& words(int from, int to) const { return (*segment_)->words.pairs[from][to]; }
+  PacketWords& packet_words(int rank) const { return (*segment_)->words.packets[rank]; }
   Word& gate(int rank) const { return (*segment_)->words.gates[rank].word; }
   std::atomic<std::uint64_t>& state(int peer, std::uint64_t number) const;
 
@@ -229,7 +246,8 @@ class PairCopies {
   // Left to the end of the process where this rank has aborted and a peer has not: the first pieces
   // of a call that this rank has not come to need no word of its own.
   char* slots_ = nullptr;
-  std::atomic<std::uint32_t> pieces_{0};  // through slots so far, alike on all ranks
+  std::atomic<std::uint32_t> pieces_{0};   // through slots so far, alike on all ranks
+  std::atomic<std::uint32_t> packets_{0};  // calls by packets so far, alike on all ranks
   Stream last_stream_ = nullptr;
   enum class Last { none, call, other } last_ = Last::none;
   std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back

@@ -46,7 +46,7 @@ PairCopies::~PairCopies() {
 
 bool PairCopies::drain() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  while (number_ > 0 && !device_.done(*last_call_)) {
+  while (!device_.done(*last_call_)) {
     if (ending_ || !error().empty()) return false;
     pause();
   }
@@ -81,7 +81,8 @@ bool PairCopies::waits_for(int peer) const {
   const Sequence& expected = theirs_[peer];
   return !has_come(from.ready, expected.ready) || !has_come(from.pushed, expected.pushed) ||
          !has_come(from.pulled, expected.pulled) || !has_come(from.arrived, pieces_) ||
-         !has_come(from.freed, pieces_ - 2);  // the last that is waited for
+         !has_come(from.freed, pieces_ - 2) ||  // the last that is waited for
+         !has_come(packet_words(peer).made, packets_);
 }
 
 void PairCopies::watch() {
@@ -122,6 +123,7 @@ PairCopies::Unsettled PairCopies::revoke_untaken() {
 // One look at all words that this rank's streams may wait for.
 void PairCopies::end_own_waits(Unsettled& unsettled) {
   gate(rank_).store(kGateOpen, std::memory_order_release);
+  packet_words(rank_).ended.store(1, std::memory_order_release);
   for (int peer = 0; peer < ranks_; ++peer) {
     PairWords& from = words(peer, rank_);
     Share& share = unsettled[peer];
@@ -162,8 +164,7 @@ void PairCopies::abort(double seconds) {
   try_record(*pulled_, pull_lane_);
   const Until limit(seconds);
   const auto own_work_runs = [&] {
-    return !device_.done(*pushed_) || !device_.done(*pulled_) ||
-           (number_ > 0 && !device_.done(*last_call_));
+    return !device_.done(*pushed_) || !device_.done(*pulled_) || !device_.done(*last_call_);
   };
   for (end_own_waits(unsettled); own_work_runs(); end_own_waits(unsettled)) {
     if (limit.passed()) {

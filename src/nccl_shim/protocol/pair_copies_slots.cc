@@ -26,12 +26,18 @@ Part piece_of(const Part& part, std::size_t begin, std::size_t end) {
 }  // namespace
 
 void PairCopies::make_slots() {
-  if (method_.piece_bytes == 0) return;
+  const auto peers = static_cast<std::size_t>(ranks_ - 1);
   const std::size_t bytes =
-      kSlotsOfAPair * static_cast<std::size_t>(ranks_ - 1) * method_.piece_bytes;
+      peers * (kSlotsOfAPair * method_.piece_bytes + 5 * method_.most_by_packets);
+  if (bytes == 0) return;
   slots_ = static_cast<char*>(device_.allocate(bytes));
   try {
-    (*segment_)->ranks[rank_].slots = lent_.place(slots_, bytes);
+    RankEntry& own = (*segment_)->ranks[rank_];
+    own.slots = own.packets = lent_.place(slots_, bytes);
+    own.packets.offset += kSlotsOfAPair * peers * method_.piece_bytes;
+    if (method_.most_by_packets > 0) {
+      device_.clear(own_packets(), 4 * peers * method_.most_by_packets);
+    }
   } catch (const Error&) {
     device_.free(slots_);
     throw;
@@ -39,7 +45,7 @@ void PairCopies::make_slots() {
 }
 
 void PairCopies::map_slots() {
-  for (int peer = 0; peer < ranks_ && method_.piece_bytes > 0; ++peer) {
+  for (int peer = 0; peer < ranks_ && slots_ != nullptr; ++peer) {
     if (peer != rank_) borrowed_.address(peer, (*segment_)->ranks[peer].slots);
   }
 }

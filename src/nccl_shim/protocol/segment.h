@@ -32,9 +32,10 @@ struct RankEntry {
   std::int32_t process;
   std::uint64_t process_space;  // which /proc `process` is a number of
   std::uint64_t device;
-  std::uint64_t settings;  // hash of what all ranks must have alike
-  std::uint32_t reduces;   // whether this rank's device can
-  BufferPlace slots;
+  std::uint64_t settings;   // hash of what all ranks must have alike
+  std::uint32_t reduces;    // whether this rank's device can
+  std::uint32_t exchanges;  // likewise, packets
+  BufferPlace slots, packets;
   std::atomic<std::uint64_t> arrived;  // calls whose records this rank reads no more
   std::atomic<std::uint64_t> deaths;   // rows that have been emptied
   std::atomic<std::uint32_t> drained;  // nothing of this rank's runs any more
@@ -67,6 +68,11 @@ struct PairWords {
 struct GateWord {
   alignas(64) Word word;
 };
+// A rank's: how many calls by packets it has made, and whether it waits for none any more.
+struct PacketWords {
+  alignas(64) Word made;
+  Word ended;
+};
 constexpr std::uint32_t kGateOpen = 0, kGateClosed = 1u << 31;
 
 // A pair's state holds the number of the call that one of both has come to, and one of these; none
@@ -81,6 +87,7 @@ struct Segment {
   struct alignas(4096) Words {
     std::array<std::array<PairWords, kMostRanks>, kMostRanks> pairs;
     std::array<GateWord, kMostRanks> gates;
+    std::array<PacketWords, kMostRanks> packets;
   } words;
 
   std::atomic<std::uint32_t> joined;

@@ -118,8 +118,8 @@ TEST(PairCopiesErrors, ARevokedCallIsNotMade) {
 }
 
 // Rank 1's stream is late: its lanes and rank 0's still have calls to make when rank 0 aborts.
-void abort_in_flight(Kind kind, bool staged = false) {
-  on_threads({2, 0, 0, 0, staged}, [kind](TestRank& rank) {
+void abort_in_flight(Kind kind, bool staged = false, std::size_t most_by_packets = 0) {
+  on_threads({2, 0, 0, 0, staged, most_by_packets}, [kind](TestRank& rank) {
     const Buffers buffers(rank, kind, 1000, true);
     std::atomic<bool> go{rank.rank == 0};
     rank.run(rank.stream(), [&] {
@@ -149,6 +149,10 @@ TEST(PairCopiesErrors, AbortEndsReductionsInFlight) {
 TEST(PairCopiesErrors, AbortEndsStagedCallsInFlight) {
   abort_in_flight(Kind::all_gather, true);
   abort_in_flight(Kind::all_reduce, true);
+}
+TEST(PairCopiesErrors, AbortEndsPacketsInFlight) {
+  abort_in_flight(Kind::all_gather, false, 8064);
+  abort_in_flight(Kind::reduce_scatter, false, 8064);
 }
 
 // Rank 1's first pieces wait for no word of rank 0, which has aborted and ended when they come.

@@ -60,6 +60,8 @@ TEST_P(PairCopiesTest, BuffersOfOneRankMayBeNewAtAnyCall) {
   });
 }
 
+constexpr std::size_t kPackets = 12032;  // all calls of three ranks
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::broadcast, Kind::reduce_scatter,
@@ -71,6 +73,7 @@ std::vector<Case> cases() {
     all.push_back({kind, {2, 50, 200, 5e-8}});  // 40 to 200 us
     all.push_back({kind, {3, 0, 100, 5e-8}});
     all.push_back({kind, {3, 50, 100, 0, true}});
+    all.push_back({kind, {3, 100, 300, 0, false, kPackets}});
   }
   return all;
 }
@@ -81,15 +84,15 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return std::string(kinds[static_cast<int>(info.param.kind)]) + "_" +
          std::to_string(setting.ranks) + "_delays_" + std::to_string(setting.device_delay) + "_" +
          std::to_string(setting.cpu_delay) + (setting.wait_per_byte > 0 ? "_waits" : "") +
-         (setting.staged ? "_staged" : "");
+         (setting.staged ? "_staged" : "") + (setting.most_by_packets > 0 ? "_packets" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PairCopiesTest, ::testing::ValuesIn(cases()), name_of);
 
 // 5000 bytes are five pieces, the last one shorter. Kinds that follow each other use the same
 // lanes.
-void kinds_in_turn(bool staged) {
-  on_threads({3, 50, 100, 0, staged}, [](TestRank& rank) {
+void kinds_in_turn(bool staged, std::size_t most_by_packets = 0) {
+  on_threads({3, 50, 100, 0, staged, most_by_packets}, [](TestRank& rank) {
     const Buffers reduced(rank, Kind::reduce_scatter, 1250, false),
         gathered(rank, Kind::all_gather, 300, true), both(rank, Kind::all_reduce, 3750, true);
     const Buffers* const kinds[] = {&reduced, &gathered, &both};
@@ -108,6 +111,8 @@ void kinds_in_turn(bool staged) {
 TEST(PairCopiesReductions, KindsInTurn) {
   kinds_in_turn(false);
   kinds_in_turn(true);
+  kinds_in_turn(false, 4096);  // the all_gathers
+  kinds_in_turn(true, 15104);  // all
 }
 
 // In bf16 1 + 2^-8 + 2^-8 is 1 if each sum is rounded; in fp32 2^24 + 1 - 2^24 is 0 in the order of
@@ -150,8 +155,8 @@ TEST(PairCopiesReductions, OperationsInPlace) {
 }
 
 // Counts of which the parts of the last ranks are shorter, or empty, or which are several pieces.
-void all_reduce_of_any_count(bool staged) {
-  on_threads({4, 50, 100, 0, staged}, [](TestRank& rank) {
+void all_reduce_of_any_count(bool staged, std::size_t most_by_packets = 0) {
+  on_threads({4, 50, 100, 0, staged, most_by_packets}, [](TestRank& rank) {
     for (const std::size_t count : {1u, 7u, 65u, 1001u, 5003u}) {
       auto* all = static_cast<std::uint16_t*>(rank.device.allocate(2 * count));
       for (int number = 0; number < 4; ++number) {
@@ -174,10 +179,11 @@ void all_reduce_of_any_count(bool staged) {
 TEST(PairCopiesInPlace, AllReduceOfAnyCount) {
   all_reduce_of_any_count(false);
   all_reduce_of_any_count(true);
+  all_reduce_of_any_count(false, 4096);  // of which the last is more
 }
 
-void all_gather_in_place(bool staged) {
-  on_threads({3, 50, 100, 0, staged}, [](TestRank& rank) {
+void all_gather_in_place(bool staged, std::size_t most_by_packets = 0) {
+  on_threads({3, 50, 100, 0, staged, most_by_packets}, [](TestRank& rank) {
     auto* all = static_cast<int*>(rank.device.allocate(3 * 4096));
     int* own = all + 1024 * rank.rank;
     for (int number = 0; number < 10; ++number) {
@@ -195,6 +201,7 @@ void all_gather_in_place(bool staged) {
 TEST(PairCopiesInPlace, AllGather) {
   all_gather_in_place(false);
   all_gather_in_place(true);
+  all_gather_in_place(false, 12288);
 }
 
 // Every call sends what the call before it received, which was on another stream. In every third

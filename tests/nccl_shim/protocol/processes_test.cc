@@ -150,23 +150,24 @@ TEST(PairCopiesProcesses, AKilledRankIsAnErrorInAReduction) {
 // Rank 1 does `last` and is killed before rank 0 does `body`; nobody has mapped a buffer yet.
 void expect_end_after_death(const std::function<void(TestRank&, const Call&)>& last,
                             const std::function<void(TestRank&, const Call&)>& body, Kind kind,
-                            bool staged = false) {
+                            bool staged = false, std::size_t most_by_packets = 0) {
   auto* const killed = static_cast<std::atomic<int>*>(
       mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  const std::vector<int> processes = start_processes({2, 0, 0, 0, staged}, [&](TestRank& rank) {
-    const Call call{kind, allocate(rank, 4096), allocate(rank, 2 * 4096), 2048};
-    if (rank.rank == 1) {
-      last(rank, call);
-      *killed = getpid();
-      raise(SIGKILL);
-    }
-    while (*killed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    for (const PeerProcess process(*killed); !process.has_ended();) usleep(1000);
-    body(rank, call);
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
-  });
+  const std::vector<int> processes =
+      start_processes({2, 0, 0, 0, staged, most_by_packets}, [&](TestRank& rank) {
+        const Call call{kind, allocate(rank, 4096), allocate(rank, 2 * 4096), 2048};
+        if (rank.rank == 1) {
+          last(rank, call);
+          *killed = getpid();
+          raise(SIGKILL);
+        }
+        while (*killed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        for (const PeerProcess process(*killed); !process.has_ended();) usleep(1000);
+        body(rank, call);
+        rank.copies->abort(30);
+        EXPECT_EQ(rank.copies->warning(), "");
+        rank.synchronise();
+      });
   EXPECT_EQ(end_of(processes[0]), 0);
   EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
   EXPECT_FALSE(testing::has_segments());
@@ -186,6 +187,7 @@ TEST(PairCopiesProcesses, ARankThatDiesBeforeItsFirstCallIsAnAsynchronousError) 
     expect_end_after_death(nothing, expect_error, kind);
   }
   expect_end_after_death(nothing, expect_error, Kind::all_gather, true);
+  expect_end_after_death(nothing, expect_error, Kind::all_gather, false, 4096);
 }
 
 TEST(PairCopiesProcesses, ACallToWhichADeadRankHadComeFirstFails) {

@@ -33,8 +33,9 @@ TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank
       device(static_cast<std::uint64_t>(own_rank) + 1, setting.device_delay),
       cpu_delay_(setting.cpu_delay),
       random_(static_cast<unsigned>(own_rank) + 1) {
-  Creation creation(device, name, rank, ranks, 0,
-                    {kPieceBytes, true, setting.staged, {setting.wait_per_byte, true}});
+  Creation creation(
+      device, name, rank, ranks, 0,
+      {kPieceBytes, true, setting.staged, setting.most_by_packets, {setting.wait_per_byte, true}});
   // In the place of the real NCCL's creation, in which all ranks wait for each other.
   creation.wait_announced(kSeconds);
   creation.offer();

@@ -20,6 +20,7 @@ struct Setting {
   unsigned cpu_delay = 0;     // before each call of pause()
   double wait_per_byte = 0;   // seconds per byte, also for ranks of the same process
   bool staged = false;
+  std::size_t most_by_packets = 0;
 };
 
 // A device that calls `before_look_up`, if there is one, where a call's buffers are looked up, and
