@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -202,6 +203,22 @@ TEST(PairCopiesInPlace, AllGather) {
   all_gather_in_place(false);
   all_gather_in_place(true);
   all_gather_in_place(false, 12288);
+}
+
+// Ranks are as far apart as packets let them be.
+TEST(PairCopiesPackets, CallsFollowEachOther) {
+  on_threads({3, 0, 0, 0, false, kPackets}, [](TestRank& rank) {
+    std::vector<std::unique_ptr<Buffers>> calls;
+    for (int number = 0; number < 200; ++number) {
+      calls.push_back(std::make_unique<Buffers>(rank, Kind::all_gather, 1000, false));
+      calls.back()->fill(number);
+    }
+    for (const auto& each : calls) rank.copies->enqueue(each->call(), rank.stream());
+    rank.synchronise();
+    for (int number = 0; number < 200; ++number) {
+      EXPECT_EQ(calls[static_cast<std::size_t>(number)]->wrong(number), 0u);
+    }
+  });
 }
 
 // Every call sends what the call before it received, which was on another stream. In every third
