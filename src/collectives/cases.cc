@@ -12,6 +12,7 @@
 #include "collectives/open_sessions.h"
 #include "copy/cases.h"
 #include "core/error.h"
+#include "team/nodes.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -30,7 +31,8 @@ struct Call {
   std::uint64_t packet = 0;  // 0: the engine has none
 };
 
-Axes axes(const Call& call, const GraphUse& graph, int ranks) {
+// `nodes`: 1 where all ranks are of one, which a case does not say.
+Axes axes(const Call& call, const GraphUse& graph, int ranks, int nodes) {
   const Collective& c = call.collective;
   Axes list = {{"collective", std::string(name(c.kind))}, {"type", std::string(name(c.dtype))}};
   if (reduces(c.kind)) list.set("op", std::string(name(c.op)));
@@ -40,6 +42,7 @@ Axes axes(const Call& call, const GraphUse& graph, int ranks) {
   if (call.packet > 0) list.set("packet", static_cast<std::int64_t>(call.packet));
   list.set("in_place", call.in_place);
   list.set("ranks", std::int64_t{ranks});
+  if (nodes > 1) list.set("nodes", std::int64_t{nodes});
   if (graph.launches > 0) {
     list.set("graph_launches", std::int64_t{graph.launches});
     list.set("graph_calls", std::int64_t{graph.calls});
@@ -65,7 +68,8 @@ class CollectiveCases {
         machine_(machine),
         sessions_(std::make_shared<OpenSessions>(machine, processes, options_.node_size,
                                                  options_.network)),
-        ranks_(sessions_->team().size()) {
+        ranks_(sessions_->team().size()),
+        nodes_(NodeMap::of(sessions_->team()).nodes()) {
     sessions_->team().together([&] { engines_ = engines_named(machine, options_.engines); });
     for (CollectiveEngine* engine : engines_) engine->check_settings(sessions_->team());
     require_packets();
@@ -176,7 +180,8 @@ class CollectiveCases {
 
   void add_case(const std::string& name, const std::shared_ptr<CollectiveEngine>& engine,
                 const Call& call) {
-    const CaseId id{"collective", options_.device_name, name, axes(call, options_.graph, ranks_)};
+    const CaseId id{"collective", options_.device_name, name,
+                    axes(call, options_.graph, ranks_, nodes_)};
     const auto run = [sessions = sessions_, engine, id, call, mode = options_.mode,
                       verified = options_.verified, graph = options_.graph, stop = stop_] {
       try {
@@ -220,7 +225,7 @@ class CollectiveCases {
   std::function<bool()> stop_;
   Machine& machine_;
   std::shared_ptr<OpenSessions> sessions_;
-  int ranks_;
+  int ranks_, nodes_;
   std::vector<CollectiveEngine*> engines_;
   std::vector<Case> cases_;
 };

@@ -25,7 +25,14 @@ namespace duet {
 struct KernelItem {
   std::vector<Span> sources;
   std::vector<Span> destinations;
+  // What an average divides the sum by; 0: the number of sources. A LocalKernel's alone.
+  std::uint32_t divisor = 0;
 };
+
+// The divisor where it is given, else the number of sources.
+inline std::uint32_t divisor_of(const KernelItem& item) {
+  return item.divisor > 0 ? item.divisor : static_cast<std::uint32_t>(item.sources.size());
+}
 
 // Starts when all `waits` are 1. When it is done it sets them back to 0 and then sets `signals`
 // to 1. An item with semaphores may have no spans.

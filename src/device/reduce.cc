@@ -15,7 +15,7 @@ Value combined(Reduction op, Value a, Value b) {
 }
 
 void reduce_whole(Reduction op, const std::vector<const std::byte*>& inputs, std::byte* output,
-                  std::size_t elements) {
+                  std::size_t elements, std::uint32_t divisor) {
   const auto load_at = [](const std::byte* input, std::size_t i) {
     std::int32_t value;
     std::memcpy(&value, input + i * sizeof value, sizeof value);
@@ -26,7 +26,7 @@ void reduce_whole(Reduction op, const std::vector<const std::byte*>& inputs, std
     for (std::size_t k = 1; k < inputs.size(); ++k) {
       value = combined(op, value, load_at(inputs[k], i));
     }
-    if (op == Reduction::avg) value /= static_cast<std::int64_t>(inputs.size());
+    if (op == Reduction::avg) value /= static_cast<std::int64_t>(divisor);
     const auto result = static_cast<std::int32_t>(value);
     std::memcpy(output + i * sizeof result, &result, sizeof result);
   }
@@ -40,15 +40,16 @@ bool is_reducible(DType dtype) {
 }
 
 void reduce(DType dtype, Reduction op, const std::vector<const std::byte*>& inputs,
-            std::byte* output, std::size_t elements) {
-  if (dtype == DType::int32) return reduce_whole(op, inputs, output, elements);
+            std::byte* output, std::size_t elements, std::uint32_t divisor) {
+  if (divisor == 0) divisor = static_cast<std::uint32_t>(inputs.size());
+  if (dtype == DType::int32) return reduce_whole(op, inputs, output, elements, divisor);
   const std::size_t size = size_of(dtype);
   for (std::size_t i = 0; i < elements; ++i) {
     float value = load(dtype, inputs.front() + i * size);
     for (std::size_t k = 1; k < inputs.size(); ++k) {
       value = combined(op, value, load(dtype, inputs[k] + i * size));
     }
-    if (op == Reduction::avg) value /= static_cast<float>(inputs.size());
+    if (op == Reduction::avg) value /= static_cast<float>(divisor);
     store(dtype, output + i * size, value);
   }
 }

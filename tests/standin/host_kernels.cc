@@ -76,6 +76,7 @@ struct Reducing {
 struct Item {
   unsigned char* const* addresses = nullptr;
   std::size_t sources = 0, destinations = 0, bytes = 0;
+  std::uint32_t divisor = 0;  // of an average; 0: the number of sources
 };
 
 void run_item(const View& view, const Item& item, const Reducing& how) {
@@ -88,7 +89,8 @@ void run_item(const View& view, const Item& item, const Reducing& how) {
   if (item.sources == 1) {
     std::memcpy(result.data(), sources[0], item.bytes);
   } else {
-    reduce(how.dtype, how.op, sources, result.data(), item.bytes / size_of(how.dtype));
+    reduce(how.dtype, how.op, sources, result.data(), item.bytes / size_of(how.dtype),
+           item.divisor);
   }
   for (std::size_t i = 0; i < item.destinations; ++i) {
     unsigned char* const to = item.addresses[item.sources + i];
@@ -108,7 +110,7 @@ void run_local(const View& view, const gpu::LocalKernelTable& table, const Reduc
     for (std::uint32_t k = 0; k < item.waits; ++k) {
       for (int word = 0; word < words; ++word) view.wait(waits[k] + word, 1);
     }
-    run_item(view, {spans, item.sources, item.destinations, item.bytes}, how);
+    run_item(view, {spans, item.sources, item.destinations, item.bytes, item.divisor}, how);
     for (std::uint32_t k = 0; k < item.waits + item.signals; ++k) {
       for (int word = 0; word < words; ++word) view.store(waits[k] + word, k < item.waits ? 0 : 1);
     }

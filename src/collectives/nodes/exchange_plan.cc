@@ -15,8 +15,8 @@ constexpr int kPartSlots = 3;
 
 }  // namespace
 
-ExchangePlan::ExchangePlan(NodeRank& rank, const CollectiveBuffers& buffers, SideStreams& lanes,
-                           MoveBy by, const MakeWire& make_wire, Watchdog& watchdog,
+ExchangePlan::ExchangePlan(NodeRank& rank, CollectiveBuffers buffers, SideStreams& lanes, MoveBy by,
+                           const MakeWire& make_wire, Watchdog& watchdog,
                            std::uint64_t largest_piece)
     : peers_(rank.in_node, buffers.recv),
       in_node_(peers_, rank),
@@ -25,6 +25,7 @@ ExchangePlan::ExchangePlan(NodeRank& rank, const CollectiveBuffers& buffers, Sid
       moves_(rank.whole.device, lanes, by),
       slot_lanes_(rank.whole.device, {2, false}),
       watched_(watchdog, peers_.waits()) {
+  copy_first(rank, buffers);
   plan_rounds(rank, largest_piece);
   if (rank.node_size() > 1) {
     staging_.emplace(rank.in_node, kPartSlots, slot_bytes_, false);
@@ -42,6 +43,17 @@ ExchangePlan::ExchangePlan(NodeRank& rank, const CollectiveBuffers& buffers, Sid
   plan_moves(rank, buffers);
   copy_own(rank, buffers);
   for (std::size_t i = 0; i < rounds_.size(); ++i) arrivals_.waits.push_back(wire_->come(i));
+}
+
+// A part from a rank comes to where the part for it lies, perhaps before that has gone.
+void ExchangePlan::copy_first(NodeRank& rank, CollectiveBuffers& buffers) {
+  rank.whole.team.all_or_none(rank.whole, "all ranks to allocate memory for what they send", [&] {
+    if (buffers.send.data != buffers.recv.data || buffers.send.bytes == 0) return;
+    sent_ = rank.whole.device.allocate(buffers.send.bytes);
+    to_sent_ = Copy{sent_.span(), buffers.send, Executor::kernel, {}};
+    to_sent_->shape = shape_of(choose_local_copy({*to_sent_}, false));
+    buffers.send = sent_.span();
+  });
 }
 
 void ExchangePlan::plan_rounds(const NodeRank& rank, std::uint64_t largest_piece) {
@@ -111,7 +123,7 @@ void ExchangePlan::move_in_node(const NodeRank& rank, const CollectiveBuffers& b
 
 void ExchangePlan::copy_own(const NodeRank& rank, const CollectiveBuffers& buffers) {
   const std::uint64_t offset = static_cast<std::uint64_t>(rank.whole.index) * part_;
-  if (part_ == 0) return;
+  if (part_ == 0 || to_sent_) return;
   local_.push_back(
       {buffers.recv.slice(offset, part_), buffers.send.slice(offset, part_), Executor::kernel, {}});
   local_.back().shape = shape_of(choose_local_copy(local_, false));
@@ -141,6 +153,7 @@ void ExchangePlan::pass_slots(Stream& filled, Stream& freed) {
 // The slots' own semaphores say when they may be written, so only what stays in the node waits for
 // the other ranks' receive buffers; the first pushes wait with it.
 void ExchangePlan::enqueue(Stream& stream) {
+  if (to_sent_) stream.copy(*to_sent_);
   if (!in_node_.ready.signals.empty()) stream.handshake(in_node_.ready);
   wire_->begin(stream);
   const int slot_lanes = full_.empty() ? 0 : 2;
@@ -162,6 +175,7 @@ void ExchangePlan::enqueue(Stream& stream) {
 std::string ExchangePlan::algorithm() const {
   std::string text = fmt::format("{}; {} in the node", wire_->description(), moves_.description());
   if (staging_) text += fmt::format(", through {} slots", kPartSlots);
+  if (to_sent_) text += "; first a copy of what is sent";
   return text;
 }
 

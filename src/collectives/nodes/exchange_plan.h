@@ -23,8 +23,9 @@ namespace duet {
 
 class ExchangePlan : public PeerPlan {
  public:
-  // As GatherPlan(). A piece of a part has at most `largest_piece` bytes.
-  ExchangePlan(NodeRank& rank, const CollectiveBuffers& buffers, SideStreams& lanes, MoveBy by,
+  // As GatherPlan(). A piece of a part has at most `largest_piece` bytes. In place it first copies
+  // the buffer to memory of its own.
+  ExchangePlan(NodeRank& rank, CollectiveBuffers buffers, SideStreams& lanes, MoveBy by,
                const MakeWire& make_wire, Watchdog& watchdog, std::uint64_t largest_piece);
 
   void enqueue(Stream& stream) override;
@@ -41,6 +42,7 @@ class ExchangePlan : public PeerPlan {
     int slot = 0;
   };
 
+  void copy_first(NodeRank& rank, CollectiveBuffers& buffers);
   void plan_rounds(const NodeRank& rank, std::uint64_t largest_piece);
   WireMessage message(const NodeRank& rank, const CollectiveBuffers& buffers,
                       const Round& round) const;
@@ -53,6 +55,8 @@ class ExchangePlan : public PeerPlan {
   PeerChannels peers_;  // of the node
   NodeHandshakes in_node_;
   SideStreams& lanes_;
+  Buffer sent_;  // what is sent, where the call is in place
+  std::optional<Copy> to_sent_;
   std::uint64_t part_;             // bytes
   std::vector<ByteRange> pieces_;  // of a part
   std::vector<Round> rounds_;

@@ -6,6 +6,7 @@
 
 #include "collectives/collective_work.h"
 #include "collectives/nodes/all_reduce_plan.h"
+#include "collectives/nodes/broadcast_plan.h"
 #include "collectives/nodes/exchange_plan.h"
 #include "collectives/nodes/gather_plan.h"
 #include "collectives/nodes/mapped_wire.h"
@@ -40,7 +41,8 @@ const std::vector<Cluster> kClusters{{"host:2", 1},
                                      {"sim:mi300x:devices=4:nodes=2", 0}};
 
 constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
-                                     CollectiveKind::reduce_scatter, CollectiveKind::all_reduce};
+                                     CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
+                                     CollectiveKind::broadcast};
 
 class OverNodes : public ::testing::TestWithParam<Cluster> {
  protected:
@@ -86,8 +88,8 @@ TEST_P(OverNodes, EveryEngineIsRight) {
         }
       }
     }
-    // all_gather both ways, all_to_all out of place; two types of both reductions, both ways.
-    EXPECT_EQ(ran, 6 + 3 + 8);
+    // all_gather, all_to_all and broadcast; two types of both reductions; both ways.
+    EXPECT_EQ(ran, 3 * 6 + 8);
   }
 }
 
@@ -95,10 +97,11 @@ TEST_P(OverNodes, EveryEngineIsRight) {
 TEST_P(OverNodes, ReducesOddCounts) {
   const auto session = make_dma_collectives()->open(team_);
   for (const std::uint64_t count : {1u, 3u, 16u, 17u, 10007u}) {
-    for (const Reduction op : {Reduction::sum, Reduction::max, Reduction::min}) {
+    for (const Reduction op : all_reductions()) {
       Collective c = small(CollectiveKind::all_reduce, DType::bf16);
       c.count = count;
       c.op = op;
+      c.dtype = op == Reduction::avg && count > 16 ? DType::int32 : DType::bf16;
       CollectiveWork work(team_, *session, c, count % 2 == 0);
       EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified) << count;
     }
@@ -158,6 +161,10 @@ class NodePlans : public ::testing::TestWithParam<Cluster> {
         return std::make_unique<NodesAllReducePlan>(own, c, buffers, lanes, by, wire, watchdog_,
                                                     largest);
       }
+      if (c.kind == CollectiveKind::broadcast) {
+        return std::make_unique<NodesBroadcastPlan>(own, c, buffers, lanes, by, wire, watchdog_,
+                                                    largest);
+      }
       return std::make_unique<ExchangePlan>(own, buffers, lanes, by, wire, watchdog_, largest);
     };
   }
@@ -170,7 +177,9 @@ class NodePlans : public ::testing::TestWithParam<Cluster> {
   void run_all(const Rounds& rounds, std::uint64_t count, std::uint64_t largest) {
     for (const MoveBy by : {MoveBy::copy_engines, MoveBy::kernel}) {
       for (const CollectiveKind kind : kKinds) {
-        run_calls(team_, plans(by, largest), collective_of(kind, elements(kind, count)), rounds);
+        const int root = kind == CollectiveKind::broadcast ? team_.size() - 1 : 0;
+        const Collective c = collective_of(kind, elements(kind, count), root);
+        run_calls(team_, plans(by, largest), c, rounds);
       }
     }
   }

@@ -153,6 +153,7 @@ LocalKernelItem ScatterPlan::reduced(const NodeRank& rank, const Round& round) c
   const int node = rank.node_after(round.distance);
   const ByteRange now = piece_of(rank.map.rank(node, rank.local), round.piece);
   LocalKernelItem item;
+  item.divisor = round.distance == 0 ? static_cast<std::uint32_t>(rank.whole.size) : 1;
   for (int source = 0; source < rank.node_size(); ++source) {
     if (source == rank.local) {
       item.sources.push_back(buffers_.send.slice(now.begin, now.bytes));

@@ -25,9 +25,8 @@ namespace duet {
 
 class ScatterPlan : public PeerPlan {
  public:
-  // Collective: every rank constructs it inside Team::each(). The collective reduces, and does not
-  // average. A piece has at most `largest_piece` bytes, rounded up to 4 KiB; 0: what message_for()
-  // says.
+  // Collective: every rank constructs it inside Team::each(). The collective reduces. A piece has
+  // at most `largest_piece` bytes, rounded up to 4 KiB; 0: what message_for() says.
   ScatterPlan(NodeRank& rank, const Collective& collective, const CollectiveBuffers& buffers,
               SideStreams& lanes, MoveBy by, const MakeWire& make_wire, Watchdog& watchdog,
               std::uint64_t largest_piece = 0);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collectives/nodes/all_reduce_plan.h"
+#include "collectives/nodes/broadcast_plan.h"
 #include "collectives/nodes/exchange_plan.h"
 #include "collectives/nodes/fabric_wire.h"
 #include "collectives/nodes/gather_plan.h"
@@ -44,18 +45,15 @@ class NodesSession : public CollectiveSession {
     });
   }
 
-  std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
+  std::optional<Skipped> unsupported(const Collective& collective, bool) const override {
     if (!not_reached_.empty()) return Skipped{not_reached_};
     switch (collective.kind) {
       case CollectiveKind::all_gather:
-        return std::nullopt;
       case CollectiveKind::reduce_scatter:
       case CollectiveKind::all_reduce:
-        if (collective.op != Reduction::avg) return std::nullopt;
-        return Skipped{"ranks of several nodes: averages do not go over nodes so far"};
       case CollectiveKind::all_to_all:
-        if (!in_place) return std::nullopt;
-        return Skipped{"in place it would overwrite what it has still to send"};
+      case CollectiveKind::broadcast:
+        return std::nullopt;
       default:
         return Skipped{fmt::format("ranks of several nodes: {} does not go over nodes so far",
                                    name(collective.kind))};
@@ -144,6 +142,9 @@ class NodesSession : public CollectiveSession {
       case CollectiveKind::all_to_all:
         return std::make_unique<ExchangePlan>(rank, buffers, lanes, by, wire, watchdog,
                                               kLargestExchange);
+      case CollectiveKind::broadcast:
+        return std::make_unique<NodesBroadcastPlan>(rank, collective, buffers, lanes, by, wire,
+                                                    watchdog);
       case CollectiveKind::reduce_scatter:
         return std::make_unique<ScatterPlan>(rank, collective, buffers, lanes, by, wire, watchdog);
       default:

@@ -63,7 +63,8 @@ GpuLocalKernel::GpuLocalKernel(GpuDevice& device, const LocalKernel& kernel)
                      static_cast<std::uint32_t>(item.waits.size()),
                      static_cast<std::uint32_t>(item.signals.size()), common_width(item),
                      first_share(item, blocks_),
-                     kernel.semaphores_by_block ? 0 : items_ahead(kernel.items, items.size())});
+                     kernel.semaphores_by_block ? 0 : items_ahead(kernel.items, items.size()),
+                     divisor_of(item)});
     if (!item.waits.empty() || !item.signals.empty()) {
       table_.ordered_items = static_cast<int>(items.size());
     }

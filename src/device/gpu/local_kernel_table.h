@@ -20,6 +20,7 @@ struct LocalTableItem {
   // The number of leading items that must be done before this one may wait: those up to the last
   // earlier item that waits for one of the same semaphores. 0: none.
   std::uint32_t behind = 0;
+  std::uint32_t divisor = 1;  // of averages
 };
 
 struct LocalKernelTable {

@@ -32,7 +32,7 @@ __device__ void handle(const gpu::LocalTableItem& item, unsigned char* const* ad
     copy_slice<kInFlight>(piece, slice.end - slice.begin, item.width);
   } else {
     reduce_slice<Type, Op>(piece, slice.end - slice.begin, item.width,
-                           averages ? piece.source_count : 1);
+                           averages ? static_cast<int>(item.divisor) : 1);
   }
 }
 

@@ -21,7 +21,7 @@ void run_slice(const KernelItem& item, const LocalKernel& kernel, const BlockSli
     std::vector<const std::byte*> inputs;
     for (const Span& source : item.sources) inputs.push_back(source.data + slice.begin);
     std::byte* const output = item.destinations.front().data + slice.begin;
-    reduce(kernel.dtype, kernel.op, inputs, output, bytes / size_of(kernel.dtype));
+    reduce(kernel.dtype, kernel.op, inputs, output, bytes / size_of(kernel.dtype), item.divisor);
     result = output;
   }
   for (const Span& destination : item.destinations) {

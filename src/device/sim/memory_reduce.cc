@@ -55,7 +55,7 @@ void SimMemory::reduce(const KernelItem& item, DType dtype, Reduction op, Reduce
   if (held) {
     std::vector<const std::byte*> inputs;
     for (const Span& source : item.sources) inputs.push_back(source.data);
-    duet::reduce(dtype, op, inputs, result.data(), bytes / size_of(dtype));
+    duet::reduce(dtype, op, inputs, result.data(), bytes / size_of(dtype), item.divisor);
   }
   for (const Span& to : item.destinations) {
     MemoryBlock* block = find(to);
