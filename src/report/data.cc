@@ -123,6 +123,7 @@ Record report_data(const std::vector<ReportJournal>& journals, const Record& his
   data["reported_steps"] = reported_steps();
   data["reported_parallel_steps"] = reported_parallel_steps();
   data["reported_halo"] = reported_halo();
+  data["reported_collectives"] = reported_collectives();
   if (!history.empty()) data["history"] = history;
   return data;
 }

@@ -23,11 +23,13 @@ Record report_data(const std::vector<ReportJournal>& journals);
 Record report_data(const std::vector<ReportJournal>& journals, const Record& history);
 
 // What studies report (specs/reported), shown in charts beside what was measured: rates of GEMMs,
-// training steps of one device, and of several, iterations of halo exchange.
+// training steps of one device, and of several, iterations of halo exchange, collectives over
+// nodes.
 const Record& reported_rows();
 const Record& reported_steps();
 const Record& reported_parallel_steps();
 const Record& reported_halo();
+const Record& reported_collectives();
 const std::map<std::string, std::string_view>& built_in_reported();
 
 }  // namespace duet

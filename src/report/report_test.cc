@@ -173,6 +173,20 @@ TEST(ReportData, StudiesHaloRowsAreOfOneGridOnEveryNumberOfRanks) {
   EXPECT_EQ(report_data({})["reported_halo"], rows);
 }
 
+TEST(ReportData, StudiesCollectivesAreOfTheSameNumbersOfNodes) {
+  const Record& rows = reported_collectives();
+  std::map<std::string, std::vector<int>> nodes;
+  for (const Record& row : rows) {
+    EXPECT_GT(row["busbw_gb_per_s"].get<double>(), 0);
+    nodes[row["collective"]].push_back(row["nodes"].get<int>());
+  }
+  EXPECT_EQ(nodes.size(), 3u);
+  for (const auto& [collective, list] : nodes) {
+    EXPECT_EQ(list, (std::vector<int>{2, 4, 8, 16, 32})) << collective;
+  }
+  EXPECT_EQ(report_data({})["reported_collectives"], rows);
+}
+
 // An efficiency over a baseline without a verdict says so on the page.
 TEST(ReportData, EfficienciesHaveTheWarningOfTheirBaseline) {
   Measurement measurement;

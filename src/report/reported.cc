@@ -12,6 +12,7 @@ constexpr int kMostRanks = 1 << 20;
 constexpr Range kCountRange{1, 1e15, ""};
 constexpr Range kItemsRange{1e-3, 1e12, ""};
 constexpr Range kMillisecondsRange{1e-3, 1e9, "ms"};
+constexpr Range kBusbwRange{1e-3, 1e6, "GB/s"};
 constexpr Range kMemoryGbRange{1e-3, 1e6, "GB"};
 
 Record gemm_of(TomlTable row) {
@@ -68,8 +69,17 @@ Record halo_of(TomlTable row) {
   return json;
 }
 
+Record collective_of(TomlTable row) {
+  Record json = {{"device", row.text("device")}, {"collective", row.text("collective")}};
+  json["nodes"] = row.count("nodes", 2, kMostRanks);
+  json["busbw_gb_per_s"] = row.number("busbw_gb_per_s", kBusbwRange);
+  json["source"] = row.text("source");
+  row.finish();
+  return json;
+}
+
 struct Reported {
-  Record halo = Record::array();
+  Record halo = Record::array(), collectives = Record::array();
   Record gemms = Record::array(), steps = Record::array(), parallel_steps = Record::array();
 };
 
@@ -85,6 +95,9 @@ const Reported& reported() {
         rows.parallel_steps.push_back(parallel_step_of(step));
       }
       for (const TomlTable& row : table.tables("halo")) rows.halo.push_back(halo_of(row));
+      for (const TomlTable& row : table.tables("collective")) {
+        rows.collectives.push_back(collective_of(row));
+      }
       table.finish();
     }
     return rows;
@@ -97,6 +110,7 @@ const Reported& reported() {
 const Record& reported_rows() { return reported().gemms; }
 const Record& reported_steps() { return reported().steps; }
 const Record& reported_halo() { return reported().halo; }
+const Record& reported_collectives() { return reported().collectives; }
 const Record& reported_parallel_steps() { return reported().parallel_steps; }
 
 }  // namespace duet

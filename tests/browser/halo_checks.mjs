@@ -1,5 +1,5 @@
 // Checks of halo exchange: its charts against the journal, what a study reports, and the warning of a
-// baseline without a verdict.
+// baseline without a verdict. And of collectives over the number of nodes.
 import assert from 'node:assert/strict';
 import { dataOfCard, near } from './page_facts.mjs';
 
@@ -14,6 +14,21 @@ const found = ({ records }, benchmark, axes, engine = 'dma') =>
 const LARGE = { nx: 16384, scaling: 'strong', ranks: 4, overlap: true };
 
 export const haloChecks = {
+  async 'collectives over nodes have a chart at their largest size, with the study beside it'(page, [, journal]) {
+    const card = page.locator('.card[id^="collective-nodes-"]');
+    assert.equal(await card.count(), 1);
+    assert.match(await card.getAttribute('id'), /all_gather/);
+    const rows = await dataOfCard(card);
+    for (const engine of ['dma', 'vendor-model']) {
+      for (const nodes of [2, 4]) {
+        const record = found(journal, 'collective', { nodes, bytes: 256 * 2 ** 20 }, engine);
+        const row = rows.find((one) => one.Series === engine && one.Nodes === String(nodes));
+        near(row['GB/s'], record.rates.busbw_gb_per_s, 'GB/s');
+      }
+    }
+    const study = rows.filter((one) => /reported elsewhere/.test(one.Series));
+    assert.deepEqual(study.map((one) => one.Nodes), ['2', '4', '8', '16', '32']);
+  },
   async 'every grid has a chart of its scaling, and every number of ranks one of times'(page) {
     const ids = await page.locator('.card[id^="halo-"]').evaluateAll((list) => list.map(({ id }) => id));
     const grids = ['2048-2048', '16384-16384'];

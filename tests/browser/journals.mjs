@@ -43,6 +43,11 @@ const HALO = [
   ...['halo', '--device', 'sim:h200-4', '--nx', '2048,16384', '--scaling', 'strong,weak'],
   ...['--engine', 'dma,kernel', '--iterations', '3'],
 ];
+const OVER_NODES = [
+  ...['collective', 'all_gather', '-b', '64M', '-e', '256M', '-f', '4', '--in-place', 'out', '--engine'],
+  ...['dma,vendor-model', '-n', '1', '-w', '0', '--device'],
+  [2, 4].map((nodes) => `sim:p5-48xlarge:nodes=${nodes}`).join(','),
+];
 /** Of runs on a text of their own. */
 export const RUN = { data: 'text', steps: 12, evaluateEvery: 4, seeds: [1, 2] };
 const TINY = `[[model]]
@@ -279,7 +284,7 @@ export function makeJournals(duet, folder) {
     imported: ['nvbandwidth.txt', 'all_reduce.txt', 'transferbench.csv'].map((name) =>
       imported(duet, name, file(`${name}.jsonl`)),
     ),
-    halo: [run(duet, HALO, file('halo.jsonl'))],
+    halo: [run(duet, HALO, file('halo.jsonl')), run(duet, OVER_NODES, file('nodes.jsonl'))],
     training: [steps, batches, mlp, one, parallel, sharded, ...trainingRuns(duet, folder)],
   };
 }

@@ -3,8 +3,10 @@
 /**
  * Data is what `duet report` inserts. docs/results.md describes records and environments.
  * @typedef {{duet: string, revision: string, made_utc: string, journals: Object[], reported: Object[],
- *     reported_steps: Object[], reported_parallel_steps: Object[], reported_halo: Object[]}} Data
- *     `reported_halo`: iterations of halo exchange of studies; `reported`: GEMM rates of
+ *     reported_steps: Object[], reported_parallel_steps: Object[], reported_halo: Object[],
+ *     reported_collectives: Object[]}} Data
+ *     `reported_halo`: iterations of halo exchange of studies; `reported_collectives`: collectives over
+ *     nodes; `reported`: GEMM rates of
  *     studies; `reported_steps`: training steps; `reported_parallel_steps`: those of several devices
  * @property {Object[]} [history] figures over time, one for each device and host: `benchmark`, `engine`,
  *     `case`, `rate`, `device`, `model`, `host`, and by time `times`, `values`, `revisions`

@@ -1,10 +1,10 @@
 // Groups records of collectives into curves over size.
 import { groupBy } from '../model.js';
 
-const RATE = 'busbw_gb_per_s';
+export const RATE = 'busbw_gb_per_s';
 
 /** @returns {string} the key of a panel: equal for all records of one call */
-const callKey = ({ case: c }) =>
+export const callKey = ({ case: c }) =>
   [c.collective, c.type, c.op, c.root, c.layout, c.in_place ? 'in-place' : 'out-of-place']
     .filter((part) => part !== undefined && part !== '')
     .join('/');
