@@ -192,7 +192,7 @@ class PairCopies {
     std::uint32_t number;
     std::size_t begin, end;  // of each part
   };
-  std::vector<Pass> passes(const Call& call) const;
+  bool has_pass(const Call& call, Pass pass) const;
   // Where the pieces of a pass's parts begin, and where the last one ends, in bytes.
   std::vector<std::size_t> cuts(const Call& call) const;
   std::uint32_t pieces(const Call& call) const;

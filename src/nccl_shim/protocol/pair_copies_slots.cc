@@ -70,15 +70,14 @@ std::vector<std::size_t> PairCopies::cuts(const Call& call) const {
   return begins;
 }
 
-std::vector<PairCopies::Pass> PairCopies::passes(const Call& call) const {
-  std::vector<Pass> all;
-  if (reduces(call.kind)) all.push_back(Pass::reduce);
-  if (method_.staged && call.kind != Kind::reduce_scatter) all.push_back(Pass::copy);
-  return all;
+bool PairCopies::has_pass(const Call& call, Pass pass) const {
+  if (pass == Pass::reduce) return reduces(call.kind);
+  return method_.staged && call.kind != Kind::reduce_scatter;
 }
 
 std::uint32_t PairCopies::pieces(const Call& call) const {
-  const std::size_t count = passes(call).size();
+  const std::size_t count =
+      (has_pass(call, Pass::reduce) ? 1u : 0u) + (has_pass(call, Pass::copy) ? 1u : 0u);
   return count == 0 ? 0 : static_cast<std::uint32_t>(count * (cuts(call).size() - 1));
 }
 
@@ -93,7 +92,8 @@ std::size_t PairCopies::slot(int source, int receiver, std::uint32_t piece) cons
 void PairCopies::pass_through_slots(const Call& call, const Buffers& mine, std::uint32_t first,
                                     Stream user) {
   std::uint32_t piece = first;
-  for (const Pass pass : passes(call)) {
+  for (const Pass pass : {Pass::reduce, Pass::copy}) {
+    if (!has_pass(call, pass)) continue;
     device_.record(*begin_, user);
     device_.wait(push_lane_, *begin_);
     device_.wait(pull_lane_, *begin_);

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -176,11 +177,11 @@ void expect_end_after_death(const std::function<void(TestRank&, const Call&)>& l
 
 TEST(PairCopiesProcesses, ARankThatDiesBeforeItsFirstCallIsAnAsynchronousError) {
   const auto expect_error = [](TestRank& rank, const Call& call) {
-    bool passed = false;
+    const auto passed = std::make_shared<std::atomic<bool>>(false);
     rank.copies->enqueue(call, rank.stream());
-    rank.run(rank.stream(), [&] { passed = true; });
+    rank.run(rank.stream(), [passed] { *passed = true; });
     rank.wait_for_error();
-    EXPECT_FALSE(passed);
+    EXPECT_FALSE(*passed);
   };
   const auto nothing = [](TestRank&, const Call&) {};
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce}) {
