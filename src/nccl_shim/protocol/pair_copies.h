@@ -27,6 +27,10 @@
 //                                                      reduce own part and slots, in rank order
 //   ...                           <--                  set freed = piece for all peers
 //
+// An all_reduce is such a reduce_scatter into the receive buffer, and then copies as above of what
+// each rank has reduced: `ready` is set behind the reduction. In place nothing is written too
+// early: a rank has reduced its part when all peers' data of that part have left their buffers.
+//
 // A communicator that is staged makes all calls so, of other kinds with a copy out of the slots in
 // the place of the reduction: no rank maps a user's buffer of another. Pieces are counted alike by
 // all pairs, also by those of which one sends the other nothing.
@@ -35,10 +39,6 @@
 // neither each other's buffers nor roles. Each rank has two packet buffers for each peer, which
 // calls use in turn: a rank that has got the peers' packets of a call knows that they have taken
 // those of the call before it. Reductions are made of what has come.
-//
-// An all_reduce is such a reduce_scatter into the receive buffer, and then copies as above of what
-// each rank has reduced: `ready` is set behind the reduction. In place nothing is written too
-// early: a rank has reduced its part when all peers' data of that part have left their buffers.
 #pragma once
 
 #include <array>
@@ -95,8 +95,8 @@ class PairCopies {
   void map_slots();
 
   // Behind what `user` has, and behind this communicator's calls on other streams. Returns at once.
-  // Throws PeerFailed if the communicator is broken, BadArgument if ranks make different calls; any
-  // error breaks the communicator. Thread-safe.
+  // Throws PeerFailed if the communicator is broken, BadArgument if ranks make different calls, but
+  // by packets, which then wait for ever; any error breaks the communicator. Thread-safe.
   void enqueue(const Call& call, Stream user);
 
   // Before the caller gives `user` work of the same communicator that is not enqueued here: such
