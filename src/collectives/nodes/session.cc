@@ -7,7 +7,6 @@
 #include "collectives/nodes/all_reduce_plan.h"
 #include "collectives/nodes/broadcast_plan.h"
 #include "collectives/nodes/exchange_plan.h"
-#include "collectives/nodes/fabric_wire.h"
 #include "collectives/nodes/gather_plan.h"
 #include "collectives/nodes/mapped_wire.h"
 #include "collectives/nodes/messages.h"
@@ -128,10 +127,7 @@ class NodesSession : public CollectiveSession {
     const auto wire = [this](NodeRank& own, const WireTraffic& traffic) -> std::unique_ptr<Wire> {
       Watchdog& watched = plans_->watchdog();
       if (mapped_) return std::make_unique<MappedWire>(own, traffic, watched);
-      if (network_->path() == MemoryPath::staged) {
-        return std::make_unique<StagedWire>(own, traffic, *network_, watched);
-      }
-      return std::make_unique<FabricWire>(own, traffic, *network_, watched);
+      return make_rails_wire(own, traffic, *network_, watched);
     };
     Watchdog& watchdog = plans_->watchdog();
     switch (collective.kind) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "collectives/peer/peer_channels.h"
 #include "core/packing.h"
 
 namespace duet {
@@ -211,6 +210,14 @@ void StagedWire::end(Stream& stream) {
 std::string StagedWire::description() const {
   return fmt::format("{}, staged by chunks of {} KiB", rails_->description(),
                      agreed_->slot_bytes >> 10);
+}
+
+std::unique_ptr<Wire> make_rails_wire(NodeRank& rank, const WireTraffic& traffic, Network& network,
+                                      Watchdog& watchdog) {
+  if (network.path() == MemoryPath::staged) {
+    return std::make_unique<StagedWire>(rank, traffic, network, watchdog);
+  }
+  return std::make_unique<FabricWire>(rank, traffic, network, watchdog);
 }
 
 }  // namespace duet

@@ -16,6 +16,7 @@
 
 #include "collectives/nodes/fabric_wire.h"
 #include "collectives/peer/lanes.h"
+#include "collectives/peer/peer_channels.h"
 
 namespace duet {
 
@@ -74,5 +75,10 @@ class StagedWire : public Wire, private DeviceWaits {
   CopySteps steps_;
   std::unique_ptr<Watched> watched_;
 };
+
+// The wire for a network's rails: staged where they do not reach the ranks' memory. As
+// FabricWire().
+std::unique_ptr<Wire> make_rails_wire(NodeRank& rank, const WireTraffic& traffic, Network& network,
+                                      Watchdog& watchdog);
 
 }  // namespace duet

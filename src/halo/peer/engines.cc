@@ -1,7 +1,7 @@
 #include "halo/peer/engines.h"
 
-#include "collectives/nodes/fabric_wire.h"
 #include "collectives/nodes/network.h"
+#include "collectives/nodes/staged_wire.h"
 #include "collectives/peer/watchdog.h"
 #include "halo/peer/fused_plan.h"
 #include "halo/peer/nodes_plan.h"
@@ -47,7 +47,7 @@ class PeerHaloSession : public HaloSession {
     NodeRank own(rank, *teams_, map_);
     own.in_node.team.free_retired(own.in_node);
     const auto wire = [this](NodeRank& of, const WireTraffic& traffic) {
-      return std::make_unique<FabricWire>(of, traffic, *network_, watchdog_);
+      return make_rails_wire(of, traffic, *network_, watchdog_);
     };
     return std::make_unique<NodesPlan>(own, task, executor_, wire, watchdog_);
   }
