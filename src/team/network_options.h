@@ -14,7 +14,7 @@ struct NetworkOptions {
   double link_gbit = 0;  // of one rail, one direction; 0: what the provider or interface reports
   // What a lost rail had under way goes over the rank's other rails; false: the call fails.
   bool failover = false;
-  // Through pinned buffers, as where the rails do not reach the device's memory, also where they do.
+  // Through pinned buffers also where the rails reach the device's memory.
   bool staged = false;
 };
 
