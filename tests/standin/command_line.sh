@@ -118,14 +118,14 @@ grep -q '2 measured' out.0 || fail "two processes: $(cat out.0 out.1)"
 
 # Two nodes of two GPUs, whose memory is staged through pinned slots; and two of one, by copies
 # between them over shm.
-over_nodes() {  # RANKS NODE-SIZE PATH ARGUMENT...
-  local ranks=$1 size=$2 path=$3 rank status=0
-  local -a pids=()
+over_nodes() {  # PATH DEVICES-OF-RANK-0 DEVICES-OF-RANK-1 ARGUMENT...
+  local path=$1 rank status=0
+  local -a devices=("$2" "$3") pids=()
   shift 3
   port=$((port + 1))
-  for ((rank = 0; rank < ranks; ++rank)); do
-    MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=$ranks timeout 100 "$duet" collective \
-      all_gather,all_to_all,reduce_scatter,all_reduce --device "hip:$rank" --node-size "$size" -b 2M -e 2M \
+  for rank in 0 1; do
+    MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=2 timeout 100 "$duet" collective \
+      all_gather,all_to_all,reduce_scatter,all_reduce,broadcast --device "${devices[rank]}" -b 2M -e 2M \
       --in-place out --iterations 3 --warm-up 0 --json "nodes.$rank" "$@" > "out.$rank" 2>&1 &
     pids+=($!)
   done
@@ -140,8 +140,8 @@ over_nodes() {  # RANKS NODE-SIZE PATH ARGUMENT...
   grep -q "$path" nodes.0 || fail "over nodes: expected '$path': $(cat nodes.0)"
   rm nodes.*
 }
-over_nodes 4 2 'staged by chunks of' --engine dma,kernel --provider 'tcp;ofi_rxm'
-over_nodes 2 1 '1 rail, ipc' --engine dma --provider shm
+over_nodes 'staged by chunks of' hip:0,1 hip:2,3 --node-size 2 --engine dma,kernel --provider 'tcp;ofi_rxm'
+over_nodes '1 rail, ipc' hip:0 hip:1 --node-size 1 --engine dma --provider shm
 
 # The first run: a step that fails is named, and all is packed.
 first_run() {  # STEPS

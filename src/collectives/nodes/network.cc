@@ -34,6 +34,11 @@ std::string peer_rank(const NodeMap& map, int node, int local) {
   return fmt::format("rank {} on node {}", map.rank(node, local), node);
 }
 
+NetworkOptions with_provider(NetworkOptions options) {
+  if (options.provider.empty()) options.provider = kDefaultProvider;
+  return options;
+}
+
 // Where a NIC's writes may overtake the news of them, copy engines could read what was there
 // before: such devices' memory is staged.
 MemoryPath choose_path(Processes& processes, const NetworkOptions& options, Device& device) {
@@ -51,29 +56,45 @@ std::string why_not_over_rails(Team& team, const NodeMap& map) {
   constexpr const char* kSeveral = "ranks of several nodes: ";
   const std::string unequal = map.not_uniform();
   if (!unequal.empty()) return kSeveral + unequal;
-  if (team.processes() == nullptr || team.processes()->size() != team.size()) {
-    return fmt::format("{}over rails there is one process for each rank", kSeveral);
+  if (team.processes() == nullptr) {
+    return fmt::format("{}over rails: expected several processes", kSeveral);
   }
   return "";
 }
 
-Network::Network(Team& team, const NodeMap& map)
-    : team_(team), map_(map), rank_(team.first_local()), node_(map.node(rank_)) {
+std::vector<std::unique_ptr<Network>> open_networks(Team& team, const NodeMap& map) {
   Processes& processes = *team.processes();
-  path_ = choose_path(processes, options(), team.device(rank_));
-  std::vector<std::string> all;
+  const MemoryPath path =
+      choose_path(processes, with_provider(team.network()), team.device(team.first_local()));
+  std::vector<std::unique_ptr<Network>> networks;
   run_together(processes, [&] {
-    open_rails();
-    std::vector<std::string> mine{failover_->descriptors()};
-    for (int rail = 0; rail < rails_->size(); ++rail) mine.push_back(rails_->at(rail).endpoint());
-    all = processes.gather_all(pack(mine), "all processes to open rails", kDefaultDeadlineSeconds);
-    connect(all);
+    std::vector<std::string> mine, all;
+    for (int local = 0; local < team.local_size(); ++local) {
+      networks.push_back(std::make_unique<Network>(team, map, team.first_local() + local, path));
+      mine.push_back(networks.back()->endpoints());
+    }
+    for (const std::string& each :
+         processes.gather_all(pack(mine), "all processes to open rails", kDefaultDeadlineSeconds)) {
+      for (std::string& rank : unpack(each)) all.push_back(std::move(rank));
+    }
+    for (const auto& network : networks) network->connect(all);
   });
-  on_failure_ = team_.on_failure([this](const std::string&) { failed_ = true; });
-  proxy_ = start_thread("the proxy, which owns the rails", [this] { drive(); });
+  return networks;
+}
+
+Network::Network(Team& team, const NodeMap& map, int rank, MemoryPath path)
+    : team_(team), map_(map), rank_(rank), node_(map.node(rank)), path_(path) {
+  open_rails();
+}
+
+std::string Network::endpoints() const {
+  std::vector<std::string> all{failover_->descriptors()};
+  for (int rail = 0; rail < rails_->size(); ++rail) all.push_back(rails_->at(rail).endpoint());
+  return pack(all);
 }
 
 Network::~Network() {
+  if (!proxy_.joinable()) return;
   team_.forget(on_failure_);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -81,12 +102,6 @@ Network::~Network() {
     changed_.notify_all();
   }
   proxy_.join();
-}
-
-NetworkOptions Network::options() const {
-  NetworkOptions options = team_.network();
-  if (options.provider.empty()) options.provider = kDefaultProvider;
-  return options;
 }
 
 std::unique_ptr<Rail> Network::open_rail(const std::string& provider, const RailInfo& info) const {
@@ -102,7 +117,7 @@ std::vector<RailInfo> Network::own_share(const std::vector<RailInfo>& all) const
 }
 
 void Network::open_rails() {
-  const NetworkOptions options = this->options();
+  const NetworkOptions options = with_provider(team_.network());
   std::vector<RailInfo> there = fabric_library().rails(options.provider);
   const DeviceInfo& device = team_.device(rank_).info();
   describe_rails(there, device.bus);
@@ -172,6 +187,8 @@ void Network::connect(const std::vector<std::string>& all) {
     }
   }
   failover_->import_all(regions);
+  on_failure_ = team_.on_failure([this](const std::string&) { failed_ = true; });
+  proxy_ = start_thread("the proxy, which owns the rails", [this] { drive(); });
 }
 
 std::uint32_t Network::next_wire() {

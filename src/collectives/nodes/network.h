@@ -43,15 +43,19 @@ std::string why_not_over_rails(Team& team, const NodeMap& map);
 // Peers are the nodes: each stands for this column's rank there.
 class Network {
  public:
-  // Opens this rank's share of its node's rails, and connects them to the column's other ranks:
-  // rail i to rail i. Collective among processes, which have one rank each, outside of
-  // Team::each(); it throws in all or in none: UsageError where a process has no such rails or
-  // another number of them, Unavailable where there is no fabric library, Error of a rail.
-  Network(Team& team, const NodeMap& map);
+  // Opens this local rank's share of its node's rails. Throws UsageError where there are none such,
+  // Unavailable where there is no fabric library, Error of a rail. See open_networks().
+  Network(Team& team, const NodeMap& map, int rank, MemoryPath path);
   // Polls on for a moment, for peers whose last messages are not yet acknowledged.
   ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
+
+  // What other ranks connect to; and connecting rail i to rail i of the column's other ranks, by
+  // the endpoints of all ranks, after which the proxy starts. Throws UsageError where another has
+  // another number of rails, Error of a rail.
+  std::string endpoints() const;
+  void connect(const std::vector<std::string>& all);
 
   int node() const { return node_; }
   // How the rank's memory gets to the rails. `staged`: they carry the CPU's memory alone.
@@ -86,12 +90,10 @@ class Network {
   };
 
   std::vector<RailInfo> own_share(const std::vector<RailInfo>& all) const;
-  NetworkOptions options() const;  // with a provider
   std::unique_ptr<Rail> open_rail(const std::string& provider, const RailInfo& info) const;
   void open_rails();
   void arrived(std::uint32_t immediate);
   bool has_come(std::uint32_t immediate) const;
-  void connect(const std::vector<std::string>& endpoints);
   void drive();
   bool run_jobs();
   bool step();
@@ -101,7 +103,7 @@ class Network {
   Team& team_;
   const NodeMap& map_;
   int rank_, node_;
-  MemoryPath path_ = MemoryPath::direct;
+  MemoryPath path_;
   std::vector<RailInfo> infos_;
   std::unique_ptr<RailSet> rails_;
   std::unique_ptr<Traffic> traffic_;
@@ -120,5 +122,9 @@ class Network {
   bool stop_ = false;
   std::thread proxy_;
 };
+
+// The networks of this process's ranks, by local rank. Collective among processes, outside of
+// Team::each(); it throws in all or in none.
+std::vector<std::unique_ptr<Network>> open_networks(Team& team, const NodeMap& map);
 
 }  // namespace duet

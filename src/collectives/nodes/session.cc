@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "collectives/nodes/all_reduce_plan.h"
@@ -36,7 +37,7 @@ class NodesSession : public CollectiveSession {
         links_(team_links(team, not_reached_.empty() ? map_.node_size() : team.size())),
         plans_(std::make_shared<SessionPlans>(team)) {
     if (not_reached_.empty()) teams_ = std::make_unique<NodeTeams>(team, map_);
-    if (not_reached_.empty() && !mapped_) network_ = std::make_unique<Network>(team, map_);
+    if (not_reached_.empty() && !mapped_) networks_ = open_networks(team, map_);
     team.together([&] {
       for (int local = 0; local < team.local_size(); ++local) {
         lanes_.emplace_back(team.local_rank(local).device, links_.copying);
@@ -59,10 +60,13 @@ class NodesSession : public CollectiveSession {
     }
   }
 
-  bool usable() const override { return network_ == nullptr || network_->well(); }
+  bool usable() const override {
+    return std::all_of(networks_.begin(), networks_.end(),
+                       [](const auto& each) { return each->well(); });
+  }
 
   double network_gbit_per_s(const Rank& rank) const override {
-    if (network_ != nullptr) return network_->gbit_per_s();
+    if (!networks_.empty()) return network_of(rank).gbit_per_s();
     const Machine& machine = team_.machine();
     for (int other = 0; other < machine.size(); ++other) {
       if (other == rank.local) continue;
@@ -73,10 +77,14 @@ class NodesSession : public CollectiveSession {
   }
 
   std::vector<std::string> take_warnings() override {
-    if (network_ == nullptr) return {};
+    if (networks_.empty()) return {};
+    std::vector<std::string> losses;
+    for (const auto& network : networks_) {
+      for (std::string& loss : network->take_losses()) losses.push_back(std::move(loss));
+    }
     std::vector<std::string> warnings;
     for (const std::string& each : team_.processes()->gather_all(
-             pack(network_->take_losses()), "all processes to tell which rails they have lost",
+             pack(losses), "all processes to tell which rails they have lost",
              kDefaultDeadlineSeconds)) {
       for (const std::string& loss : unpack(each)) {
         warnings.push_back(loss + "; the other rails took over");
@@ -105,6 +113,10 @@ class NodesSession : public CollectiveSession {
   }
 
  private:
+  Network& network_of(const Rank& rank) const {
+    return *networks_[static_cast<std::size_t>(rank.local)];
+  }
+
   std::string why_not_reached(Team& team) const {
     if (!mapped_) return why_not_over_rails(team, map_);
     const std::string unequal = map_.not_uniform();
@@ -127,7 +139,7 @@ class NodesSession : public CollectiveSession {
     const auto wire = [this](NodeRank& own, const WireTraffic& traffic) -> std::unique_ptr<Wire> {
       Watchdog& watched = plans_->watchdog();
       if (mapped_) return std::make_unique<MappedWire>(own, traffic, watched);
-      return make_rails_wire(own, traffic, *network_, watched);
+      return make_rails_wire(own, traffic, network_of(own.whole), watched);
     };
     Watchdog& watchdog = plans_->watchdog();
     switch (collective.kind) {
@@ -156,7 +168,7 @@ class NodesSession : public CollectiveSession {
   std::string not_reached_;  // why no plan can be made; "" if plans can
   TeamLinks links_;
   std::unique_ptr<NodeTeams> teams_;
-  std::unique_ptr<Network> network_;  // null: mapped_. Outlives the plans
+  std::vector<std::unique_ptr<Network>> networks_;  // by local rank; none: mapped_. Outlive plans
   std::shared_ptr<SessionPlans> plans_;
   // By local rank. Destroyed before the plans, whose work they may still have.
   std::vector<RankLanes> lanes_;

@@ -21,7 +21,7 @@ class PeerHaloSession : public HaloSession {
         watchdog_(team) {
     if (mapped_ || !not_reached_.empty()) return;
     teams_ = std::make_unique<NodeTeams>(team, map_);
-    network_ = std::make_unique<Network>(team, map_);
+    networks_ = open_networks(team, map_);
   }
 
   std::optional<Skipped> unsupported(const HaloTask&) const override {
@@ -31,7 +31,7 @@ class PeerHaloSession : public HaloSession {
 
  protected:
   std::unique_ptr<HaloPlan> make_plan(Rank& rank, const HaloTask& task) override {
-    if (network_ != nullptr) return over_rails(rank, task);
+    if (!networks_.empty()) return over_rails(rank, task);
     rank.team.free_retired(rank);  // memory of earlier plans
     if (executor_ == Executor::kernel) {
       if (auto plan = fused_plan(rank, task, watchdog_)) return plan;
@@ -47,7 +47,8 @@ class PeerHaloSession : public HaloSession {
     NodeRank own(rank, *teams_, map_);
     own.in_node.team.free_retired(own.in_node);
     const auto wire = [this](NodeRank& of, const WireTraffic& traffic) {
-      return make_rails_wire(of, traffic, *network_, watchdog_);
+      return make_rails_wire(of, traffic, *networks_[static_cast<std::size_t>(of.whole.local)],
+                             watchdog_);
     };
     return std::make_unique<NodesPlan>(own, task, executor_, wire, watchdog_);
   }
@@ -59,7 +60,7 @@ class PeerHaloSession : public HaloSession {
   bool mapped_;
   std::string not_reached_;  // why no plan can be made; "" if plans can
   std::unique_ptr<NodeTeams> teams_;
-  std::unique_ptr<Network> network_;  // null: mapped_. Outlives the plans
+  std::vector<std::unique_ptr<Network>> networks_;  // by local rank; none: mapped_. Outlive plans
   Watchdog watchdog_;
 };
 
