@@ -18,7 +18,7 @@ grep -q '"machines"' out || fail "info --json: $(cat out)"
 
 # A device before what the command takes; a cluster, whose nodes not all collectives of Duet's own
 # engines cross.
-expect_code 0 collective --device sim:p5-48xlarge:nodes=3 broadcast -b 64K -e 64K --verbose
+expect_code 0 collective --device sim:p5-48xlarge:nodes=3 gather -b 64K -e 64K --verbose
 grep -qE 'vendor-model +no .* busbw GB/s' out || fail "no collective over nodes: $(cat out)"
 grep -qE 'dma +no +skipped: ranks of several nodes' out || fail "dma over nodes: $(cat out)"
 

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
 #include "core/error.h"
 #include "runtime.h"
+#include "variable.h"
 
 namespace duet::hip {
 namespace {
@@ -69,7 +69,7 @@ TEST_F(Rocr, RecommendsOneEngineForEachPeer) {
 }
 
 TEST_F(Rocr, NamesIdleEnginesWhereItRecommendsNone) {
-  ASSERT_EQ(setenv("DUET_STANDIN", "no-advice", 1), 0);
+  const Variable setting("DUET_STANDIN", "no-advice");
   EXPECT_EQ(hsa_.engines(agent(1), agent(0)), 0xFFFCu);
   const Hsa::Signal never = hsa_.make_signal();
   copy_.engine = 0x10;
@@ -79,7 +79,6 @@ TEST_F(Rocr, NamesIdleEnginesWhereItRecommendsNone) {
   hsa_.set(never, 0);
   wait(copy_.done);
   hsa_.destroy(never);
-  ASSERT_EQ(unsetenv("DUET_STANDIN"), 0);
 }
 
 TEST_F(Rocr, RefusesWrongAgentsEnginesAndSignals) {

@@ -2,14 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "collectives/nccl/abi.h"
 #include "runtime.h"
+#include "variable.h"
 
 extern "C" {
 duet::nccl::Result ncclGetUniqueId(duet::nccl::UniqueId*);
@@ -64,22 +63,6 @@ TEST(Rccl, CallsOfDifferentSizesBreakTheCommunicator) {
   EXPECT_EQ(states_after_gathers({64, 64}), (std::vector<Result>{kSuccess, kSuccess}));
   EXPECT_EQ(states_after_gathers({64, 128}), (std::vector<Result>{kInvalidUsage, kInvalidUsage}));
 }
-
-// A variable of the environment, until the end of its life.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    if (const char* const before = std::getenv(name)) before_ = before;
-    setenv(name, value.c_str(), 1);
-  }
-  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 // One rank with the CTA policy zero and 1,024 bytes.
 class RcclOfAVersion : public ::testing::Test {

@@ -1,7 +1,6 @@
 // Copies by SDMA engines that Duet chooses.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "device/graph.h"
 #include "device/machine.h"
 #include "runtime.h"
+#include "variable.h"
 
 namespace duet {
 namespace {
@@ -19,15 +19,6 @@ constexpr std::size_t kCopied = 300'000;
 constexpr Fill kNothing{FillKind::constant, 0, 0, DType::fp32};
 
 Fill pattern(std::uint64_t seed) { return {FillKind::pattern, seed, 0, DType::fp32}; }
-
-// Words of DUET_STANDIN while it lives.
-class Setting {
- public:
-  explicit Setting(const char* words) { setenv("DUET_STANDIN", words, 1); }
-  ~Setting() { unsetenv("DUET_STANDIN"); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-};
 
 class Sdma : public ::testing::Test {
  protected:
@@ -64,7 +55,7 @@ TEST_F(Sdma, EachPairKeepsAnEngineOfItsOwn) {
 }
 
 TEST_F(Sdma, PairsShareNoEngineWhereNoneIsRecommended) {
-  const Setting setting("no-advice");
+  const Variable setting("DUET_STANDIN", "no-advice");
   EXPECT_EQ(engines_to_peers(1).size(), static_cast<std::size_t>(machine_->size() - 1));
 }
 
@@ -136,7 +127,7 @@ TEST_F(Sdma, SaysWhatItCannotCopy) {
 }
 
 TEST_F(Sdma, WithoutEnginesItIsUnavailable) {
-  const Setting setting("no-sdma");
+  const Variable setting("DUET_STANDIN", "no-sdma");
   try {
     device(0).copy_engine(copy(1, 0));
     FAIL() << "there is no engine";
@@ -149,7 +140,7 @@ TEST_F(Sdma, ACopyThatIsNotTakenIsTheStreamsError) {
   const auto stream = device(0).make_stream();
   device(0).copy_engine(copy(1, 0));
   {
-    const Setting setting("sdma-fails");
+    const Variable setting("DUET_STANDIN", "sdma-fails");
     stream->copy(copy(1, 0));
     try {
       stream->synchronize(kSdmaDeadline);
