@@ -16,6 +16,7 @@ EngineRegistry<CollectiveEngine>& registry() {
   static EngineRegistry<CollectiveEngine> engines;
   static const bool built_in_added = [] {
     engines.add(make_dma_collectives());
+    engines.add(make_sdma_collectives());
     engines.add(make_kernel_collectives());
     engines.add(make_auto_collectives());
     engines.add(make_host_collectives());

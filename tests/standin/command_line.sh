@@ -42,6 +42,9 @@ DUET_STANDIN=no-sdma says 'names no engine' 1 copy --device hip:0,1 --sizes 64K 
   --pattern pair --issue push --one-way --matrix 0 --executor sdma
 says 'sdma needs AMD GPUs' 1 copy --device host:2 --sizes 64K --kind peer --executor sdma
 says '2 measured' 0 collective all_gather,all_to_all --device hip --engine dma "${short[@]}" --in-place out
+says '16 measured' 0 collective all --device hip --engine sdma "${short[@]}"
+says 'copies by sdma are submitted by the CPU' 1 collective all_gather --device hip --engine sdma "${short[@]}" -G 2
+DUET_STANDIN=no-sdma says 'names no engine' 1 collective all_gather --device hip --engine sdma "${short[@]}"
 rccl=(--device hip "${short[@]}" --engine)
 says '32 measured' 0 collective all_gather,reduce_scatter,all_reduce,broadcast "${rccl[@]}" rccl \
   --datatype fp32,fp16,bf16,int32

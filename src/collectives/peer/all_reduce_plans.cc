@@ -90,7 +90,8 @@ void SpreadPlan::push(const Rank& rank, const Collective& collective) {
       middle_.waits.push_back({words_->at(rank.index, rank.size + to)});
     }
     if (own.bytes == 0) continue;
-    const Copy copy{recv_->at(to).slice(own.begin, own.bytes), result, Executor::dma, {}};
+    const Copy copy{
+        recv_->at(to).slice(own.begin, own.bytes), result, lanes_.copying().executor, {}};
     copies_.add({copies_.lane_for(step), {}, {copy}, {{words_->at(to, rank.index)}}});
     add_wire_bytes(own.bytes);
   }

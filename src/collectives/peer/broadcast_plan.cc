@@ -84,7 +84,7 @@ CopyStep BroadcastPlan::step_of(const RelayPush& push, const Span& source, int p
   if (rank != root_ && part < parts_) step.waits.push_back(arrived(rank, push.piece, part));
   step.copies = {{peers_.recv(to).slice(now.begin, now.bytes),
                   source.slice(now.begin, now.bytes),
-                  Executor::dma,
+                  lanes_.copying().executor,
                   {}}};
   for (int i = 0; passes_on(push.to, push.piece) && i < parts_; ++i) {
     step.signals.push_back(arrived(to, push.piece, i));

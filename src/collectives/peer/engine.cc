@@ -69,7 +69,9 @@ class PeerSession : public CollectiveSession {
         links_(team_links(team, team.size())),
         thresholds_(kind == PeerEngineKind::fastest ? team_thresholds(team) : Thresholds{}),
         plans_(std::make_shared<SessionPlans>(team)),
-        pools_(static_cast<std::size_t>(team.local_size())) {
+        pools_(static_cast<std::size_t>(team.local_size())),
+        processes_(team.processes() != nullptr) {
+    if (kind == PeerEngineKind::sdma) links_.copying.executor = Executor::sdma;
     team.together([&] {
       for (int local = 0; local < team.local_size(); ++local) {
         lanes_.emplace_back(team.local_rank(local).device, links_.copying);
@@ -78,11 +80,19 @@ class PeerSession : public CollectiveSession {
   }
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
+    if (kind_ == PeerEngineKind::sdma && processes_) {
+      return Skipped{"copies by sdma do not reach memory of other processes: expected one process"};
+    }
     if (!in_place) return std::nullopt;
     const bool swaps = collective.kind == CollectiveKind::all_to_all;
     if (has_in_place(collective.kind) && !(swaps && kind_ == PeerEngineKind::kernel))
       return std::nullopt;
     return Skipped{"in place it would overwrite what it has still to send"};
+  }
+
+  std::optional<Skipped> uncapturable() const override {
+    if (kind_ != PeerEngineKind::sdma) return std::nullopt;
+    return Skipped{"copies by sdma are submitted by the CPU"};
   }
 
   void share_staging(const Rank& rank, bool on) override { pool(rank).share(on); }
@@ -209,18 +219,35 @@ class PeerSession : public CollectiveSession {
   // By local rank. Destroyed before the plans, whose work they may still have.
   std::vector<RankLanes> lanes_;
   std::vector<StagingPool> pools_;  // by local rank
+  bool processes_;                  // several of them
 };
+
+// Throws Unavailable where a device has no engine for copies to another one.
+void require_sdma(Team& team) {
+  if (NodeMap::of(team).nodes() > 1) throw Unavailable("sdma: expected ranks of one node");
+  std::vector<Buffer> words;
+  for (int local = 0; local < team.local_size(); ++local) {
+    words.push_back(team.local_rank(local).device.allocate(sizeof(std::uint64_t)));
+  }
+  for (const Buffer& from : words) {
+    for (const Buffer& to : words) {
+      if (&from == &to) continue;
+      from.span().owner->copy_engine({to.span(), from.span(), Executor::sdma, {}});
+    }
+  }
+}
 
 class PeerEngine : public CollectiveEngine {
  public:
   PeerEngine(std::string name, PeerEngineKind kind) : name_(std::move(name)), kind_(kind) {}
   std::string name() const override { return name_; }
-  std::string device_kind() const override { return ""; }
+  std::string device_kind() const override { return kind_ == PeerEngineKind::sdma ? "hip" : ""; }
   void check_settings(Team& team) const override {
     chosen_reductions();
     if (kind_ == PeerEngineKind::fastest) team_thresholds(team);
   }
   std::unique_ptr<CollectiveSession> open(Team& team) override {
+    if (kind_ == PeerEngineKind::sdma) require_sdma(team);
     NodeMap nodes = NodeMap::of(team);
     if (nodes.nodes() > 1) return open_nodes_session(team, kind_, std::move(nodes));
     return std::make_unique<PeerSession>(team, kind_);
@@ -235,6 +262,10 @@ class PeerEngine : public CollectiveEngine {
 
 std::unique_ptr<CollectiveEngine> make_dma_collectives() {
   return std::make_unique<PeerEngine>("dma", PeerEngineKind::dma);
+}
+
+std::unique_ptr<CollectiveEngine> make_sdma_collectives() {
+  return std::make_unique<PeerEngine>("sdma", PeerEngineKind::sdma);
 }
 
 std::unique_ptr<CollectiveEngine> make_kernel_collectives() {

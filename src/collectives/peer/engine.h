@@ -1,5 +1,5 @@
-// Duet's own collectives: by copy engines ("dma"), by kernels over mapped peers ("kernel"), and by
-// what is faster at the size ("auto").
+// Duet's own collectives: by copy engines ("dma"; "sdma", those that Duet chooses on AMD GPUs), by
+// kernels over mapped peers ("kernel"), and by what is faster at the size ("auto").
 #pragma once
 
 #include <memory>
@@ -8,9 +8,11 @@
 
 namespace duet {
 
-enum class PeerEngineKind { dma, kernel, fastest };
+enum class PeerEngineKind { dma, sdma, kernel, fastest };
 
 std::unique_ptr<CollectiveEngine> make_dma_collectives();
+// As dma, by copies of Executor::sdma: within one process and node, and not captured.
+std::unique_ptr<CollectiveEngine> make_sdma_collectives();
 std::unique_ptr<CollectiveEngine> make_kernel_collectives();
 std::unique_ptr<CollectiveEngine> make_auto_collectives();
 

@@ -9,10 +9,12 @@
 
 namespace duet {
 
-// The number of lanes that copy, and whether their copies start in a fixed order.
+// The number of lanes that copy, whether their copies start in a fixed order, and what makes those
+// between devices: dma or sdma.
 struct CopyLanes {
   int count = 1;
   bool in_order = false;
+  Executor executor = Executor::dma;
 };
 
 // Streams that fork from the caller's and join it again.

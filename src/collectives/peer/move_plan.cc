@@ -58,7 +58,7 @@ void MovePlan::deliver(const Rank& rank, const CollectiveBuffers& buffers,
         if (source.data != target.data) local_.push_back({target, source, Executor::kernel, {}});
         continue;
       }
-      delivery.copies.push_back({target, source, Executor::dma, {}});
+      delivery.copies.push_back({target, source, lanes_.copying().executor, {}});
       add_wire_bytes(move.bytes);
     }
     if (step == 0) continue;

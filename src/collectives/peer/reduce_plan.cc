@@ -84,7 +84,7 @@ void ReducePlan::push(std::size_t piece) {
       const ByteRange& now = parts_.of(to)[piece];
       const Span source = buffers_.send.slice(parts_.begin(to) + now.begin, now.bytes);
       copy.waits.push_back(staging_.free_from(to, slot));
-      copy.copies = {{in_slot(to, rank, piece, now.bytes), source, Executor::dma, {}}};
+      copy.copies = {{in_slot(to, rank, piece, now.bytes), source, lanes_.copying().executor, {}}};
       copy.signals.push_back(staging_.full_to(to, slot));
     }
     add(step, std::move(copy));

@@ -97,7 +97,8 @@ void StagedMovePlan::push(std::size_t piece) {
       const ByteRange& now = route.pieces[piece];
       const Span target = staging_.slot(to, rank, slot).slice(0, now.bytes);
       copy.waits.push_back(staging_.free_from(to, slot));
-      copy.copies = {{target, route.span.slice(now.begin, now.bytes), Executor::dma, {}}};
+      copy.copies = {
+          {target, route.span.slice(now.begin, now.bytes), lanes_.copying().executor, {}}};
       copy.signals.push_back(staging_.full_to(to, slot));
       if (swaps(to)) copy.signals.push_back(pushed(to, piece));
     }
