@@ -29,6 +29,7 @@ duet::nccl::Result ncclAllToAll(const void*, void*, std::size_t, duet::nccl::Typ
 namespace {
 
 using namespace duet::nccl;
+using duet::Variable;
 
 // What each of two ranks learns of an all_gather to which it gives so many bytes.
 std::vector<Result> states_after_gathers(const std::vector<std::size_t>& bytes) {
