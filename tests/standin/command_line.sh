@@ -45,6 +45,7 @@ says '2 measured' 0 collective all_gather,all_to_all --device hip --engine dma "
 says '16 measured' 0 collective all --device hip --engine sdma "${short[@]}"
 says 'copies by sdma are submitted by the CPU' 1 collective all_gather --device hip --engine sdma "${short[@]}" -G 2
 DUET_STANDIN=no-sdma says 'names no engine' 1 collective all_gather --device hip --engine sdma "${short[@]}"
+says 'sdma: expected ranks of one node' 1 collective all_gather --device hip --engine sdma "${short[@]}" --node-size 2
 rccl=(--device hip "${short[@]}" --engine)
 says '32 measured' 0 collective all_gather,reduce_scatter,all_reduce,broadcast "${rccl[@]}" rccl \
   --datatype fp32,fp16,bf16,int32
@@ -114,10 +115,11 @@ says 'hip:3' 0 "${beside[@]}" --device hip:2,3
 for rank in 0 1; do
   port=$((port + (rank == 0)))
   MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=2 timeout 100 "$duet" collective \
-    all_gather --engine dma --device hip:$((2 * rank)),$((2 * rank + 1)) "${short[@]}" > out.$rank 2>&1 &
+    all_gather --engine dma,sdma --device hip:$((2 * rank)),$((2 * rank + 1)) "${short[@]}" > out.$rank 2>&1 &
 done
 wait || true
-grep -q '2 measured' out.0 || fail "two processes: $(cat out.0 out.1)"
+grep -q '2 measured, 2 skipped' out.0 && grep -q 'sdma do not reach memory of other processes' out.0 ||
+  fail "two processes: $(cat out.0 out.1)"
 
 # Two nodes of two GPUs, whose memory is staged through pinned slots; and two of one, by copies
 # between them over shm.

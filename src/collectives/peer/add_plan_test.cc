@@ -134,6 +134,13 @@ TEST(DmaReductions, AreAddedInFlightByDefaultByTwoRanks) {
   EXPECT_TRUE(in_flight(algorithm_of("sim:h200:devices=2", all, 128 << 20)));
   EXPECT_FALSE(in_flight(algorithm_of("sim:h200-4", scatter, 1000)));
   EXPECT_FALSE(in_flight(algorithm_of("host:2", scatter, 1000)));
+  ::setenv("DUET_REDUCTIONS", "in-flight", 1);
+  EXPECT_TRUE(in_flight(algorithm_of("sim:h200-4", scatter, 1000)));
+  EXPECT_FALSE(in_flight(algorithm_of("sim:h200-4", all, (16 << 20) - 1)));
+  EXPECT_TRUE(in_flight(algorithm_of("sim:h200-4", all, 16 << 20)));
+  ::setenv("DUET_REDUCTIONS", "slots", 1);
+  EXPECT_FALSE(in_flight(algorithm_of("sim:h200:devices=2", scatter, 1000)));
+  ::unsetenv("DUET_REDUCTIONS");
 }
 
 // Host devices do not add in flight: `dma` goes through slots there.

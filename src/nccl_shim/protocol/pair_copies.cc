@@ -244,8 +244,8 @@ void PairCopies::check_not_revoked(const Call& call, const Roles& roles) const {
 void PairCopies::follow_last(Stream user) {
   if (last_ == Last::none || last_stream_ == user) return;
   if (last_ == Last::other) {
-    if (device_.capturing(last_stream_))
-      return;  // it has begun since: an event would be the graph's
+    // A capture has begun since: an event recorded now would be the graph's.
+    if (device_.capturing(last_stream_)) return;
     device_.record(*other_work_, last_stream_);
   }
   device_.wait(user, last_ == Last::other ? *other_work_ : *last_call_);
