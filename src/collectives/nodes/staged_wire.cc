@@ -16,8 +16,9 @@ constexpr std::size_t kSlots = 4;
 // their bytes.
 constexpr double kChunkSeconds = 80e-6;
 constexpr std::uint64_t kSmallestChunk = 512 << 10, kLargestUsualChunk = 4 << 20;
-// Of a call, so that its work fits a stream's queue: a rank whose enqueue() waits for room while
-// its peers wait for what it has still to enqueue would wait for ever.
+// Of a call, beside the last chunk of each message, so that its work fits a stream's queue: a rank
+// whose enqueue() waits for room while its peers wait for what it has still to enqueue would wait
+// for ever.
 constexpr std::uint64_t kMostChunks = 128;
 constexpr std::uint64_t kSlotGrain = 4 << 10;
 
