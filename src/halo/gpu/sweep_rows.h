@@ -52,40 +52,61 @@ __device__ double change_of(const Points<width>& before, const Points<width>& af
   return sum;
 }
 
+// What a thread loads to compute `count` rows: the row below each, and of a warp's first and last
+// thread the value beside.
+template <int width, int count>
+struct RowsBelow {
+  Points<width> below[count];
+  float beside[count];
+};
+
+// The loads for the rows from `first` on, which end before `end`. Waits for none.
+template <int width, int count>
+__device__ void load_below(RowsBelow<width, count>& rows, const SweepTiles& tiles,
+                           std::int64_t first, std::int64_t end, std::int64_t x) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const float* row = tiles.from + (first + i) * tiles.nx;
+    const bool exists = first + i < end && x < tiles.nx;
+    rows.below[i] = exists ? load_points<width>(row + tiles.nx + x) : Points<width>{};
+    rows.beside[i] = exists ? beside_warp<width>(row, x, tiles.nx) : 0;
+  }
+}
+
 // The rows [begin, end) of a thread's points from column x on, given to store(row, points). All
-// threads of a block call it, also those behind the last column. `in_flight`: how many rows'
-// loads a thread starts together. Returns the sum of the thread's changes.
+// threads of a block call it, also those behind the last column. While a thread computes
+// `in_flight` rows, the loads for as many that follow are under way: two sets of registers take
+// turns. Returns the sum of the thread's changes.
 template <int width, bool norm, int in_flight, typename Store>
 __device__ double sweep_rows(const SweepTiles& tiles, std::int64_t begin, std::int64_t end,
                              std::int64_t x, Store store) {
   const std::int64_t nx = tiles.nx;
   const bool inside = x < nx;
-  const float* row = tiles.from + begin * nx;
   Points<width> above{}, own{};
   if (inside) {
-    above = load_points<width>(row - nx + x);
-    own = load_points<width>(row + x);
+    above = load_points<width>(tiles.from + (begin - 1) * nx + x);
+    own = load_points<width>(tiles.from + begin * nx + x);
   }
   double sum = 0;
-  for (std::int64_t first = begin; first < end; first += in_flight) {
-    Points<width> below[in_flight] = {};
-    float beside[in_flight] = {};
-#pragma unroll
-    for (int i = 0; i < in_flight; ++i) {
-      if (!inside || first + i >= end) continue;
-      below[i] = load_points<width>(row + (i + 1) * nx + x);
-      beside[i] = beside_warp<width>(row + i * nx, x, nx);
-    }
+  const auto compute = [&](const RowsBelow<width, in_flight>& rows, std::int64_t first) {
 #pragma unroll
     for (int i = 0; i < in_flight; ++i) {
       if (first + i >= end) break;  // for all threads alike
-      const Points<width> made = jacobi_points<width>(above, own, below[i], beside[i], x, nx);
+      const Points<width> made =
+          jacobi_points<width>(above, own, rows.below[i], rows.beside[i], x, nx);
       if (inside) store(first + i, made);
       if (norm && inside) sum += change_of<width>(own, made);
       above = own;
-      own = below[i];
+      own = rows.below[i];
     }
-    row += in_flight * nx;
+  };
+  RowsBelow<width, in_flight> rows, next;
+  load_below(rows, tiles, begin, end, x);
+  for (std::int64_t first = begin; first < end; first += 2 * in_flight) {
+    load_below(next, tiles, first + in_flight, end, x);
+    compute(rows, first);
+    load_below(rows, tiles, first + 2 * in_flight, end, x);
+    compute(next, first + in_flight);
   }
   return sum;
 }
