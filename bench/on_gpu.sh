@@ -7,6 +7,9 @@
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
 #   bench/on_gpu.sh reductions OUT   through slots and added in flight: checked, alone, beside GEMMs
 #   bench/on_gpu.sh preloaded OUT   PyTorch's collectives by NCCL, and with Duet's library before it; its kernels checked
+#   bench/on_gpu.sh preloaded_training OUT   PyTorch's FSDP2 and DDP by NCCL, and with Duet's library before it
+#   bench/on_gpu.sh nccl_tests OUT   programs of nccl-tests in the folder NCCL_TESTS, by NCCL and with Duet's library
+#   bench/on_gpu.sh nodes OUT    two GPUs as two nodes, over shm and tcp, beside one node
 #   bench/on_gpu.sh auto OUT     how near the engine auto comes to the better of dma and kernel
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
@@ -174,6 +177,90 @@ preloaded() {
     DUET_NCCL_MIN_ALL_REDUCE=64K must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label Duet \
     > "$out/preloaded.txt"
   cat "$out/nccl.txt" "$out/preloaded.txt"
+}
+
+# Sets what makes the library take over all calls of 64 KiB and more.
+export_preloaded() {
+  export LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_LOG=info DUET_NCCL_MIN_ALL_GATHER=64K \
+    DUET_NCCL_MIN_ALL_TO_ALL=64K DUET_NCCL_MIN_REDUCE_SCATTER=64K DUET_NCCL_MIN_ALL_REDUCE=64K \
+    DUET_NCCL_MIN_BROADCAST=64K
+}
+
+# Qwen3-8B by FSDP2 and 7b by DDP on two GPUs; losses of the third step must be the same.
+preloaded_training() {
+  find_cudnn
+  find_nccl
+  local common=(--device cuda:0 --ranks 2 --recipe bf16 --attention cudnn --mode compile-blocks) turn
+  for turn in nccl duet nccl-2 duet-2; do
+    (
+      [[ $turn != duet* ]] || export_preloaded
+      for part in ${PARTS:-fsdp2 ddp}; do
+        case $part in
+          fsdp2) torch_steps "fsdp2-$turn" --kind qwen3 "${common[@]}" --parallel fsdp2 --batch 1 --recompute "${RECOMPUTE:-block}" ;;
+          ddp) torch_steps "ddp-$turn" --model 7b "${common[@]}" --parallel ddp ;;
+        esac
+      done
+    )
+  done
+  python3 - "$out"/{fsdp2,ddp}-*.jsonl <<'END'
+import json, os, sys
+print("journal            ms a step  loss of step 3")
+for path in sys.argv[1:]:
+    for record in map(json.loads, open(path)):
+        if record.get("outcome") == "measured":
+            print(f"{os.path.basename(path):18}{1e3 * record['seconds']['median']:10.1f}  {record['notes']['early_loss']}")
+END
+}
+
+# Two GPUs of one process and of two threads; `#wrong` must be 0.
+nccl_tests() {
+  find_nccl
+  local program threads turn
+  for program in ${PROGRAMS:-all_gather reduce_scatter all_reduce alltoall broadcast sendrecv}; do
+    for threads in 1 2; do
+      for turn in nccl duet; do
+        say "$program, $threads thread(s), $turn"
+        (
+          [[ $turn != duet ]] || export_preloaded
+          timeout -s KILL 60 "$NCCL_TESTS/${program}_perf" -b 8 -e "${LARGEST:-2G}" -f 16 -t $threads \
+            -g $((2 / threads)) -n 10 -w 3 -c 1 ${NCCL_TESTS_OPTIONS:-}
+        ) > "$out/$program-$threads-$turn.txt" 2>&1 || { echo "FAILED ($?)"; failed=1; }
+        grep -E '^ +[0-9]|Out of bounds|Avg bus|duet-nccl' "$out/$program-$threads-$turn.txt" || true
+      done
+    done
+  done
+}
+
+# Each GPU a process, and a node by --node-size, beside both as one node.
+nodes() {
+  local flags=(all_gather,all_to_all,reduce_scatter,all_reduce --device cuda --engine dma,kernel -d bfloat16
+    --in-place out -b 1M -e 1G -f 32 --seconds 0.05 --quiet)
+  say "one node"
+  must one_process_a_gpu collective "${flags[@]}" --json "$out/nodes-one.jsonl"
+  say "two nodes over shm"
+  PORT=29518 must one_process_a_gpu collective "${flags[@]}" --node-size 1 --provider shm --json "$out/nodes-shm.jsonl"
+  say "two nodes over shm, staged"
+  PORT=29519 must one_process_a_gpu collective "${flags[@]}" --node-size 1 --provider shm --staged \
+    --json "$out/nodes-shm-staged.jsonl"
+  say "two nodes over tcp"
+  PORT=29520 must one_process_a_gpu collective "${flags[@]}" --node-size 1 --provider 'tcp;ofi_rxm' --rails lo \
+    --json "$out/nodes-tcp.jsonl"
+  python3 - "$out"/nodes-*.jsonl <<'END'
+import json, os, sys
+print("collective      engine       MiB  journal                   us     GB/s verified  notes")
+rows = []
+for path in sys.argv[1:]:
+    for r in map(json.loads, open(path)):
+        if r.get("type") == "result" and r.get("benchmark") == "collective":
+            a = r["case"]
+            rows.append((a.get("collective", ""), r["engine"], a["bytes"] / 2**20, os.path.basename(path), r))
+for collective, engine, size, name, r in sorted(rows, key=lambda row: row[:4]):
+    if r.get("outcome") != "measured":
+        print(f"{collective:16}{engine:8}{size:8.0f}  {name:22} {r.get('reason', r.get('error', r.get('outcome')))}")
+        continue
+    print(f"{collective:16}{engine:8}{size:8.0f}  {name:22}{1e6 * r['seconds']['median']:10.1f}"
+          f"{r['rates'].get('busbw_gb_per_s', 0):9.1f} {r['verified']}  {r.get('notes', {})}")
+END
 }
 
 auto() {
@@ -632,7 +719,7 @@ fabric_memory() {
 }
 
 case "${1:-}" in
-  check | gemm | quick | check_collectives | collectives | reductions | preloaded | auto | copy | overlap | \
+  check | gemm | quick | check_collectives | collectives | reductions | preloaded | preloaded_training | nccl_tests | nodes | auto | copy | overlap | \
     check_halo | halo | halo_processes | packets | fabric | fabric_memory | node | advise | check_train | parallel | \
     qwen3 | train | curves) "$1" ;;
   *)

@@ -50,7 +50,8 @@ def measured_record(row, timed):
         rates["memory_bytes"] = timed.peak_bytes
     cost = {"flop": float(training.flop["tflops"]), "memory_bytes": 0.0, "wire_bytes": 0.0,
             **training.cost}
-    notes = {**training.notes, "loss": f"{timed.loss:.6g}"}
+    notes = {**training.notes, "loss": f"{timed.loss:.6g}",
+             "early_loss": f"{timed.early_loss:.9g}"}
     if row.parallel == "ddp":
         notes["bucket_mb"] = str(row.bucket_mb)
     return {"outcome": "measured", "seconds": seconds_record(timed.samples), "mode": "steps",

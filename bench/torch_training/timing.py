@@ -65,7 +65,8 @@ class CpuClock:
 class Timed:
     samples: list  # seconds of each step, of the slowest rank
     warm_ups: int
-    loss: float  # the mean of ranks
+    loss: float  # the mean of ranks, of the last step
+    early_loss: float  # of step LEAST_STEPS: the same for equal programs, however fast they are
     peak_bytes: int  # of the rank with most; None: not counted
 
 
@@ -102,10 +103,10 @@ def measure(row, device, others):
     clock.reset_peak()
     if is_captured(row):
         step = captured(step)
-    compiling, _ = run_steps(step, clock, LEAST_STEPS, others)
+    compiling, early_loss = run_steps(step, clock, LEAST_STEPS, others)
     warm_ups, _ = run_steps(step, clock, steps_in(WARM_UP_SECONDS, compiling[-1:]), others)
     samples, loss = run_steps(step, clock, steps_in(row.seconds, warm_ups), others)
     peak = clock.peak_bytes()
     if peak is not None:
         peak = int(others.largest([float(peak)])[0])
-    return Timed(samples, len(compiling) + len(warm_ups), loss, peak)
+    return Timed(samples, len(compiling) + len(warm_ups), loss, early_loss, peak)
