@@ -510,6 +510,14 @@ torch_steps() {
     echo "train_torch.py: $?"
 }
 
+# NAME FLAG...: ENGINES in their order and then in the reverse one, since GPUs grow hotter and so slower.
+duet_by_turns() {
+  local name=$1 engines=${ENGINES:-none,dma,nccl}
+  shift
+  duet_steps "$name-1" "$@" --engine "$engines"
+  duet_steps "$name-2" "$@" --engine "$(tr , '\n' <<< "$engines" | tac | paste -sd ,)"
+}
+
 beside_torch() {
   say "beside PyTorch"
   must python3 bench/beside_torch.py "$@"
@@ -556,8 +564,7 @@ parallel_ddp() {
       torch_steps "$name-1-torch-$attention" --device cuda:0 "${own[@]}" --attention "$attention" \
         --mode "${TORCH_MODES:-graph}"
     done
-    duet_steps "$name-$gpus-duet" gpt --device "$devices" "${own[@]}" --parallel ddp \
-      --engine "${ENGINES:-none,dma,kernel,nccl}"
+    duet_by_turns "$name-$gpus-duet" gpt --device "$devices" "${own[@]}" --parallel ddp
     for attention in ${ATTENTIONS:-cudnn auto}; do
       torch_steps "$name-$gpus-torch-$attention" "${ddp[@]}" --attention "$attention" \
         --mode "${TORCH_DDP_MODES:-compile-blocks}"
@@ -577,8 +584,7 @@ zero3_beside_fsdp2() {
   for batch in $2; do
     name=zero3-qwen3-$1-$batch
     local flags=(--batch "$batch" --recipe "${RECIPES:-bf16}" --recompute "$1")
-    duet_steps "$name-duet" qwen3 --device "$devices" "${flags[@]}" --parallel zero3 \
-      --engine "${ENGINES:-none,dma,nccl}"
+    duet_by_turns "$name-duet" qwen3 --device "$devices" "${flags[@]}" --parallel zero3
     for attention in ${ATTENTIONS:-cudnn auto}; do
       torch_steps "$name-torch-$attention" --kind qwen3 --device cuda:0 --ranks "$gpus" "${flags[@]}" \
         --parallel fsdp2 --attention "$attention"
