@@ -45,8 +45,10 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream) 
   if (call.bytes == 0 || call.root < 0 || call.root >= ranks) return false;
   const bool is_large = least && all_bytes(call, ranks) >= *least &&
                         (!reduces(call.kind) || communicator.copies->can_reduce());
-  return (is_large || communicator.copies->by_packets(call)) &&
-         !communicator.device->capturing(stream);
+  const bool is_small = communicator.copies->by_packets(call);
+  if (!is_large && !is_small) return false;
+  const std::uint64_t capture = communicator.device->capture(stream);
+  return capture == kNotCaptured || (is_small && capture != kUnknownCapture);
 }
 
 // A call of the real NCCL on a communicator of the table: in order with those that are taken over.

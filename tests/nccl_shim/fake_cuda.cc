@@ -4,6 +4,7 @@
 #include <cuda.h>
 
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -26,6 +27,7 @@ using duet::Error;
 using duet::nccl_shim::Allocation;
 using duet::nccl_shim::ExportedMemory;
 using duet::nccl_shim::PacketExchange;
+using duet::nccl_shim::PacketWords;
 using duet::nccl_shim::PartsToReduce;
 using duet::nccl_shim::Word;
 using duet::nccl_shim::WordOperation;
@@ -34,6 +36,13 @@ struct CUctx_st {
   explicit CUctx_st(int number) : device(number), words(static_cast<std::uint64_t>(number)) {}
   int device;
   host::HostShimDevice words;  // for operations on words alone
+};
+
+// What a stream in a capture has, or what records an event at each launch.
+struct CUgraphNode_st {
+  host::HostGraph* graph;
+  host::HostGraph::Position behind;
+  std::size_t record;
 };
 
 // A kernel of reductions, or that of packets.
@@ -64,6 +73,12 @@ CUcontext context_of(int device) {
 
 host::HostStream& of(CUstream stream) {
   return host::HostStream::of(static_cast<duet::nccl_shim::ShimDevice::Stream>(stream));
+}
+
+CUgraphNode keep(const CUgraphNode_st& node) {
+  static auto& nodes = *new std::deque<CUgraphNode_st>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return &nodes.emplace_back(node);
 }
 
 host::HostEvent& of(CUevent event) { return *reinterpret_cast<host::HostEvent*>(event); }
@@ -103,7 +118,13 @@ PartsToReduce launched(const CUfunc_st& kernel, const duet::nccl_shim::cuda::Red
 }
 
 PacketExchange exchange_of(const duet::nccl_shim::cuda::PacketArguments& of) {
-  PacketExchange made{{}, of.bytes, of.number, reinterpret_cast<const Word*>(of.end)};
+  auto* const words = reinterpret_cast<PacketWords*>(of.begun);
+  if (of.made != reinterpret_cast<std::uint32_t*>(words->made.data()) ||
+      of.ended != reinterpret_cast<std::uint32_t*>(&words->ended) ||
+      of.places != duet::nccl_shim::kPacketBlocks) {
+    throw Error("words in other places");
+  }
+  PacketExchange made{{}, of.bytes, of.turn, of.last, words};
   for (std::uint32_t i = 0; i < of.count; ++i) {
     const auto& peer = of.peers[i];
     made.peers.push_back({peer.send, peer.to, peer.from, peer.receive});
@@ -207,10 +228,53 @@ CUresult cuStreamSynchronize(CUstream stream) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+// As of CUDA 13, where the one of CUDA 12 has no `edges`.
+CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
+                                CUgraph* graph, const CUgraphNode** tip,
+#if CUDA_VERSION >= 13000
+                                const CUgraphEdgeData** edges,
+#endif
+                                std::size_t* count) {
+#if CUDA_VERSION >= 13000
+  if (edges != nullptr) return CUDA_ERROR_INVALID_VALUE;
+#endif
+  const host::HostStream::Capture captured = of(stream).capture();
   *status =
-      of(stream).capturing() ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+      captured.graph == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  if (captured.graph == nullptr) return CUDA_SUCCESS;
+  *id = captured.graph->id;
+  if (graph != nullptr) *graph = reinterpret_cast<CUgraph>(captured.graph.get());
+  if (tip == nullptr) return CUDA_SUCCESS;
+  static thread_local CUgraphNode node;
+  node = keep({captured.graph.get(), captured.position(), 0});
+  *tip = &node;
+  *count = 1;
   return CUDA_SUCCESS;
+}
+
+CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* behind,
+                                   std::size_t count, CUevent event) {
+  return in_context([&] {
+    auto* const captured = reinterpret_cast<host::HostGraph*>(graph);
+    if (count != 1 || behind[0]->graph != captured) return CUDA_ERROR_INVALID_VALUE;
+    *node = keep({captured, {}, captured->record_at_launch(of(event), behind[0]->behind)});
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+#if CUDA_VERSION >= 13000
+                                const CUgraphEdgeData*,
+#endif
+                                std::size_t count) {
+  return in_context([&] {
+    auto* const captured = reinterpret_cast<host::HostGraph*>(graph);
+    if (count != 1 || from[0]->graph != captured || to[0]->graph != captured) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    captured->extend_record(to[0]->record, from[0]->behind);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
@@ -233,9 +297,15 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   });
 }
 
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   return in_context([&] {
-    of(event).wait(of(stream));
+    const host::HostStream::Capture captured = of(stream).capture();
+    if (flags == CU_EVENT_WAIT_EXTERNAL) {
+      if (captured.graph == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+      captured.graph->wait_at_launch(captured.branch, of(event));
+    } else {
+      of(event).wait(of(stream));
+    }
     return CUDA_SUCCESS;
   });
 }

@@ -1,18 +1,18 @@
 #include "host_gpu.h"
 
 #include <atomic>
-#include <functional>
-#include <vector>
+#include <memory>
 
 #include "nccl_shim/host/memory.h"
 #include "nccl_shim/host/stream.h"
 
+using duet::nccl_shim::host::HostGraph;
 using duet::nccl_shim::host::HostStream;
 
 namespace {
 thread_local int current_device = 0;
 std::atomic<bool> failed{false};
-using Graph = std::vector<std::function<void()>>;
+using Graph = std::shared_ptr<HostGraph>;
 constexpr unsigned kDelayMicroseconds = 50;
 }  // namespace
 
@@ -38,10 +38,16 @@ void host_gpu_begin_capture(void* stream) { HostStream::of(stream).begin_capture
 
 void* host_gpu_end_capture(void* stream) { return new Graph(HostStream::of(stream).end_capture()); }
 
-std::size_t host_gpu_graph_size(void* graph) { return static_cast<Graph*>(graph)->size(); }
+std::size_t host_gpu_graph_size(void* graph) { return (*static_cast<Graph*>(graph))->size(); }
 
 void host_gpu_launch_graph(void* graph, void* stream) {
-  for (const auto& item : *static_cast<Graph*>(graph)) HostStream::of(stream).enqueue(item);
+  (*static_cast<Graph*>(graph))->launch(HostStream::of(stream));
+}
+
+void host_gpu_fork(void* from, void* to) {
+  duet::nccl_shim::host::HostEvent event;
+  event.record(HostStream::of(from));
+  event.wait(HostStream::of(to));
 }
 
 void host_gpu_destroy_graph(void* graph) { delete static_cast<Graph*>(graph); }

@@ -10,12 +10,14 @@ void* host_gpu_create_stream();
 void host_gpu_destroy_stream(void* stream);
 void host_gpu_synchronise(void* stream);
 void host_gpu_launch(void* stream, void (*kernel)(void*), void* argument);
-// As CUDA graphs: what `stream` is given between these two is the graph's.
+// As CUDA graphs: what `stream` is given between these two is the graph's, and so is what streams
+// are given that wait for it.
 void host_gpu_begin_capture(void* stream);
 void* host_gpu_end_capture(void* stream);
 std::size_t host_gpu_graph_size(void* graph);
 void host_gpu_launch_graph(void* graph, void* stream);
 void host_gpu_destroy_graph(void* graph);
+void host_gpu_fork(void* from, void* to);  // what comes next on `to` waits for what `from` has
 void* host_gpu_allocate(std::size_t bytes);
 void host_gpu_free(void* memory);
 // From here on calls of the stand-in for libcuda fail, as behind an invalid access of a kernel.

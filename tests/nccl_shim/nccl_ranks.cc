@@ -1,10 +1,10 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread, init_all (all ranks in this process), calls, reduce_scatter, all_reduce,
-// streams, group, split, nonblocking_split, shrink, finalize, nonblocking, captured, forked,
-// killed, killed_at_once, killed_and_shrunk, failed_device (with the stand-in for libcuda), mixed
-// (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit
-// code 0 if all data were right.
+// streams, group, split, nonblocking_split, shrink, finalize, nonblocking, captured,
+// captured_small, forked, killed, killed_in_launch, killed_at_once, killed_and_shrunk,
+// failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process
+// prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -210,22 +210,29 @@ void all_reduce(const Rank& of) {
   host_gpu_free(whole);
 }
 
-// Calls that are captured: the graph has nothing of the drop-in's, calls between its launches are
-// taken over, and the stream may go before the next of them.
-void captured(const Rank& of) {
+// Calls that are captured, of `nodes` nodes with kernels that fill and check, and some on a stream
+// of its own if they are `taken`. Calls between launches are taken over, and the stream may go
+// before the next of them.
+void captured(const Rank& of, std::size_t nodes, bool taken) {
   calls(of, 1, 2);
   Step alone(of.rank, of.ranks, 1, kLarge), one(of.rank, of.ranks, 2, kLarge),
       other(of.rank, of.ranks, 3, kLarge);
   void* const stream = host_gpu_create_stream();
+  void* const beside = taken ? of.streams[1] : stream;
   host_gpu_begin_capture(stream);
-  for (Step* each : {&alone, &one, &other}) each->fill(stream);
+  host_gpu_fork(stream, beside);
+  alone.fill(stream);
+  for (Step* each : {&one, &other}) each->fill(beside);
   alone.gather(of.comm, stream);
   must(ncclGroupStart(), "ncclGroupStart");
-  for (Step* each : {&one, &other}) each->gather(of.comm, stream);
+  one.gather(of.comm, beside);
+  other.gather(of.comm, stream);
   must(ncclGroupEnd(), "ncclGroupEnd");
-  for (Step* each : {&alone, &one, &other}) each->check(stream);
+  for (Step* each : {&alone, &one}) each->check(stream);
+  other.check(beside);
+  host_gpu_fork(beside, stream);
   void* const graph = host_gpu_end_capture(stream);
-  expect(host_gpu_graph_size(graph) == 9, "a graph of nine items");
+  expect(host_gpu_graph_size(graph) == nodes, "a graph of as many nodes");
   host_gpu_destroy_stream(stream);
   for (int launch = 0; launch < 3; ++launch) {
     for (Step* each : {&alone, &one, &other}) {
@@ -284,6 +291,20 @@ void killed_and_shrunk(const Rank& of) {
   shrink(of, last, duet::nccl::kShrinkAbort);
   host_gpu_synchronise(of.streams[0]);
   must(ncclCommDestroy(of.comm), "ncclCommDestroy");
+}
+
+// Rank 1 is gone when the others launch a graph once more.
+void killed_in_launch(const Rank& of) {
+  Step step(of.rank, of.ranks, 1, kLarge);
+  host_gpu_begin_capture(of.streams[0]);
+  for (int i = 0; i < 3; ++i) step.gather(of.comm, of.streams[0]);
+  void* const graph = host_gpu_end_capture(of.streams[0]);
+  for (int launch = 0; launch < 2; ++launch) host_gpu_launch_graph(graph, of.streams[0]);
+  of.synchronise();
+  if (of.rank == 1) raise(SIGKILL);
+  host_gpu_launch_graph(graph, of.streams[0]);
+  expect_remote_error(of);
+  host_gpu_destroy_graph(graph);
 }
 
 // Rank 1 makes no call at all.
@@ -378,10 +399,13 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "nonblocking_split") split(of, &nonblocking);
   if (part == "shrink") shrink_in_turn(of);
   if (part == "finalize") finalize(of);
-  if (part == "captured") captured(of);
+  if (part == "captured") captured(of, 9, false);
+  if (part == "captured_small") captured(of, 12, true);  // each copies its own part as well
   if (part == "forked") forked(of);
   if (part == "killed") {
     killed(of);
+  } else if (part == "killed_in_launch") {
+    killed_in_launch(of);
   } else if (part == "killed_at_once") {
     killed_at_once(of);
   } else if (part == "killed_and_shrunk") {

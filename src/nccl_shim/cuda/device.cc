@@ -37,6 +37,58 @@ class CudaEvent : public StreamEvent {
 
 CUevent of(StreamEvent& event) { return static_cast<CudaEvent&>(event).get(); }
 
+// A capture, and what comes next on a stream of it depends on.
+struct Capture {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode* tip = nullptr;
+  std::size_t count = 0;
+};
+
+// In a context. Behind work of the drop-in's own, whose edges have no data.
+Capture capture_with_tip(CUstream stream) {
+  Capture made;
+#if CUDA_VERSION >= 13000
+  const CUresult result = driver().cuStreamGetCaptureInfo(
+      stream, &made.status, &made.id, &made.graph, &made.tip, nullptr, &made.count);
+#else
+  const CUresult result = driver().cuStreamGetCaptureInfo(stream, &made.status, &made.id,
+                                                          &made.graph, &made.tip, &made.count);
+#endif
+  check(result, "cuStreamGetCaptureInfo");
+  return made;
+}
+
+// A node beside the stream's own, so that nothing of the graph waits for it.
+class CudaLaunchRecord : public LaunchRecord {
+ public:
+  CudaLaunchRecord(CUcontext context, CUevent event, CUstream stream) : context_(context) {
+    const Entered entered(context_);
+    const Capture capture = capture_with_tip(stream);
+    check(driver().cuGraphAddEventRecordNode(&node_, capture.graph, capture.tip, capture.count,
+                                             event),
+          "cuGraphAddEventRecordNode");
+  }
+  void extend(void* stream) override {
+    const Entered entered(context_);
+    const Capture capture = capture_with_tip(of(stream));
+    const std::vector<CUgraphNode> to(capture.count, node_);
+#if CUDA_VERSION >= 13000
+    const CUresult result = driver().cuGraphAddDependencies(capture.graph, capture.tip, to.data(),
+                                                            nullptr, capture.count);
+#else
+    const CUresult result =
+        driver().cuGraphAddDependencies(capture.graph, capture.tip, to.data(), capture.count);
+#endif
+    check(result, "cuGraphAddDependencies");
+  }
+
+ private:
+  CUcontext context_;
+  CUgraphNode node_ = nullptr;
+};
+
 // Of a pointer; Unavailable where the driver knows nothing of it.
 template <typename Value>
 Value attribute(const void* pointer, CUpointer_attribute which) {
@@ -156,11 +208,30 @@ void CudaShimDevice::copy(Stream stream, void* to, const void* from, std::size_t
 }
 
 // The legacy stream cannot be asked while another is captured; a call on it would be an error.
-bool CudaShimDevice::capturing(Stream stream) {
+std::uint64_t CudaShimDevice::capture(Stream stream) {
   const Entered entered(context_);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const CUresult result = driver().cuStreamIsCapturing(of(stream), &status);
-  return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t id = 0;
+#if CUDA_VERSION >= 13000
+  const CUresult result =
+      driver().cuStreamGetCaptureInfo(of(stream), &status, &id, nullptr, nullptr, nullptr, nullptr);
+#else
+  const CUresult result =
+      driver().cuStreamGetCaptureInfo(of(stream), &status, &id, nullptr, nullptr, nullptr);
+#endif
+  if (result != CUDA_SUCCESS) return kUnknownCapture;
+  if (status == CU_STREAM_CAPTURE_STATUS_NONE) return kNotCaptured;
+  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : kUnknownCapture;
+}
+
+void CudaShimDevice::wait_at_launch(Stream stream, StreamEvent& event) {
+  const Entered entered(context_);
+  check(driver().cuStreamWaitEvent(of(stream), of(event), CU_EVENT_WAIT_EXTERNAL),
+        "cuStreamWaitEvent");
+}
+
+std::unique_ptr<LaunchRecord> CudaShimDevice::record_at_launch(StreamEvent& event, Stream stream) {
+  return std::make_unique<CudaLaunchRecord>(context_, of(event), of(stream));
 }
 
 bool CudaShimDevice::can_reduce() {
@@ -190,7 +261,7 @@ bool CudaShimDevice::can_exchange() {
 
 void CudaShimDevice::exchange(Stream stream, const PacketExchange& exchanged) {
   const Entered entered(context_);
-  packets_->launch(exchanged, device_address(exchanged.end), of(stream));
+  packets_->launch(exchanged, device_address(&exchanged.words->begun), of(stream));
 }
 
 void CudaShimDevice::share_words(void* base, std::size_t bytes) {

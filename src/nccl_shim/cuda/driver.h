@@ -20,6 +20,8 @@ namespace duet::nccl_shim::cuda {
   X(cuEventQuery)                     \
   X(cuEventRecord)                    \
   X(cuGetErrorString)                 \
+  X(cuGraphAddDependencies)           \
+  X(cuGraphAddEventRecordNode)        \
   X(cuIpcCloseMemHandle)              \
   X(cuIpcGetMemHandle)                \
   X(cuIpcOpenMemHandle)               \
@@ -38,7 +40,7 @@ namespace duet::nccl_shim::cuda {
   X(cuStreamBatchMemOp)               \
   X(cuStreamCreateWithPriority)       \
   X(cuStreamDestroy)                  \
-  X(cuStreamIsCapturing)              \
+  X(cuStreamGetCaptureInfo)           \
   X(cuStreamSynchronize)              \
   X(cuStreamWaitEvent)                \
   X(cuThreadExchangeStreamCaptureMode)

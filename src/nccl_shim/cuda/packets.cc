@@ -1,6 +1,7 @@
 #include "nccl_shim/cuda/packets.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,10 +23,7 @@ extern "C" [[gnu::visibility("hidden")]] const unsigned char duet_packet_image[]
 namespace duet::nccl_shim::cuda {
 namespace {
 
-// All of a kernel's blocks find room beside a GEMM's.
-constexpr std::size_t kMostPacketBlocks = 16;
-
-PacketArguments packet_arguments(const PacketExchange& exchanged, CUdeviceptr end) {
+PacketArguments packet_arguments(const PacketExchange& exchanged, CUdeviceptr words) {
   if (exchanged.peers.size() > kMostExchanging) throw BadArgument("expected at most 7 peers");
   PacketArguments made{};
   std::uintptr_t together = 0;
@@ -36,9 +34,16 @@ PacketArguments packet_arguments(const PacketExchange& exchanged, CUdeviceptr en
     together |= reinterpret_cast<std::uintptr_t>(each.send);
     together |= reinterpret_cast<std::uintptr_t>(each.receive);
   }
-  made.end = reinterpret_cast<const std::uint32_t*>(end);
+  const auto word = [words](std::size_t offset) {
+    return reinterpret_cast<std::uint32_t*>(words + offset);
+  };
+  made.last = exchanged.last;
+  made.begun = word(offsetof(PacketWords, begun));
+  made.made = word(offsetof(PacketWords, made));
+  made.ended = word(offsetof(PacketWords, ended));
   made.bytes = exchanged.bytes;
-  made.number = exchanged.number;
+  made.turn = exchanged.turn;
+  made.places = kPacketBlocks;
   made.wide = together % 8 == 0 ? 1 : 0;
   return made;
 }
@@ -62,11 +67,12 @@ const PacketKernel& PacketKernel::of_current_context() {
   return *found;
 }
 
-void PacketKernel::launch(const PacketExchange& exchanged, CUdeviceptr end, CUstream stream) const {
-  PacketArguments arguments = packet_arguments(exchanged, end);
+void PacketKernel::launch(const PacketExchange& exchanged, CUdeviceptr words,
+                          CUstream stream) const {
+  PacketArguments arguments = packet_arguments(exchanged, words);
   constexpr std::size_t kRound = std::size_t{8} * kKernelThreads;
   const std::size_t blocks =
-      std::clamp<std::size_t>((exchanged.bytes + kRound - 1) / kRound, 1, kMostPacketBlocks);
+      std::clamp<std::size_t>((exchanged.bytes + kRound - 1) / kRound, 1, kPacketBlocks);
   void* parameters[] = {&arguments};
   check(driver().cuLaunchKernel(function_, static_cast<unsigned>(blocks), 1, 1, kKernelThreads, 1,
                                 1, 0, stream, parameters, nullptr),

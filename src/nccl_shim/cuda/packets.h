@@ -12,8 +12,8 @@ class PacketKernel {
   // Error.
   static const PacketKernel& of_current_context();
 
-  // In its context. `end`: the address of the exchange's for the device.
-  void launch(const PacketExchange& exchanged, CUdeviceptr end, CUstream stream) const;
+  // In its context. `words`: the address of the exchange's for the device.
+  void launch(const PacketExchange& exchanged, CUdeviceptr words, CUstream stream) const;
 
  private:
   PacketKernel();

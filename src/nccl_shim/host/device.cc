@@ -16,6 +16,19 @@ namespace {
 
 HostEvent& of(StreamEvent& event) { return static_cast<HostEvent&>(event); }
 
+class HostLaunchRecord : public LaunchRecord {
+ public:
+  HostLaunchRecord(HostEvent& event, const HostStream::Capture& captured)
+      : graph_(captured.graph), record_(graph_->record_at_launch(event, captured.position())) {}
+  void extend(void* stream) override {
+    graph_->extend_record(record_, HostStream::of(stream).capture().position());
+  }
+
+ private:
+  std::shared_ptr<HostGraph> graph_;
+  std::size_t record_;
+};
+
 void perform(const WordOperation& operation) {
   if (operation.what == WordOperation::What::set) {
     operation.word->store(operation.value, std::memory_order_release);
@@ -61,7 +74,19 @@ void HostShimDevice::copy(Stream stream, void* to, const void* from, std::size_t
   HostStream::of(stream).enqueue([=] { std::memmove(to, from, bytes); });
 }
 
-bool HostShimDevice::capturing(Stream stream) { return HostStream::of(stream).capturing(); }
+std::uint64_t HostShimDevice::capture(Stream stream) {
+  const std::shared_ptr<HostGraph> graph = HostStream::of(stream).capture().graph;
+  return graph == nullptr ? kNotCaptured : graph->id;
+}
+
+void HostShimDevice::wait_at_launch(Stream stream, StreamEvent& event) {
+  const HostStream::Capture captured = HostStream::of(stream).capture();
+  captured.graph->wait_at_launch(captured.branch, of(event));
+}
+
+std::unique_ptr<LaunchRecord> HostShimDevice::record_at_launch(StreamEvent& event, Stream stream) {
+  return std::make_unique<HostLaunchRecord>(of(event), HostStream::of(stream).capture());
+}
 
 void HostShimDevice::reduce(Stream stream, const PartsToReduce& reduced) {
   HostStream::of(stream).enqueue([reduced] { reduce_parts(reduced); });

@@ -22,7 +22,9 @@ class HostShimDevice : public ShimDevice {
   bool done(StreamEvent& event) override;
   void words(Stream stream, const std::vector<WordOperation>& operations) override;
   void copy(Stream stream, void* to, const void* from, std::size_t bytes) override;
-  bool capturing(Stream stream) override;
+  std::uint64_t capture(Stream stream) override;
+  void wait_at_launch(Stream stream, StreamEvent& event) override;
+  std::unique_ptr<LaunchRecord> record_at_launch(StreamEvent& event, Stream stream) override;
   bool can_reduce() override { return true; }
   void reduce(Stream stream, const PartsToReduce& reduced) override;
   bool can_exchange() override { return true; }

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/error.h"
+
 namespace duet::nccl_shim::host {
 
 HostStream::HostStream(unsigned delay_microseconds, unsigned seed)
@@ -18,12 +20,13 @@ HostStream::~HostStream() {
 }
 
 void HostStream::enqueue(std::function<void()> item) {
+  const Capture captured = capture();
+  if (captured.graph != nullptr) {
+    captured.graph->add(captured.branch, std::move(item));
+    return;
+  }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (capturing_) {
-      captured_.push_back(std::move(item));
-      return;
-    }
     items_.push_back(std::move(item));
   }
   changed_.notify_all();
@@ -34,20 +37,23 @@ void HostStream::synchronise() {
   changed_.wait(lock, [this] { return items_.empty() && !busy_; });
 }
 
-void HostStream::begin_capture() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  capturing_ = true;
+void HostStream::begin_capture() { join(std::make_shared<HostGraph>()); }
+
+std::shared_ptr<HostGraph> HostStream::end_capture() {
+  const Capture captured = capture();
+  captured.graph->end();
+  return captured.graph;
 }
 
-std::vector<std::function<void()>> HostStream::end_capture() {
+HostStream::Capture HostStream::capture() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  capturing_ = false;
-  return std::exchange(captured_, {});
+  if (capture_.graph != nullptr && capture_.graph->ended()) capture_ = {};
+  return capture_;
 }
 
-bool HostStream::capturing() {
+void HostStream::join(const std::shared_ptr<HostGraph>& graph) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return capturing_;
+  capture_ = {graph, graph->add_branch()};
 }
 
 void HostStream::run() {
@@ -69,16 +75,30 @@ void HostStream::run() {
 }
 
 void HostEvent::record(HostStream& stream) {
-  const auto done = std::make_shared<Done>(false);
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    last_ = done;
+  const HostStream::Capture captured = stream.capture();
+  if (captured.graph == nullptr) {
+    const auto done = begin_record();
+    stream.enqueue([done] { done->store(true, std::memory_order_release); });
+    return;
   }
-  stream.enqueue([done] { done->store(true, std::memory_order_release); });
+  const std::lock_guard<std::mutex> lock(mutex_);
+  graph_ = captured.graph;
+  behind_ = captured.position();
 }
 
 void HostEvent::wait(HostStream& stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  HostStream::Capture captured = stream.capture();
+  if (graph_ != nullptr) {
+    if (captured.graph == nullptr && !graph_->ended()) {
+      stream.join(graph_);
+      captured = stream.capture();
+    }
+    if (captured.graph != graph_) throw BadArgument("an event of another capture");
+    graph_->add_wait(captured.branch, behind_);
+    return;
+  }
+  if (captured.graph != nullptr) throw BadArgument("an event of no capture");
   if (last_ == nullptr) return;
   stream.enqueue([done = last_] {
     while (!done->load(std::memory_order_acquire)) {
@@ -89,7 +109,19 @@ void HostEvent::wait(HostStream& stream) {
 
 bool HostEvent::done() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return last_ == nullptr || last_->load(std::memory_order_acquire);
+  return graph_ != nullptr || last_ == nullptr || last_->load(std::memory_order_acquire);
+}
+
+std::shared_ptr<std::atomic<bool>> HostEvent::last() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return last_;
+}
+
+std::shared_ptr<std::atomic<bool>> HostEvent::begin_record() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  graph_ = nullptr;
+  last_ = std::make_shared<Done>(false);
+  return last_;
 }
 
 }  // namespace duet::nccl_shim::host

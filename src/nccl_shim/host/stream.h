@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "nccl_shim/host/graph.h"
 #include "nccl_shim/protocol/device.h"
 
 namespace duet::nccl_shim::host {
@@ -24,9 +25,18 @@ class HostStream {
   void synchronise();
 
   // As a GPU's capture: from here on items are kept and not done, until end_capture() gives them.
+  // Streams that wait for an event of the capture join it until then.
   void begin_capture();
-  std::vector<std::function<void()>> end_capture();
-  bool capturing();
+  std::shared_ptr<HostGraph> end_capture();
+  // The stream's place in its capture; no graph: it is in none.
+  struct Capture {
+    std::shared_ptr<HostGraph> graph;
+    std::size_t branch = 0;
+
+    HostGraph::Position position() const { return graph->end_of(branch); }
+  };
+  Capture capture();
+  void join(const std::shared_ptr<HostGraph>& graph);
 
   static HostStream& of(ShimDevice::Stream stream) { return *static_cast<HostStream*>(stream); }
 
@@ -38,21 +48,30 @@ class HostStream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> items_;
-  std::vector<std::function<void()>> captured_;
-  bool busy_ = false, ending_ = false, capturing_ = false;
+  Capture capture_;
+  bool busy_ = false, ending_ = false;
   std::thread thread_;
 };
 
 class HostEvent : public StreamEvent {
  public:
   void record(HostStream& stream);
-  void wait(HostStream& stream);  // for the last record before this call; at once if there is none
+  // For the last record before this call; at once if there is none. Throws BadArgument where one
+  // of both is in a capture and the other is not in the same.
+  void wait(HostStream& stream);
   bool done();
+
+  // Of launches of graphs: what was recorded last in no capture, and a record that ends when it is
+  // set.
+  std::shared_ptr<std::atomic<bool>> last();
+  std::shared_ptr<std::atomic<bool>> begin_record();
 
  private:
   using Done = std::atomic<bool>;
   std::mutex mutex_;
   std::shared_ptr<Done> last_;
+  std::shared_ptr<HostGraph> graph_;  // of the last record, if that was in a capture
+  HostGraph::Position behind_{};
 };
 
 }  // namespace duet::nccl_shim::host

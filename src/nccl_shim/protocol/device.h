@@ -2,6 +2,7 @@
 // at a time. Errors are exceptions of core/error.h.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -49,19 +50,32 @@ struct PartsToReduce {
   Reduction reduction;
 };
 
+// Blocks of a kernel that exchanges packets, at most: all find room beside a GEMM's.
+constexpr std::size_t kPacketBlocks = 16;
+
+// What CPUs know of a rank's exchanges of packets, in memory that share_words() was given: numbers
+// (packet_number.h) of the last that has begun, and of each block's last that has ended.
+struct PacketWords {
+  alignas(64) Word begun;
+  Word ended;  // set by a CPU: if it is not 0, no packet is waited for
+  std::array<Word, kPacketBlocks> made;
+};
+
 // Equal parts that ranks exchange as packets: words of data, each beside the number of its call, in
-// buffers at their receivers, who wait for the number.
+// buffers at their receivers, who wait for the number. The exchange counts calls itself, in the
+// device's memory: captured into a graph, it is another call at each launch.
 struct PacketExchange {
   struct Peer {
     const void* send;  // what goes
-    void* to;          // into the peer's packet buffer,
-    const void* from;  // what has come into the own one
+    void* to;          // into the peer's packet buffers,
+    const void* from;  // what has come into the own ones
     void* receive;     // goes here
   };
   std::vector<Peer> peers;
-  std::size_t bytes;     // of a part
-  std::uint32_t number;  // never 0; the buffers have no packet with it yet
-  const Word* end;       // if it is not 0, nothing is waited for any more
+  std::size_t bytes;  // of a part
+  std::size_t turn;   // from a packet buffer of calls of even numbers to that of odd ones, in bytes
+  std::uint32_t* last;  // the last call's number, kPacketBlocks times; one exchange after the other
+  PacketWords* words;
 };
 
 // How long a packet buffer is: 16 bytes for 8 of data. New ones are zero.
@@ -71,6 +85,18 @@ class StreamEvent {
  public:
   virtual ~StreamEvent() = default;
 };
+
+// Of a graph that is being captured: what its launches record.
+class LaunchRecord {
+ public:
+  virtual ~LaunchRecord() = default;
+  // Puts the record behind what `stream`, of the same capture, has now as well.
+  virtual void extend(void* stream) = 0;
+};
+
+// Names of captures; no other capture of the process has the same.
+constexpr std::uint64_t kNotCaptured = 0;
+constexpr std::uint64_t kUnknownCapture = UINT64_MAX;  // any use of the stream is an error
 
 class ShimDevice {
  public:
@@ -87,6 +113,7 @@ class ShimDevice {
 
   // An event may be recorded again: a wait is for what was recorded when the wait was enqueued.
   virtual void record(StreamEvent& event, Stream stream) = 0;
+  // In a capture both are edges of the graph, and no work: the event is of use in the same capture.
   virtual void wait(Stream stream, StreamEvent& event) = 0;
   // True as well where the device has failed: nothing runs on it any more. Does not throw.
   virtual bool done(StreamEvent& event) = 0;
@@ -94,7 +121,16 @@ class ShimDevice {
   // In their order. Words are in memory that share_words() was given.
   virtual void words(Stream stream, const std::vector<WordOperation>& operations) = 0;
   virtual void copy(Stream stream, void* to, const void* from, std::size_t bytes) = 0;
-  virtual bool capturing(Stream stream) = 0;
+
+  // The capture that `stream` is in.
+  virtual std::uint64_t capture(Stream stream) = 0;
+  // In a capture: each launch of the graph waits here for what the event, which was recorded in no
+  // capture, recorded last before that launch.
+  virtual void wait_at_launch(Stream stream, StreamEvent& event) = 0;
+  // In a capture: each launch of the graph records the event behind what `stream` has now, for waits
+  // that are enqueued after the launch.
+  virtual std::unique_ptr<LaunchRecord> record_at_launch(StreamEvent& event, Stream stream) = 0;
+
   // Whether reduce() can be called; to be asked before. May wait for the device.
   virtual bool can_reduce() = 0;
   virtual void reduce(Stream stream, const PartsToReduce& reduced) = 0;

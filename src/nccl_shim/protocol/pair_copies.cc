@@ -12,6 +12,8 @@ namespace {
 
 using What = WordOperation::What;
 
+constexpr std::size_t kCapturesAtATime = 8;
+
 }  // namespace
 
 PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank,
@@ -29,9 +31,9 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       begin_(device.create_event()),
       pushed_(device.create_event()),
       pulled_(device.create_event()),
-      last_call_(device.create_event()),
       other_work_(device.create_event()),
       method_(method) {
+  last_.call = device.create_event();
   make_slots();
   const Segment& shared = **segment_;
   for (int peer = 0; peer < ranks; ++peer) {
@@ -48,7 +50,8 @@ void PairCopies::enqueue(const Call& call, Stream user) {
     enqueue_locked(call, user);
   } catch (const Error& error) {
     break_with(error.what());
-    try_record(*last_call_, user);  // behind as much of the call as was enqueued
+    // Behind as much of the call as was enqueued.
+    if (device_.capture(user) == kNotCaptured) try_record(*last_.call, user);
     throw;
   }
 }
@@ -65,15 +68,14 @@ void PairCopies::try_record(StreamEvent& event, Stream stream) noexcept {
 void PairCopies::enqueue_locked(const Call& call, Stream user) {
   check_whole();
   borrowed_.release_ended();
-  follow_last(user);
+  Tail& tail = by_packets(call) ? tail_of(device_.capture(user)) : last_;
+  follow(tail, user);
   if (by_packets(call)) {
     enqueue_packets(call, user);
   } else {
     enqueue_large(call, user);
   }
-  device_.record(*last_call_, user);
-  last_ = Last::call;
-  last_stream_ = user;
+  become_last(tail, user);
 }
 
 void PairCopies::enqueue_large(const Call& call, Stream user) {
@@ -241,23 +243,59 @@ void PairCopies::check_not_revoked(const Call& call, const Roles& roles) const {
   }
 }
 
-void PairCopies::follow_last(Stream user) {
-  if (last_ == Last::none || last_stream_ == user) return;
-  if (last_ == Last::other) {
-    // A capture has begun since: an event recorded now would be the graph's.
-    if (device_.capturing(last_stream_)) return;
-    device_.record(*other_work_, last_stream_);
+PairCopies::Tail& PairCopies::tail_of(std::uint64_t capture) {
+  if (capture == kNotCaptured) return last_;
+  const auto found = std::find_if(captured_.begin(), captured_.end(),
+                                  [=](const Tail& each) { return each.capture == capture; });
+  if (found != captured_.end()) return *found;
+  if (captured_.size() == kCapturesAtATime) captured_.pop_front();
+  Tail& made = captured_.emplace_back();
+  made.call = device_.create_event();
+  made.capture = capture;
+  return made;
+}
+
+void PairCopies::follow_calls(const Tail& tail, Stream user) {
+  const bool behind_graphs = has_graphs_ && tail.capture == kNotCaptured;
+  if (behind_graphs || (tail.last == Tail::Last::call && tail.stream != user)) {
+    device_.wait(user, *tail.call);
   }
-  device_.wait(user, last_ == Last::other ? *other_work_ : *last_call_);
+}
+
+void PairCopies::follow(const Tail& tail, Stream user) {
+  const bool begins_graph = tail.capture != kNotCaptured && tail.record == nullptr;
+  if (begins_graph) device_.wait_at_launch(user, *last_.call);
+  follow_calls(tail, user);
+  if (tail.last != Tail::Last::other || tail.stream == user) return;
+  // A capture has begun or ended since: an event recorded now would be another graph's.
+  if (device_.capture(tail.stream) != tail.capture) return;
+  device_.record(*other_work_, tail.stream);
+  device_.wait(user, *other_work_);
+}
+
+void PairCopies::become_last(Tail& tail, Stream user) {
+  device_.record(*tail.call, user);
+  tail.last = Tail::Last::call;
+  tail.stream = user;
+  if (tail.capture == kNotCaptured) return;
+  has_graphs_ = true;
+  if (tail.record == nullptr) {
+    tail.record = device_.record_at_launch(*last_.call, user);
+  } else {
+    tail.record->extend(user);
+  }
 }
 
 void PairCopies::order_other_work(Stream user) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (last_ == Last::other && last_stream_ == user) return;
-  if (device_.capturing(user)) return;  // it runs when its graph does
-  if (last_ == Last::call && last_stream_ != user) device_.wait(user, *last_call_);
-  last_ = Last::other;
-  last_stream_ = user;
+  const bool has_packets = method_.most_by_packets > 0;  // or no call is ever captured
+  if (!has_packets && last_.last == Tail::Last::other && last_.stream == user) return;
+  const std::uint64_t capture = device_.capture(user);
+  if (capture == kUnknownCapture || (!has_packets && capture != kNotCaptured)) return;
+  Tail& tail = tail_of(capture);
+  follow_calls(tail, user);
+  tail.last = Tail::Last::other;
+  tail.stream = user;
 }
 
 void PairCopies::fork(const std::vector<Stream>& streams) {
@@ -270,8 +308,9 @@ void PairCopies::fork(const std::vector<Stream>& streams) {
 
 void PairCopies::join(const std::vector<Stream>& streams) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  const Tail& tail = tail_of(device_.capture(streams[0]));
   for (Stream each : streams) {
-    if (each != last_stream_) device_.wait(each, *last_call_);
+    if (each != tail.stream) device_.wait(each, *tail.call);
   }
 }
 

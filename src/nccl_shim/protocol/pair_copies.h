@@ -39,11 +39,19 @@
 // neither each other's buffers nor roles. Each rank has two packet buffers for each peer, which
 // calls use in turn: a rank that has got the peers' packets of a call knows that they have taken
 // those of the call before it. Reductions are made of what has come.
+//
+// Such a call may be captured into a graph, since it has nothing that only this launch of it has:
+// the device counts calls. The order of graphs' launches and of other calls is kept by events:
+//
+//   a graph:  wait last call | packets ... packets |        a call:  wait last call
+//                                          \-> record last call          ...
+//                                                                   record last call
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -73,7 +81,7 @@ struct Method {
   bool reduces = false;  // calls may be reductions
   bool staged = false;   // everything else goes through slots
   // Calls of so many bytes (all_bytes()) are exchanges of packets; a multiple of 128. They take 5 *
-  // (ranks - 1) as many bytes of each device's memory. 0: none are.
+  // (ranks - 1) as many bytes of each device's memory, and 64. 0: none are.
   std::size_t most_by_packets = 0;
   PeerWait peer_wait = {};
 };
@@ -97,11 +105,13 @@ class PairCopies {
   // Behind what `user` has, and behind this communicator's calls on other streams. Returns at once.
   // Throws PeerFailed if the communicator is broken, BadArgument if ranks make different calls, but
   // by packets, which then wait for ever; any error breaks the communicator. Thread-safe.
+  // `user` may be captured if the call is by packets: each launch of the graph makes the call. Then
+  // all ranks launch their graphs and make other calls in one order.
   void enqueue(const Call& call, Stream user);
 
   // Before the caller gives `user` work of the same communicator that is not enqueued here: such
-  // work begins behind the calls before it, and the next call behind such work. Nothing is ordered
-  // where `user` is captured.
+  // work begins behind the calls before it, and the next call behind such work. Where `user` is
+  // captured that holds in the same capture.
   void order_other_work(Stream user);
 
   // For calls of one group on several streams: what is enqueued next on streams[0] is behind all of
@@ -151,6 +161,17 @@ class PairCopies {
   enum class Role { none, first, second, sharing };
   using Roles = std::array<Role, kMostRanks>;
 
+  // What came last of this communicator's, of all that is not captured or of one capture. `call`:
+  // behind the last call that was enqueued here.
+  struct Tail {
+    enum class Last { none, call, other };
+    std::unique_ptr<StreamEvent> call;
+    std::uint64_t capture = kNotCaptured;
+    Last last = Last::none;
+    Stream stream = nullptr;
+    std::unique_ptr<LaunchRecord> record;  // of a capture with calls: records last_.call
+  };
+
   static void pause();  // of a loop that waits
   void check_whole() const;
   void wait_for_room(std::uint64_t number) const;
@@ -171,7 +192,10 @@ class PairCopies {
   void enqueue_locked(const Call& call, Stream user);
   void enqueue_large(const Call& call, Stream user);
   void try_record(StreamEvent& event, Stream stream) noexcept;
-  void follow_last(Stream user);
+  Tail& tail_of(std::uint64_t capture);
+  void follow_calls(const Tail& tail, Stream user);
+  void follow(const Tail& tail, Stream user);  // before a call
+  void become_last(Tail& tail, Stream user);
   void count(const Call& call, const Roles& roles);
   void signal_ready(const Roles& roles, Stream user);
   void copy_for_pairs(const Call& call, const Buffers& mine, const Roles& roles,
@@ -183,9 +207,15 @@ class PairCopies {
   void make_slots();
   void enqueue_packets(const Call& call, Stream user);
   // From the start of the receiver's packet buffers.
-  std::size_t packet_buffer(int source, int receiver, std::uint32_t number) const;
+  std::size_t packet_buffer(int source, int receiver) const;
+  std::size_t packet_turn() const;
+  std::size_t packet_memory() const;  // bytes
   char* own_packets() const;
   char* unpacked(int source) const;  // where parts that are to be reduced go
+  std::uint32_t* last_number() const;
+  bool exchanges(int rank) const;
+  bool has_made(int rank, std::uint32_t number) const;
+  bool waits_for_packets_of(int peer) const;
   // What becomes of a call's parts in slots: an all_reduce may be one pass after the other.
   enum class Pass { reduce, copy };
   struct Piece {
@@ -240,16 +270,16 @@ class PairCopies {
   BorrowedMemory borrowed_;
   StagingBuffer send_staging_, receive_staging_;
   Stream push_lane_, pull_lane_;
-  std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, last_call_, other_work_;
+  std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, other_work_;
   std::uint64_t number_ = 0;  // calls so far
   const Method method_;
   // Left to the end of the process where this rank has aborted and a peer has not: the first pieces
   // of a call that this rank has not come to need no word of its own.
   char* slots_ = nullptr;
-  std::atomic<std::uint32_t> pieces_{0};   // through slots so far, alike on all ranks
-  std::atomic<std::uint32_t> packets_{0};  // calls by packets so far, alike on all ranks
-  Stream last_stream_ = nullptr;
-  enum class Last { none, call, other } last_ = Last::none;
+  std::atomic<std::uint32_t> pieces_{0};  // through slots so far, alike on all ranks
+  Tail last_;
+  std::deque<Tail> captured_;  // of the captures of late
+  bool has_graphs_ = false;    // so that calls are made of which enqueue() does not know
   std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back
 
   std::atomic<bool> ending_{false};

@@ -46,7 +46,7 @@ PairCopies::~PairCopies() {
 
 bool PairCopies::drain() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  while (!device_.done(*last_call_)) {
+  while (!device_.done(*last_.call)) {
     if (ending_ || !error().empty()) return false;
     pause();
   }
@@ -82,7 +82,7 @@ bool PairCopies::waits_for(int peer) const {
   return !has_come(from.ready, expected.ready) || !has_come(from.pushed, expected.pushed) ||
          !has_come(from.pulled, expected.pulled) || !has_come(from.arrived, pieces_) ||
          !has_come(from.freed, pieces_ - 2) ||  // the last that is waited for
-         !has_come(packet_words(peer).made, packets_);
+         waits_for_packets_of(peer);
 }
 
 void PairCopies::watch() {
@@ -164,7 +164,7 @@ void PairCopies::abort(double seconds) {
   try_record(*pulled_, pull_lane_);
   const Until limit(seconds);
   const auto own_work_runs = [&] {
-    return !device_.done(*pushed_) || !device_.done(*pulled_) || !device_.done(*last_call_);
+    return !device_.done(*pushed_) || !device_.done(*pulled_) || !device_.done(*last_.call);
   };
   for (end_own_waits(unsettled); own_work_runs(); end_own_waits(unsettled)) {
     if (limit.passed()) {

@@ -27,8 +27,7 @@ Part piece_of(const Part& part, std::size_t begin, std::size_t end) {
 
 void PairCopies::make_slots() {
   const auto peers = static_cast<std::size_t>(ranks_ - 1);
-  const std::size_t bytes =
-      peers * (kSlotsOfAPair * method_.piece_bytes + 5 * method_.most_by_packets);
+  const std::size_t bytes = peers * kSlotsOfAPair * method_.piece_bytes + packet_memory();
   if (bytes == 0) return;
   slots_ = static_cast<char*>(device_.allocate(bytes));
   try {
@@ -36,7 +35,7 @@ void PairCopies::make_slots() {
     own.slots = own.packets = lent_.place(slots_, bytes);
     own.packets.offset += kSlotsOfAPair * peers * method_.piece_bytes;
     if (method_.most_by_packets > 0) {
-      device_.clear(own_packets(), 4 * peers * method_.most_by_packets);
+      device_.clear(own_packets(), packet_memory());
     }
   } catch (const Error&) {
     device_.free(slots_);

@@ -12,7 +12,7 @@
 
 namespace duet::nccl_shim {
 
-constexpr std::uint32_t kSegmentVersion = 5;
+constexpr std::uint32_t kSegmentVersion = 6;
 constexpr int kMostRanks = 8;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
@@ -67,11 +67,6 @@ struct PairWords {
 // A rank's gate word: each call's last wait is for has_come(gate, kGateOpen).
 struct GateWord {
   alignas(64) Word word;
-};
-// A rank's: how many calls by packets it has made, and whether it waits for none any more.
-struct PacketWords {
-  alignas(64) Word made;
-  Word ended;
 };
 constexpr std::uint32_t kGateOpen = 0, kGateClosed = 1u << 31;
 

@@ -1,0 +1,304 @@
+// Calls of PairCopies that are captured into graphs.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "nccl_shim/host/stream.h"
+#include "nccl_shim/protocol/packet_number.h"
+#include "nccl_shim/protocol/pair_copies.h"
+#include "test_buffers.h"
+#include "test_ranks.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+using host::HostGraph;
+using host::HostStream;
+using testing::Buffers;
+using testing::on_threads;
+using testing::Setting;
+using testing::TestRank;
+using testing::wrong_of_many;
+
+constexpr std::size_t kLimit = 12032;
+constexpr Setting kThree{3, 50, 100, 0, false, kLimit};
+constexpr Setting kTwo{2, 0, 0, 0, false, kLimit};
+
+// What `body` enqueues on `stream`, and on those that it lets wait for it.
+std::shared_ptr<HostGraph> captured(ShimDevice::Stream stream, const std::function<void()>& body) {
+  HostStream::of(stream).begin_capture();
+  body();
+  return HostStream::of(stream).end_capture();
+}
+
+// Lets `stream` join the capture of `from`, or wait for it.
+void let_wait(TestRank& rank, ShimDevice::Stream from, ShimDevice::Stream stream) {
+  const std::unique_ptr<StreamEvent> event = rank.device.create_event();
+  rank.device.record(*event, from);
+  rank.device.wait(stream, *event);
+}
+
+// Calls of some kinds whose data are of `*number` when they run.
+class Calls {
+ public:
+  Calls(TestRank& rank, const std::vector<Kind>& kinds, const int* number)
+      : rank_(rank), number_(number) {
+    for (const Kind kind : kinds)
+      buffers_.push_back(std::make_unique<Buffers>(rank, kind, 600, true));
+  }
+  void enqueue(ShimDevice::Stream stream) {
+    for (const auto& each : buffers_) {
+      const Buffers* const buffers = each.get();
+      rank_.run(stream, [this, buffers] { buffers->fill(*number_); });
+      rank_.copies->enqueue(buffers->call(), stream);
+      rank_.run(stream, [this, buffers] { wrong_ += buffers->wrong(*number_); });
+    }
+  }
+  std::size_t wrong() const { return wrong_; }
+
+ private:
+  TestRank& rank_;
+  const int* number_;
+  std::vector<std::unique_ptr<Buffers>> buffers_;
+  std::atomic<std::size_t> wrong_{0};
+};
+
+// Of odd and of even numbers of calls, so that each call of a graph is in either packet buffer.
+TEST(PairCopiesGraphs, EachLaunchIsNewCallsInOrderWithOthers) {
+  on_threads(kThree, [](TestRank& rank) {
+    int number = 0;
+    Calls all(rank, {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all},
+              &number);
+    Calls one(rank, {Kind::all_reduce}, &number), eager(rank, {Kind::all_gather}, &number);
+    all.enqueue(rank.stream());
+    const auto graph = captured(rank.stream(), [&] { all.enqueue(rank.stream()); });
+    const auto other = captured(rank.stream(), [&] { one.enqueue(rank.stream()); });
+    for (number = 1; number <= 10; ++number) {
+      rank.pause();
+      graph->launch(HostStream::of(rank.stream()));
+      if (number % 3 != 0) eager.enqueue(rank.stream());
+      other->launch(HostStream::of(rank.stream()));
+      rank.synchronise();
+    }
+    EXPECT_EQ(all.wrong() + one.wrong() + eager.wrong(), 0u);
+  });
+}
+
+// A value that every step hands on by one rank, from where the step before it has put it.
+class Chain {
+ public:
+  explicit Chain(TestRank& rank)
+      : rank_(rank),
+        all_(static_cast<int*>(
+            rank.device.allocate(static_cast<std::size_t>(rank.ranks) * kCount * sizeof(int)))),
+        next_(all_ + static_cast<std::size_t>((rank.rank + 1) % rank.ranks) * kCount) {
+    std::fill_n(next_, kCount, rank.rank);
+  }
+  ~Chain() { rank_.device.free(all_); }
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
+
+  // What is sent is where the step before has received it: packets are sent before others are
+  // taken.
+  void step(ShimDevice::Stream stream) {
+    rank_.copies->enqueue({Kind::all_gather, next_, all_, kCount * sizeof(int), 0}, stream);
+  }
+  int value() const { return next_[kCount - 1]; }
+  int expected(int steps) const { return (rank_.rank + steps) % rank_.ranks; }
+
+ private:
+  static constexpr std::size_t kCount = 256;
+  TestRank& rank_;
+  int *all_, *next_;
+};
+
+TEST(PairCopiesGraphs, StreamsOfOneCaptureAreInTheOrderOfTheirCalls) {
+  on_threads(kThree, [](TestRank& rank) {
+    Chain chain(rank);
+    const ShimDevice::Stream first = rank.stream(0), second = rank.stream(1);
+    const auto graph = captured(first, [&] {
+      let_wait(rank, first, second);
+      for (int i = 0; i < 2; ++i) {
+        rank.run(first, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
+        chain.step(first);
+        chain.step(second);
+      }
+      let_wait(rank, second, first);
+    });
+    for (int launch = 0; launch < 5; ++launch) graph->launch(HostStream::of(first));
+    rank.synchronise();
+    EXPECT_EQ(chain.value(), chain.expected(20));
+  });
+}
+
+// The launches, and the calls between them, are on streams that do not wait for each other.
+TEST(PairCopiesGraphs, LaunchesAndCallsOnOtherStreamsAreInTheirOrder) {
+  on_threads(kThree, [](TestRank& rank) {
+    Chain chain(rank);
+    const auto late = [&](ShimDevice::Stream stream) {
+      rank.run(stream, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
+    };
+    const auto graph_of = [&](int steps) {
+      return captured(rank.stream(0), [&] {
+        late(rank.stream(0));
+        for (int i = 0; i < steps; ++i) chain.step(rank.stream(0));
+      });
+    };
+    const auto one = graph_of(1), two = graph_of(2);
+    for (int i = 0; i < 5; ++i) {
+      one->launch(HostStream::of(rank.stream(0)));
+      two->launch(HostStream::of(rank.stream(1)));
+      chain.step(rank.stream(2));
+      late(rank.stream(3));
+      chain.step(rank.stream(3));
+    }
+    rank.synchronise();
+    EXPECT_EQ(chain.value(), chain.expected(25));
+  });
+}
+
+// What the other library does is a kernel here, in the capture and behind a launch.
+TEST(PairCopiesGraphs, OtherWorkIsInOrderWithCalls) {
+  on_threads(kTwo, [](TestRank& rank) {
+    const ShimDevice::Stream first = rank.stream(0), second = rank.stream(1);
+    std::vector<int> send(64), receive(128);
+    std::atomic<int> seen{0};
+    const auto late = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+    const Call call{Kind::all_gather, send.data(), receive.data(), 256};
+    const auto graph = captured(first, [&] {
+      let_wait(rank, first, second);
+      rank.copies->order_other_work(second);
+      rank.run(second, [&] { late(), std::fill(send.begin(), send.end(), 7); });
+      rank.copies->enqueue(call, first);
+      rank.copies->order_other_work(second);
+      rank.run(second, [&] { seen = receive[127]; });
+      let_wait(rank, second, first);
+    });
+    graph->launch(HostStream::of(first));
+    rank.synchronise();
+    EXPECT_EQ(seen, 7);
+    rank.run(first, [&] { std::fill(send.begin(), send.end(), 0); });
+    graph->launch(HostStream::of(first));
+    std::atomic<int> behind{0};
+    rank.copies->order_other_work(second);
+    rank.run(second, [&] { behind = receive[127]; });
+    rank.synchronise();
+    EXPECT_EQ(behind, 7);
+  });
+}
+
+TEST(PairCopiesGraphs, OneGraphMayHaveCallsOfTwoCommunicators) {
+  const std::string name = testing::unused_name();
+  on_threads(kTwo, [&](TestRank& rank) {
+    TestRank other(kTwo, name, rank.rank);
+    int number = 0;
+    Calls own(rank, {Kind::all_reduce}, &number), of_other(other, {Kind::all_reduce}, &number),
+        alone(other, {Kind::all_gather}, &number);
+    const auto graph = captured(rank.stream(), [&] {
+      own.enqueue(rank.stream());
+      of_other.enqueue(rank.stream());
+      own.enqueue(rank.stream());
+    });
+    for (number = 1; number <= 10; ++number) {
+      graph->launch(HostStream::of(rank.stream()));
+      alone.enqueue(other.stream());
+      rank.synchronise();
+      other.synchronise();
+    }
+    EXPECT_EQ(own.wrong() + of_other.wrong() + alone.wrong(), 0u);
+  });
+}
+
+// A group's calls are on several streams of one capture.
+TEST(PairCopiesGraphs, AGroupsStreamsWaitForEachOther) {
+  on_threads(kTwo, [](TestRank& rank) {
+    const std::vector<ShimDevice::Stream> streams = {rank.stream(0), rank.stream(1)};
+    const Buffers buffers(rank, Kind::all_to_all, 500, true);
+    std::atomic<std::size_t> wrong{0};
+    int number = 0;
+    const auto graph = captured(streams[0], [&] {
+      let_wait(rank, streams[0], streams[1]);
+      rank.run(streams[1], [&] { buffers.fill(number); });
+      rank.copies->fork(streams);
+      rank.copies->enqueue(buffers.call(), streams[0]);
+      rank.copies->join(streams);
+      rank.run(streams[1], [&] { wrong += buffers.wrong(number); });
+      let_wait(rank, streams[1], streams[0]);
+    });
+    for (number = 1; number <= 10; ++number) {
+      graph->launch(HostStream::of(streams[0]));
+      rank.synchronise();
+    }
+    EXPECT_EQ(wrong, 0u);
+  });
+}
+
+// Rank 1 launches nothing.
+TEST(PairCopiesGraphs, AnAbortEndsALaunch) {
+  on_threads(kTwo, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_reduce, 600, true);
+    const auto graph = captured(rank.stream(), [&] {
+      for (int i = 0; i < 3; ++i) rank.copies->enqueue(buffers.call(), rank.stream());
+    });
+    if (rank.rank == 1) {
+      rank.wait_for_error();
+      rank.copies->abort(30);
+      return;
+    }
+    std::atomic<bool> passed{false};
+    graph->launch(HostStream::of(rank.stream()));
+    rank.run(rank.stream(), [&] { passed = true; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(passed);
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+    EXPECT_TRUE(passed);
+  });
+}
+
+TEST(PairCopiesGraphs, AKilledRankIsAnErrorForALaunchThatWaitsForIt) {
+  const std::vector<int> processes = testing::start_processes(kTwo, [](TestRank& rank) {
+    int number = 0;
+    Calls calls(rank, {Kind::all_reduce, Kind::all_gather, Kind::all_reduce}, &number);
+    const auto graph = captured(rank.stream(), [&] { calls.enqueue(rank.stream()); });
+    for (number = 1; number <= 3; ++number) {
+      graph->launch(HostStream::of(rank.stream()));
+      rank.synchronise();
+    }
+    EXPECT_EQ(calls.wrong(), 0u);
+    if (rank.rank == 1) raise(SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_EQ(rank.copies->error(), "");  // nothing waits for it
+    std::atomic<bool> passed{false};
+    graph->launch(HostStream::of(rank.stream()));
+    rank.run(rank.stream(), [&] { passed = true; });
+    rank.wait_for_error();
+    EXPECT_EQ(rank.copies->error(), "the process of rank 1 has ended");
+    EXPECT_FALSE(passed);
+    EXPECT_THROW(calls.enqueue(rank.stream()), PeerFailed);
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+  EXPECT_EQ(testing::end_of(processes[0]), 0);
+  EXPECT_TRUE(WIFSIGNALED(testing::end_of(processes[1])));
+}
+
+TEST(PacketNumbers, NeighboursAreOddAndEvenAndNoneIsZero) {
+  EXPECT_EQ(next_number(0), 1u);
+  EXPECT_EQ(next_number(0xfffffffeu), 0xffffffffu);
+  EXPECT_EQ(next_number(0xffffffffu), 2u);
+}
+
+}  // namespace
+}  // namespace duet::nccl_shim
