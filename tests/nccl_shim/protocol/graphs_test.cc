@@ -93,76 +93,108 @@ TEST(PairCopiesGraphs, EachLaunchIsNewCallsInOrderWithOthers) {
   });
 }
 
-// A value that every step hands on by one rank, from where the step before it has put it.
-class Chain {
+// Steps in a circle, of which each sends what the step before it has received: a value that is
+// handed on by one rank. A step that comes too early hands on what the last round has left.
+class Circle {
  public:
-  explicit Chain(TestRank& rank)
-      : rank_(rank),
-        all_(static_cast<int*>(
-            rank.device.allocate(static_cast<std::size_t>(rank.ranks) * kCount * sizeof(int)))),
-        next_(all_ + static_cast<std::size_t>((rank.rank + 1) % rank.ranks) * kCount) {
-    std::fill_n(next_, kCount, rank.rank);
-  }
-  ~Chain() { rank_.device.free(all_); }
-  Chain(const Chain&) = delete;
-  Chain& operator=(const Chain&) = delete;
+  static constexpr std::size_t kSteps = 4;
 
-  // What is sent is where the step before has received it: packets are sent before others are
-  // taken.
-  void step(ShimDevice::Stream stream) {
-    rank_.copies->enqueue({Kind::all_gather, next_, all_, kCount * sizeof(int), 0}, stream);
+  explicit Circle(TestRank& rank) : rank_(rank) {
+    for (int*& each : received_) {
+      each = static_cast<int*>(
+          rank.device.allocate(static_cast<std::size_t>(rank.ranks) * kCount * sizeof(int)));
+    }
+    std::fill_n(next(0), kCount, rank.rank);
   }
-  int value() const { return next_[kCount - 1]; }
-  int expected(int steps) const { return (rank_.rank + steps) % rank_.ranks; }
+  ~Circle() {
+    for (int* each : received_) rank_.device.free(each);
+  }
+  Circle(const Circle&) = delete;
+  Circle& operator=(const Circle&) = delete;
+
+  void step(std::size_t number, ShimDevice::Stream stream) {
+    int* const to = received_[(number + 1) % kSteps];
+    rank_.copies->enqueue({Kind::all_gather, next(number), to, kCount * sizeof(int), 0}, stream);
+  }
+  bool holds_after(int rounds) {
+    const int steps = rounds * static_cast<int>(kSteps);
+    return next(0)[kCount - 1] == (rank_.rank + steps) % rank_.ranks;
+  }
 
  private:
   static constexpr std::size_t kCount = 256;
+  // What a rank sends is the part of the rank after it.
+  int* next(std::size_t number) {
+    return received_[number] + static_cast<std::size_t>((rank_.rank + 1) % rank_.ranks) * kCount;
+  }
+
   TestRank& rank_;
-  int *all_, *next_;
+  int* received_[kSteps];
 };
+
+void delay(TestRank& rank, ShimDevice::Stream stream) {
+  rank.run(stream, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
+}
 
 TEST(PairCopiesGraphs, StreamsOfOneCaptureAreInTheOrderOfTheirCalls) {
   on_threads(kThree, [](TestRank& rank) {
-    Chain chain(rank);
+    Circle circle(rank);
     const ShimDevice::Stream first = rank.stream(0), second = rank.stream(1);
     const auto graph = captured(first, [&] {
       let_wait(rank, first, second);
-      for (int i = 0; i < 2; ++i) {
-        rank.run(first, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
-        chain.step(first);
-        chain.step(second);
+      for (std::size_t i = 0; i < Circle::kSteps; i += 2) {
+        delay(rank, first);
+        circle.step(i, first);
+        circle.step(i + 1, second);
       }
       let_wait(rank, second, first);
     });
-    for (int launch = 0; launch < 5; ++launch) graph->launch(HostStream::of(first));
+    for (int round = 0; round < 5; ++round) graph->launch(HostStream::of(first));
     rank.synchronise();
-    EXPECT_EQ(chain.value(), chain.expected(20));
+    EXPECT_TRUE(circle.holds_after(5));
   });
 }
 
-// The launches, and the calls between them, are on streams that do not wait for each other.
+// The launches, and the calls between them, are on streams that do not wait for each other. Two
+// calls in turn are on one stream.
 TEST(PairCopiesGraphs, LaunchesAndCallsOnOtherStreamsAreInTheirOrder) {
   on_threads(kThree, [](TestRank& rank) {
-    Chain chain(rank);
-    const auto late = [&](ShimDevice::Stream stream) {
-      rank.run(stream, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
-    };
-    const auto graph_of = [&](int steps) {
+    Circle circle(rank);
+    const auto graph_of = [&](std::size_t step) {
       return captured(rank.stream(0), [&] {
-        late(rank.stream(0));
-        for (int i = 0; i < steps; ++i) chain.step(rank.stream(0));
+        delay(rank, rank.stream(0));
+        circle.step(step, rank.stream(0));
       });
     };
-    const auto one = graph_of(1), two = graph_of(2);
-    for (int i = 0; i < 5; ++i) {
+    const auto one = graph_of(0), other = graph_of(2);
+    for (int round = 0; round < 5; ++round) {
       one->launch(HostStream::of(rank.stream(0)));
-      two->launch(HostStream::of(rank.stream(1)));
-      chain.step(rank.stream(2));
-      late(rank.stream(3));
-      chain.step(rank.stream(3));
+      delay(rank, rank.stream(2));
+      circle.step(1, rank.stream(2));
+      other->launch(HostStream::of(rank.stream(1)));
+      circle.step(3, rank.stream(2));
     }
     rank.synchronise();
-    EXPECT_EQ(chain.value(), chain.expected(25));
+    EXPECT_TRUE(circle.holds_after(5));
+  });
+}
+
+// The record of a launch is behind all calls of it, not the first alone.
+TEST(PairCopiesGraphs, ACallIsBehindAllCallsOfALaunch) {
+  on_threads(kThree, [](TestRank& rank) {
+    Circle circle(rank);
+    const auto graph = captured(rank.stream(0), [&] {
+      for (std::size_t step = 0; step < 3; ++step) {
+        circle.step(step, rank.stream(0));
+        delay(rank, rank.stream(0));
+      }
+    });
+    for (int round = 0; round < 5; ++round) {
+      graph->launch(HostStream::of(rank.stream(0)));
+      circle.step(3, rank.stream(1));
+    }
+    rank.synchronise();
+    EXPECT_TRUE(circle.holds_after(5));
   });
 }
 
