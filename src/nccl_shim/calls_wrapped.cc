@@ -3,6 +3,7 @@
 
 #include "collectives/nccl/abi.h"
 #include "nccl_shim/groups.h"
+#include "nccl_shim/late_creations.h"
 #include "nccl_shim/settings.h"
 #include "nccl_shim/wrapped.h"
 
@@ -53,9 +54,9 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream) 
 
 // A call of the real NCCL on a communicator of the table: in order with those that are taken over.
 template <typename Forward>
-Result forward_in_order(const std::shared_ptr<Communicator>& communicator, void* stream,
+Result forward_in_order(Comm comm, const std::shared_ptr<Communicator>& communicator, void* stream,
                         const Forward& forward) {
-  if (communicator == nullptr) return forward();
+  if (communicator == nullptr) return is_created_late(comm) ? refuse_early() : forward();
   if (in_group()) {
     queue_order(communicator, stream);
     return forward();
@@ -68,7 +69,7 @@ template <typename Forward>
 Result take_or_forward(Comm comm, const Call& call, void* stream, const Forward& forward) {
   const std::shared_ptr<Communicator> communicator = find(comm);
   if (communicator == nullptr || !is_taken(*communicator, call, stream)) {
-    return forward_in_order(communicator, stream, forward);
+    return forward_in_order(comm, communicator, stream, forward);
   }
   if (!in_group()) return result_of([&] { communicator->copies->enqueue(call, stream); });
   queue_call(communicator, call, stream, forward);
@@ -81,7 +82,7 @@ Result take_or_forward_reduction(Comm comm, Call call, Type type, Operation oper
                                  const Forward& forward) {
   const std::optional<DType> reduced = reduced_type(type);
   const std::optional<Reduction> reduction = reduction_of(operation);
-  if (!reduced || !reduction) return forward_in_order(find(comm), stream, forward);
+  if (!reduced || !reduction) return forward_in_order(comm, find(comm), stream, forward);
   call.type = *reduced;
   call.reduction = *reduction;
   return take_or_forward(comm, call, stream, forward);
@@ -152,7 +153,7 @@ DUET_NCCL_WRAPPER(ncclReduce)
 (const void* send, void* receive, std::size_t count, Type type, Operation operation, int root,
  Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclReduce);
-  return forward_in_order(find(comm), stream, [=] {
+  return forward_in_order(comm, find(comm), stream, [=] {
     return real(send, receive, count, type, operation, root, comm, stream);
   });
 }
@@ -160,28 +161,28 @@ DUET_NCCL_WRAPPER(ncclReduce)
 DUET_NCCL_WRAPPER(ncclGather)
 (const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclGather);
-  return forward_in_order(find(comm), stream,
+  return forward_in_order(comm, find(comm), stream,
                           [=] { return real(send, receive, count, type, root, comm, stream); });
 }
 
 DUET_NCCL_WRAPPER(ncclScatter)
 (const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclScatter);
-  return forward_in_order(find(comm), stream,
+  return forward_in_order(comm, find(comm), stream,
                           [=] { return real(send, receive, count, type, root, comm, stream); });
 }
 
 DUET_NCCL_WRAPPER(ncclSend)
 (const void* send, std::size_t count, Type type, int peer, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclSend);
-  return forward_in_order(find(comm), stream,
+  return forward_in_order(comm, find(comm), stream,
                           [=] { return real(send, count, type, peer, comm, stream); });
 }
 
 DUET_NCCL_WRAPPER(ncclRecv)
 (void* receive, std::size_t count, Type type, int peer, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclRecv);
-  return forward_in_order(find(comm), stream,
+  return forward_in_order(comm, find(comm), stream,
                           [=] { return real(receive, count, type, peer, comm, stream); });
 }
 

@@ -31,8 +31,11 @@ Table& entered() {
 }  // namespace
 
 Communicator::Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairCopies> by,
-                           std::string named)
-    : device(std::move(on)), copies(std::move(by)), name(std::move(named)) {
+                           std::string named, bool blocking_calls)
+    : device(std::move(on)),
+      copies(std::move(by)),
+      name(std::move(named)),
+      blocking(blocking_calls) {
   entered().guard.add(*copies);
 }
 
@@ -53,6 +56,8 @@ std::shared_ptr<Communicator> find(nccl::Comm handle) {
   const auto found = all.entries.find(handle);
   return found == all.entries.end() ? nullptr : found->second;
 }
+
+bool is_forked() { return entered().forked; }
 
 void enter(nccl::Comm handle, std::shared_ptr<Communicator> communicator) {
   Table& all = entered();

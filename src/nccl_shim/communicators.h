@@ -1,6 +1,7 @@
 // The communicators whose calls may be taken over, by NCCL's handles.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,14 +16,17 @@ namespace duet::nccl_shim {
 // One rank of such a communicator.
 class Communicator {
  public:
-  Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairCopies> by, std::string named);
+  Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairCopies> by, std::string named,
+               bool blocking_calls);
   ~Communicator();  // as ~PairCopies
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   const std::unique_ptr<ShimDevice> device;
   const std::unique_ptr<PairCopies> copies;
-  const std::string name;  // of its segment
+  const std::string name;               // of its segment
+  const bool blocking;                  // by NCCL's configuration
+  std::atomic<bool> finalizing{false};  // if it is nonblocking, without a wait for calls
 
   // Names a creation from this communicator by a call that all ranks of the new one make with the
   // same `what`: by that, and how many such calls there were before.
@@ -38,5 +42,7 @@ class Communicator {
 std::shared_ptr<Communicator> find(nccl::Comm handle);
 void enter(nccl::Comm handle, std::shared_ptr<Communicator> communicator);
 std::shared_ptr<Communicator> take_out(nccl::Comm handle);
+
+bool is_forked();  // whether this process is a child of one with communicators
 
 }  // namespace duet::nccl_shim

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "nccl_shim/creations.h"
 #include "nccl_shim/groups.h"
+#include "nccl_shim/late_creations.h"
 #include "nccl_shim/log.h"
 #include "nccl_shim/settings.h"
 #include "nccl_shim/wrapped.h"
@@ -24,9 +25,9 @@ std::vector<std::unique_ptr<PendingCreation>> list_of(std::unique_ptr<PendingCre
 
 // `result` is the real creation's; in a group NCCL creates at the group's end.
 nccl::Result complete(std::unique_ptr<PendingCreation> pending, nccl::Result result) {
-  if (pending == nullptr || result != nccl::kSuccess) return result;
-  if (!in_group()) return enter_all(list_of(std::move(pending)));
-  queue_creation(std::move(pending));
+  if (pending == nullptr) return result;
+  if (!in_group()) return enter_created(list_of(std::move(pending)), result);
+  if (result == nccl::kSuccess || result == nccl::kInProgress) queue_creation(std::move(pending));
   return result;
 }
 
@@ -63,10 +64,12 @@ nccl::Result enter_part(const NewPart& made) {
   return enter_all(list_of(std::move(pending)));
 }
 
-// `result` is that of the real call.
-nccl::Result complete_part(const NewPart& made, const nccl::Config* config, nccl::Result result) {
-  if (result != nccl::kSuccess) return result;
-  const std::string why = why_forwarded(config);
+// `result` is that of the real call. Without a configuration the part has its parent's.
+nccl::Result complete_part(const NewPart& made, const Communicator& parent,
+                           const nccl::Config* config, nccl::Result result) {
+  const bool nonblocking = config == nullptr && !parent.blocking;
+  if (result != nccl::kSuccess && result != nccl::kInProgress) return result;
+  const std::string why = nonblocking ? "it is nonblocking" : why_forwarded(config);
   if (!why.empty()) {
     log_info(made.call + ": all calls of the new communicator are forwarded: " + why);
     return result;
@@ -89,6 +92,14 @@ std::string name_of_shrink(const int* excluded, int count) {
 nccl::Result enter_all_of_process(nccl::Comm* handles, int count) {
   return enter_all(announce_all(handles, count,
                                 [](nccl::Comm handle) { return ask("ncclCommCuDevice", handle); }));
+}
+
+// The real NCCL's result or state, unless it is success while calls of a finalized communicator
+// run.
+nccl::Result unless_calls_run(const std::shared_ptr<Communicator>& communicator,
+                              nccl::Result real) {
+  if (real != nccl::kSuccess || communicator == nullptr || !communicator->finalizing) return real;
+  return communicator->copies->is_done() ? real : nccl::kInProgress;
 }
 
 void abort_copies(Communicator& communicator) {
@@ -137,53 +148,65 @@ DUET_NCCL_WRAPPER(ncclCommInitAll)(Comm* comms, int count, const int* devices) {
 
 DUET_NCCL_WRAPPER(ncclCommSplit)(Comm comm, int color, int key, Comm* part, Config* config) {
   DUET_NCCL_REAL(ncclCommSplit);
+  if (is_created_late(comm)) return refuse_early();
   const std::shared_ptr<Communicator> parent = find(comm);
   const Result result = real(comm, color, key, part, config);
   if (parent == nullptr) return result;
   const std::string name = parent->name_part("split") + " " + std::to_string(color);
-  return complete_part({"ncclCommSplit", parent->name, name, part}, config, result);
+  return complete_part({"ncclCommSplit", parent->name, name, part}, *parent, config, result);
 }
 
 DUET_NCCL_WRAPPER(ncclCommShrink)
 (Comm comm, int* excluded, int count, Comm* part, Config* config, int flags) {
   DUET_NCCL_REAL(ncclCommShrink);
+  if (is_created_late(comm)) return refuse_early();
   const std::shared_ptr<Communicator> parent = find(comm);
   if (parent != nullptr && (flags & duet::nccl::kShrinkAbort) != 0) abort_copies(*parent);
   const Result result = real(comm, excluded, count, part, config, flags);
   if (parent == nullptr) return result;
   const std::string name = parent->name_part(name_of_shrink(excluded, count));
-  return complete_part({"ncclCommShrink", parent->name, name, part}, config, result);
+  return complete_part({"ncclCommShrink", parent->name, name, part}, *parent, config, result);
 }
 
 DUET_NCCL_WRAPPER(ncclCommFinalize)(Comm comm) {
   DUET_NCCL_REAL(ncclCommFinalize);
+  end_late(comm);
   const auto found = find(comm);
-  if (found != nullptr && !found->copies->drain()) return duet::nccl::kRemoteError;
-  return real(comm);
+  if (found != nullptr && found->blocking && !found->copies->drain()) {
+    return duet::nccl::kRemoteError;
+  }
+  if (found != nullptr) found->finalizing = true;
+  return unless_calls_run(found, real(comm));
 }
 
 DUET_NCCL_WRAPPER(ncclCommDestroy)(Comm comm) {
   DUET_NCCL_REAL(ncclCommDestroy);
+  end_late(comm);
   take_out(comm).reset();
   return real(comm);
 }
 
 DUET_NCCL_WRAPPER(ncclCommAbort)(Comm comm) {
   DUET_NCCL_REAL(ncclCommAbort);
+  end_late(comm);
   if (const auto taken = take_out(comm)) abort_copies(*taken);
   return real(comm);
 }
 
 DUET_NCCL_WRAPPER(ncclCommRevoke)(Comm comm, int flags) {
   DUET_NCCL_REAL(ncclCommRevoke);
+  end_late(comm);
   if (const auto found = find(comm)) abort_copies(*found);
   return real(comm, flags);
 }
 
 DUET_NCCL_WRAPPER(ncclCommGetAsyncError)(Comm comm, Result* error) {
-  DUET_NCCL_REAL(ncclCommGetAsyncError);
   const auto found = find(comm);
-  if (found == nullptr || found->copies->error().empty()) return real(comm, error);
-  *error = duet::nccl::kRemoteError;
-  return duet::nccl::kSuccess;
+  if (found != nullptr && !found->copies->error().empty()) {
+    *error = duet::nccl::kRemoteError;
+    return duet::nccl::kSuccess;
+  }
+  const Result result = ask_state(comm, error);
+  if (result == duet::nccl::kSuccess) *error = unless_calls_run(found, *error);
+  return result;
 }

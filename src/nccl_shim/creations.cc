@@ -98,7 +98,8 @@ void finish_and_enter(PendingCreation& pending) {
   log_info("communicator of " + std::to_string(copies->ranks()) +
            " ranks: " + what_is_taken(*copies));
   enter(*pending.handle,
-        std::make_shared<Communicator>(std::move(pending.device), std::move(copies), pending.name));
+        std::make_shared<Communicator>(std::move(pending.device), std::move(copies), pending.name,
+                                       pending.blocking));
 }
 
 // Of communicators whose ranks have all announced themselves.
@@ -126,12 +127,21 @@ void enter_announced(std::vector<PendingCreation*>& here) {
 
 }  // namespace
 
-std::string why_forwarded(const nccl::Config* config) {
+namespace {
+
+std::string why_nothing_is_taken() {
   if (settings().mode == Mode::off) return "DUET_NCCL_MODE=off";
   if (taken_over().empty() && settings().packets == 0) {
     return "no threshold is set (DUET_NCCL_MIN_...)";
   }
-  if (is_set("NCCL_COMM_ID")) return "NCCL_COMM_ID is set";
+  return is_set("NCCL_COMM_ID") ? "NCCL_COMM_ID is set" : "";
+}
+
+}  // namespace
+
+std::string why_forwarded(const nccl::Config* config) {
+  const std::string why = why_nothing_is_taken();
+  if (!why.empty()) return why;
   return is_blocking(config) ? "" : "it is nonblocking";
 }
 
@@ -156,7 +166,7 @@ std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::U
                                                int count, int rank, int ranks,
                                                const nccl::Config* config) {
   if (ranks < 2 || count < 1 || !settings_are_valid()) return nullptr;
-  const std::string why = why_forwarded(config);
+  const std::string why = why_nothing_is_taken();
   if (!why.empty()) {
     log_forwarded(ranks, why);
     return nullptr;
@@ -164,7 +174,9 @@ std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::U
   try {
     const std::string name =
         segment_name(ids, sizeof(nccl::UniqueId) * static_cast<std::size_t>(count), "init");
-    return announce(handle, name, rank, ranks, open_current_device());
+    auto pending = announce(handle, name, rank, ranks, open_current_device());
+    if (pending != nullptr) pending->blocking = is_blocking(config);
+    return pending;
   } catch (const Error& error) {
     log_forwarded(ranks, error.what());
     return nullptr;
@@ -194,7 +206,7 @@ std::vector<std::unique_ptr<PendingCreation>> announce_all(
   }
 }
 
-nccl::Result enter_all(std::vector<std::unique_ptr<PendingCreation>> pending) {
+nccl::Result enter_all(const std::vector<std::unique_ptr<PendingCreation>>& pending) {
   try {
     std::vector<PendingCreation*> here;
     for (const auto& each : pending) {

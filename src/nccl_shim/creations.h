@@ -20,6 +20,7 @@ struct PendingCreation {
   std::unique_ptr<ShimDevice> device;
   std::unique_ptr<Creation> creation;
   bool all_come = false;  // all ranks are known to announce themselves
+  bool blocking = true;   // by NCCL's configuration
 };
 
 // Null, with a line in the log, if it is to be forwarded.
@@ -36,9 +37,10 @@ std::vector<std::unique_ptr<PendingCreation>> announce_all(
     nccl::Comm* handles, int ranks, const std::function<int(nccl::Comm)>& device_of);
 
 // After the real creation: enters those that all ranks agree on. The result for the caller of NCCL.
-nccl::Result enter_all(std::vector<std::unique_ptr<PendingCreation>> pending);
+nccl::Result enter_all(const std::vector<std::unique_ptr<PendingCreation>>& pending);
 
-// Why a part of a communicator is to be forwarded, by its configuration, which may be null; or "".
+// Why a communicator that comes of others, or of no unique id, is to be forwarded, by its
+// configuration, which may be null; or "".
 std::string why_forwarded(const nccl::Config* config);
 
 }  // namespace duet::nccl_shim

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "nccl_shim/late_creations.h"
 #include "nccl_shim/log.h"
 
 namespace duet::nccl_shim {
@@ -93,12 +94,13 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
     }
   });
   const nccl::Result real = real_end();
-  if (own != nccl::kSuccess || real != nccl::kSuccess) return own != nccl::kSuccess ? own : real;
+  if (own != nccl::kSuccess) return own;
+  if (real != nccl::kSuccess && real != nccl::kInProgress) return real;
   for (const auto& each : ended.completions) {
     const nccl::Result result = each();
     if (result != nccl::kSuccess) return result;
   }
-  return enter_all(std::move(ended.creations));
+  return enter_created(std::move(ended.creations), real);
 }
 
 nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_end) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -100,12 +101,21 @@ Gather* keep(const Gather& call) {
   return &calls.emplace_back(call);
 }
 
+bool is_nonblocking(const duet::nccl::Config* config) {
+  const char* const forced = std::getenv("NCCL_COMM_BLOCKING");
+  if (forced != nullptr) return std::strcmp(forced, "0") == 0;
+  return config != nullptr && config->blocking == 0;
+}
+
 thread_local int depth = 0;
 thread_local std::vector<std::pair<Gather*, void*>> queued;
 thread_local std::vector<ncclComm*> created;  // in this group
 
-ncclResult_t create(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+// Of a nonblocking one ncclCommGetAsyncError tells when all ranks have come.
+ncclResult_t create(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                    const duet::nccl::Config* config) {
   *comm = new ncclComm(id.bytes, rank, ranks);
+  if (is_nonblocking(config)) return duet::nccl::kInProgress;
   if (depth > 0) {
     created.push_back(*comm);
   } else {
@@ -131,7 +141,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
-  return create(comm, ranks, id, rank);
+  return create(comm, ranks, id, rank, nullptr);
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part,
@@ -154,8 +164,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
-                                    duet::nccl::Config*) {
-  return create(comm, ranks, id, rank);
+                                    duet::nccl::Config* config) {
+  return create(comm, ranks, id, rank, config);
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
@@ -205,8 +215,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) { return ncclCommDestroy(comm); }
 
-ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
-  *error = 0;
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  *error = comm->shared->present < comm->ranks ? duet::nccl::kInProgress : 0;
+  if (*error == 0) shm_unlink(comm->name.c_str());
   return 0;
 }
 

@@ -1,10 +1,12 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread, init_all (all ranks in this process), calls, reduce_scatter, all_reduce,
-// streams, group, split, nonblocking_split, shrink, finalize, nonblocking, captured,
-// captured_small, forked, killed, killed_in_launch, killed_at_once, killed_and_shrunk,
-// failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process
-// prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
+// streams, group, split, nonblocking_split, shrink, finalize, nonblocking, nonblocking_group,
+// nonblocking_late, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
+// killed, killed_in_launch, killed_at_once, killed_and_shrunk, failed_device (with the stand-in for
+// libcuda), mixed (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the
+// real NCCL; exit code 0 if all data were right.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -379,18 +381,80 @@ int one_thread(int ranks, const ncclUniqueId* id) {
   return failures;
 }
 
+ncclResult_t state_of(ncclComm_t comm) {
+  ncclResult_t state = 0;
+  must(ncclCommGetAsyncError(comm, &state), "ncclCommGetAsyncError");
+  return state;
+}
+
+void wait_until_done(ncclComm_t comm) {
+  for (int i = 0; state_of(comm) == duet::nccl::kInProgress; ++i) {
+    usleep(1000);
+    if (i == 20000) must(duet::nccl::kInProgress, "20 s of a nonblocking communicator");
+  }
+  must(state_of(comm), "ncclCommGetAsyncError's state");
+}
+
+// In nonblocking_late rank 1 asks when rank 0 knows that the creation is done: it must not take
+// part by asking alone.
+void create_nonblocking(Rank& of, const ncclUniqueId& id, duet::nccl::Config* config,
+                        const std::string& part) {
+  const bool in_group = part == "nonblocking_group";
+  if (in_group) must(ncclGroupStart(), "ncclGroupStart");
+  const auto begun = ncclCommInitRankConfig(&of.comm, of.ranks, id, of.rank, config);
+  expect(begun == duet::nccl::kInProgress, "a creation in progress");
+  if (in_group) expect(ncclGroupEnd() == duet::nccl::kInProgress, "a creation in progress");
+  const std::string done = std::string("/dev/shm") + id.bytes + "-done";
+  const bool late = part == "nonblocking_late";
+  for (int i = 0; late && of.rank == 1 && i < 20000 && unlink(done.c_str()) != 0; ++i) usleep(1000);
+  wait_until_done(of.comm);
+  if (late && of.rank == 0) close(open(done.c_str(), O_CREAT | O_WRONLY, 0600));
+}
+
+// Rank 1 does not come.
+int abort_creation(Rank& of, const ncclUniqueId& id, duet::nccl::Config* config) {
+  if (of.rank == 1) return failures;
+  expect(ncclCommInitRankConfig(&of.comm, of.ranks, id, of.rank, config) == duet::nccl::kInProgress,
+         "a creation in progress");
+  usleep(50000);
+  expect(state_of(of.comm) == duet::nccl::kInProgress, "a creation in progress");
+  must(ncclCommAbort(of.comm), "ncclCommAbort");
+  return failures;
+}
+
+// Rank 1 makes its call when rank 0 has finalized.
+void finalize_nonblocking(const Rank& of) {
+  Step step(of.rank, of.ranks, 1, kLarge);
+  if (of.rank == 1) usleep(200000);
+  step.fill(of.streams[0]);
+  step.gather(of.comm, of.streams[0]);
+  const ncclResult_t finalized = ncclCommFinalize(of.comm);
+  expect(finalized == 0 || finalized == duet::nccl::kInProgress, "a communicator is finalized");
+  if (of.rank == 0) expect(state_of(of.comm) == duet::nccl::kInProgress, "a call in progress");
+  wait_until_done(of.comm);
+  for (int from = 0; from < of.ranks; ++from) {
+    expect(step.receive[static_cast<std::size_t>(from) * kLarge] == step.value(from), "data");
+  }
+  of.synchronise();
+}
+
 int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   host_gpu_set_device(rank);
   Rank of{rank, ranks, nullptr, {}};
   duet::nccl::Config nonblocking;
   nonblocking.blocking = 0;
-  if (part == "nonblocking") {
-    must(ncclCommInitRankConfig(&of.comm, ranks, id, rank, &nonblocking), "ncclCommInitRankConfig");
+  if (part.rfind("nonblocking", 0) == 0 && part != "nonblocking_split") {
+    if (part == "nonblocking_aborted") return abort_creation(of, id, &nonblocking);
+    create_nonblocking(of, id, &nonblocking, part);
   } else {
     must(ncclCommInitRank(&of.comm, ranks, id, rank), "ncclCommInitRank");
   }
   for (int i = 0; i < 3; ++i) of.streams.push_back(host_gpu_create_stream());
-  if (part == "calls" || part == "mixed" || part == "nonblocking") calls(of, 1);
+  if (part == "calls" || part == "mixed" || part == "nonblocking" || part == "nonblocking_group") {
+    calls(of, 1);
+  }
+  if (part == "nonblocking_late") calls(of, 1);
+  if (part == "nonblocking_finalize") finalize_nonblocking(of);
   if (part == "streams") calls(of, 3);
   if (part == "group") group(of);
   if (part == "reduce_scatter") reduce_scatter(of);

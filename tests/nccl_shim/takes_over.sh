@@ -60,6 +60,15 @@ run 3 captured_small 0 DUET_NCCL_PACKETS=32K
 run 3 killed_in_launch 0 DUET_NCCL_PACKETS=32K
 run 2 one_thread 0 $large DUET_NCCL_PACKETS=1K
 run 2 killed 0 $large DUET_NCCL_PACKETS=64K
+# Nonblocking: all ranks have agreed when the first sees that the creation is done.
+for part in nonblocking nonblocking_group nonblocking_late; do
+  run 2 $part 6 $large
+  said "communicator of 2 ranks: all_gather from 8192 B by copy engines; the rest is forwarded"
+done
+run 3 nonblocking 6 $large NCCL_COMM_BLOCKING=0
+said "communicator of 3 ranks: all_gather from 8192 B by copy engines; the rest is forwarded"
+run 2 nonblocking_finalize 0 $large
+run 2 nonblocking_aborted "" $large
 # Through slots.
 for ranks in 2 3; do
   run $ranks calls 6 $large DUET_NCCL_MODE=staged
@@ -80,10 +89,6 @@ run 2 calls 12
 said "all calls are forwarded: no threshold is set (DUET_NCCL_MIN_...)"
 run 2 calls 12 $large DUET_NCCL_MODE=off
 said "all calls are forwarded: DUET_NCCL_MODE=off"
-run 2 calls 12 $large NCCL_COMM_BLOCKING=0
-said "communicator of 2 ranks: all calls are forwarded: it is nonblocking"
-run 2 nonblocking 12 $large
-said "communicator of 2 ranks: all calls are forwarded: it is nonblocking"
 run 4 nonblocking_split 12 $large
 said "ncclCommSplit: all calls of the new communicator are forwarded: it is nonblocking"
 run 2 init_all 24

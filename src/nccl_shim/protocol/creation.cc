@@ -62,7 +62,11 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
   if ((*segment_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) segment_->unlink();
 }
 
+// Who has agreed is expected in calls.
 Creation::~Creation() {
+  const bool has_agreed = (*segment_)->ranks[rank_].stage.load() == Stage::agreed;
+  if (given_up_ && !has_agreed) set_stage(Stage::refused);
+  if (given_up_ && has_agreed && copies_ != nullptr) copies_->abort(0);
   segment_->unlink();
   release_piece();
 }
@@ -208,6 +212,7 @@ void Creation::wait_for_all(Stage stage, double seconds, const char* step) {
     const PeerProcess process(entry.process);
     const auto has_reached = [&] { return entry.stage.load(std::memory_order_acquire) >= stage; };
     while (!has_reached()) {
+      if (given_up_) throw PeerFailed("it has been ended");
       const std::string who = "rank " + std::to_string(peer);
       // Looked at once more, so that all ranks find the same last stage of a process that has
       // ended.

@@ -9,6 +9,7 @@
 // Every step is made for all ranks of a thread before the next, because steps wait for other ranks.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -42,6 +43,10 @@ class Creation {
   // Null if not all ranks can; then reason() says why, as far as this rank knows.
   std::unique_ptr<PairCopies> finish(double seconds);
 
+  // Ends a wait for other ranks, which then forward, or have a communicator that is broken. May be
+  // called from any thread. Its step throws PeerFailed.
+  void give_up() { given_up_ = true; }
+
   // Frees the memory that was lent as a test, before the device is given away.
   void release_piece();
 
@@ -63,6 +68,7 @@ class Creation {
   std::string reason_;
   std::unique_ptr<PairCopies> copies_;
   std::uint64_t* piece_ = nullptr;  // the memory that is lent as a test
+  std::atomic<bool> given_up_{false};
 };
 
 // A name in /dev/shm, from any bytes and what tells creations from the same bytes apart.

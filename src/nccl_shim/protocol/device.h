@@ -127,8 +127,8 @@ class ShimDevice {
   // In a capture: each launch of the graph waits here for what the event, which was recorded in no
   // capture, recorded last before that launch.
   virtual void wait_at_launch(Stream stream, StreamEvent& event) = 0;
-  // In a capture: each launch of the graph records the event behind what `stream` has now, for waits
-  // that are enqueued after the launch.
+  // In a capture: each launch of the graph records the event behind what `stream` has now, for
+  // waits that are enqueued after the launch.
   virtual std::unique_ptr<LaunchRecord> record_at_launch(StreamEvent& event, Stream stream) = 0;
 
   // Whether reduce() can be called; to be asked before. May wait for the device.

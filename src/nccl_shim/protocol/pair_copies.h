@@ -121,6 +121,7 @@ class PairCopies {
 
   // Waits on the CPU for all calls so far. False if the communicator broke before that.
   bool drain();
+  bool is_done();  // whether all calls so far are
 
   // Ends what waits for other ranks, on this rank's streams and CPUs, and makes the communicator
   // unusable for all ranks: their streams stop before the end of a call that may not be whole.

@@ -53,6 +53,11 @@ bool PairCopies::drain() {
   return true;
 }
 
+bool PairCopies::is_done() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return device_.done(*last_.call);
+}
+
 std::string PairCopies::error() const {
   const std::lock_guard<std::mutex> lock(error_mutex_);
   return error_;

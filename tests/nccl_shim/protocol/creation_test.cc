@@ -110,6 +110,44 @@ TEST(CreationTest, ARankThatDiesBeforeAllAgreeIsNotWaitedFor) {
   EXPECT_LT(steady_now() - begin, 30);
 }
 
+TEST(CreationTest, WhatOneRankHasGivenUpNoneDoes) {
+  HostShimDevice first(1), second(2);
+  const std::string name = testing::unused_name();
+  Creation two(second, name, 1, 2, 7);
+  {
+    Creation one(first, name, 0, 2, 7);
+    one.offer();
+    one.give_up();
+    EXPECT_THROW(one.try_peers(10), PeerFailed);
+  }
+  two.offer();
+  two.try_peers(10);
+  two.map_slots(10);
+  EXPECT_EQ(two.finish(10), nullptr);
+  EXPECT_EQ(two.reason(), "memory of rank 0: it cannot lend any");
+}
+
+// The others may have seen that all have agreed.
+TEST(CreationTest, ARankThatHasAgreedAndEndsBreaksTheCommunicator) {
+  HostShimDevice first(1), second(2);
+  const std::string name = testing::unused_name();
+  Creation two(second, name, 1, 2, 7);
+  {
+    Creation one(first, name, 0, 2, 7);
+    Creation* const both[] = {&one, &two};
+    for (Creation* each : both) each->offer();
+    for (Creation* each : both) each->try_peers(10);
+    one.map_slots(10);
+    one.give_up();
+    EXPECT_THROW(one.finish(10), PeerFailed);
+  }
+  two.map_slots(10);
+  const std::unique_ptr<PairCopies> copies = two.finish(10);
+  ASSERT_NE(copies, nullptr);
+  copies->watch();
+  EXPECT_EQ(copies->error(), "another rank has failed or aborted");
+}
+
 TEST(CreationTest, MoreRanksThanThereIsRoomFor) {
   HostShimDevice device(1);
   EXPECT_THROW(Creation(device, testing::unused_name(), 0, kMostRanks + 1, 7), Unavailable);
