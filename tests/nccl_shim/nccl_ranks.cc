@@ -2,10 +2,10 @@
 //   nccl_ranks RANKS PART
 // PART: one_thread, init_all (all ranks in this process), calls, reduce_scatter, all_reduce,
 // streams, group, split, nonblocking_split, shrink, finalize, nonblocking, nonblocking_group,
-// nonblocking_late, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
-// killed, killed_in_launch, killed_at_once, killed_and_shrunk, failed_device (with the stand-in for
-// libcuda), mixed (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the
-// real NCCL; exit code 0 if all data were right.
+// nonblocking_late, nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured,
+// captured_small, forked, killed, killed_in_launch, killed_at_once, killed_and_shrunk,
+// failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process
+// prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -411,6 +412,45 @@ void create_nonblocking(Rank& of, const ncclUniqueId& id, duet::nccl::Config* co
   if (late && of.rank == 0) close(open(done.c_str(), O_CREAT | O_WRONLY, 0600));
 }
 
+// Rank 1 has called, and its process is stopped: the real NCCL has created the communicator, and
+// nobody may use it yet.
+void wait_for_stopped(const Rank& of) {
+  ncclResult_t state = duet::nccl::kInProgress;
+  for (int i = 0; i < 100; ++i) {
+    if (i > 0) usleep(1000);
+    if (state == duet::nccl::kInProgress) state = state_of(of.comm);
+  }
+  expect(state == duet::nccl::kInProgress, "a creation in progress");
+  Step step(of.rank, of.ranks, 1, kLarge);
+  expect(ncclAllGather(step.send, step.receive, kLarge, duet::nccl::kUint8, of.comm,
+                       of.streams[0]) == duet::nccl::kInvalidArgument,
+         "no call before the creation is done");
+}
+
+void create_with_stopped(Rank& of, const ncclUniqueId& id, duet::nccl::Config* config) {
+  const std::string name = std::string("/dev/shm") + id.bytes + "-stopped";
+  const auto begin = [&] {
+    expect(
+        ncclCommInitRankConfig(&of.comm, of.ranks, id, of.rank, config) == duet::nccl::kInProgress,
+        "a creation in progress");
+  };
+  if (of.rank == 1) {
+    begin();
+    std::ofstream(name + "-new") << getpid();
+    std::rename((name + "-new").c_str(), name.c_str());
+    raise(SIGSTOP);
+  } else {
+    pid_t stopped = 0;
+    for (int i = 0; i < 20000 && !(std::ifstream(name) >> stopped); ++i) usleep(1000);
+    unlink(name.c_str());
+    usleep(50000);
+    begin();
+    wait_for_stopped(of);
+    kill(stopped, SIGCONT);
+  }
+  wait_until_done(of.comm);
+}
+
 // Rank 1 does not come.
 int abort_creation(Rank& of, const ncclUniqueId& id, duet::nccl::Config* config) {
   if (of.rank == 1) return failures;
@@ -441,19 +481,23 @@ void finalize_nonblocking(const Rank& of) {
 int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   host_gpu_set_device(rank);
   Rank of{rank, ranks, nullptr, {}};
+  for (int i = 0; i < 3; ++i) of.streams.push_back(host_gpu_create_stream());
   duet::nccl::Config nonblocking;
   nonblocking.blocking = 0;
   if (part.rfind("nonblocking", 0) == 0 && part != "nonblocking_split") {
     if (part == "nonblocking_aborted") return abort_creation(of, id, &nonblocking);
-    create_nonblocking(of, id, &nonblocking, part);
+    if (part == "nonblocking_stopped") {
+      create_with_stopped(of, id, &nonblocking);
+    } else {
+      create_nonblocking(of, id, &nonblocking, part);
+    }
   } else {
     must(ncclCommInitRank(&of.comm, ranks, id, rank), "ncclCommInitRank");
   }
-  for (int i = 0; i < 3; ++i) of.streams.push_back(host_gpu_create_stream());
   if (part == "calls" || part == "mixed" || part == "nonblocking" || part == "nonblocking_group") {
     calls(of, 1);
   }
-  if (part == "nonblocking_late") calls(of, 1);
+  if (part == "nonblocking_late" || part == "nonblocking_stopped") calls(of, 1);
   if (part == "nonblocking_finalize") finalize_nonblocking(of);
   if (part == "streams") calls(of, 3);
   if (part == "group") group(of);

@@ -67,6 +67,7 @@ for part in nonblocking nonblocking_group nonblocking_late; do
 done
 run 3 nonblocking 6 $large NCCL_COMM_BLOCKING=0
 said "communicator of 3 ranks: all_gather from 8192 B by copy engines; the rest is forwarded"
+run 2 nonblocking_stopped "" $large
 run 2 nonblocking_finalize 0 $large
 run 2 nonblocking_aborted "" $large
 # Through slots.
