@@ -47,7 +47,10 @@ struct ncclComm {
     close(file);
     ++shared->present;
   }
-  ~ncclComm() { munmap(shared, sizeof(Shared)); }
+  ~ncclComm() {
+    shm_unlink(name.c_str());  // still there if not all have come
+    munmap(shared, sizeof(Shared));
+  }
 
   void wait_for_all() const {
     while (shared->present < ranks) usleep(20);
