@@ -176,7 +176,11 @@ preloaded() {
     DUET_NCCL_MIN_ALL_TO_ALL=64K DUET_NCCL_MIN_REDUCE_SCATTER=64K \
     DUET_NCCL_MIN_ALL_REDUCE=64K must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label Duet \
     > "$out/preloaded.txt"
-  cat "$out/nccl.txt" "$out/preloaded.txt"
+  say "captured calls by NCCL, and as packets"
+  must timeout -s KILL 100 "${run[@]}" "$gpus" bench/preloaded.py --graph --label NCCL > "$out/nccl_graph.txt"
+  LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_LOG=info DUET_NCCL_PACKETS=1M must timeout -s KILL 100 \
+    "${run[@]}" "$gpus" bench/preloaded.py --graph --label packets > "$out/packets_graph.txt"
+  cat "$out/nccl.txt" "$out/preloaded.txt" "$out/nccl_graph.txt" "$out/packets_graph.txt"
 }
 
 # Sets what makes the library take over all calls of 64 KiB and more.

@@ -8,8 +8,9 @@ Each size is first called with new buffers on every rank at every call, and each
 with what the ranks sent: small integers, whose sums are exact. Then the median of 20 calls between
 two events is printed, on rank 0: label, collective, bytes of all ranks' parts (of all_reduce: of the
 buffer), microseconds, busbw in GB/s. Before that reductions are checked for every type and operation
-that Duet's library knows, for counts that are no multiples of anything, in place and not. Exits with
-1 if any data were wrong.
+that Duet's library knows, for counts that are no multiples of anything, in place and not. With --graph
+calls of 8 KiB to 1 MiB are captured: the data of two graphs' launches are compared, with other calls
+between them, and the time is that of one call of a graph of 32. Exits with 1 if any data were wrong.
 """
 
 import argparse
@@ -25,6 +26,7 @@ CHECKED_CALLS = 10
 TIMED_CALLS = 20
 REDUCTIONS = ('reduce_scatter', 'all_reduce')
 KINDS = ('all_gather', 'all_to_all') + REDUCTIONS
+GRAPH_CALLS = 32
 ODD_COUNT = 3 * (1 << 20) + 5  # of a part: more than one piece of Duet's slots
 
 
@@ -118,10 +120,53 @@ def microseconds(kind, size, ranks, rank):
     return statistics.median(times[5:])
 
 
+def captured(kind, received, sent):
+    """A graph of one call for each of the receive buffers."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode='thread_local'):
+        for each in received:
+            run(kind, each, sent)
+    return graph
+
+
+def wrong_in_graphs(kind, size, ranks, rank):
+    """How many calls of launches, and between them, left something else than the ranks sent."""
+    sent, shape = parts(kind, size, ranks, rank, 0)
+    received = [torch.empty_like(shape) for _ in range(4)]
+    run(kind, received[3], sent)
+    one, two = captured(kind, received[:1], sent), captured(kind, received[1:3], sent)
+    bad = 0
+    for call in range(CHECKED_CALLS):
+        sent.copy_(parts(kind, size, ranks, rank, call)[0])
+        one.replay()
+        for _ in range(call % 3):
+            run(kind, received[3], sent)
+        two.replay()
+        made = received if call % 3 > 0 else received[:3]
+        right = expected(kind, size, ranks, rank, call)
+        bad += sum(not torch.equal(each, right) for each in made)
+    return bad
+
+
+def microseconds_in_graph(kind, size, ranks, rank):
+    sent, received = parts(kind, size, ranks, rank, 0)
+    graph = captured(kind, [received] * GRAPH_CALLS, sent)
+    times = []
+    for _ in range(TIMED_CALLS + 5):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(1000 * begin.elapsed_time(end) / GRAPH_CALLS)
+    return statistics.median(times[5:])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--label', default='', help='first column')
     parser.add_argument('--largest', type=int, default=1 << 30, help='bytes of all parts (1 GiB)')
+    parser.add_argument('--graph', action='store_true', help='calls are captured, up to 1 MiB')
     parser.add_argument('--kinds', default=','.join(KINDS), help=f'some of {",".join(KINDS)}')
     options = parser.parse_args()
     kinds = options.kinds.split(',')
@@ -131,16 +176,18 @@ def main():
     torch.zeros(1, device='cuda')  # a context, before the communicator is created
     dist.init_process_group('nccl')
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    bad = wrong_reductions(ranks, rank) if set(kinds) & set(REDUCTIONS) else 0
+    bad = wrong_reductions(ranks, rank) if set(kinds) & set(REDUCTIONS) and not options.graph else 0
+    checked, timed = (wrong_in_graphs, microseconds_in_graph) if options.graph else (wrong, microseconds)
+    largest = min(options.largest, 1 << 20) if options.graph else options.largest
     for kind in kinds:
-        size = 64 << 10
-        while size <= options.largest:
-            bad += wrong(kind, size, ranks, rank)
-            time = microseconds(kind, size, ranks, rank)
+        size = (8 if options.graph else 64) << 10
+        while size <= largest:
+            bad += checked(kind, size, ranks, rank)
+            time = timed(kind, size, ranks, rank)
             if rank == 0:
                 rate = size * (ranks - 1) / ranks / time / 1000 * (2 if kind == 'all_reduce' else 1)
                 print(f'{options.label:8} {kind:14} {size:12} {time:10.1f} {rate:8.1f}', flush=True)
-            size *= 4
+            size *= 2 if options.graph else 4
     dist.destroy_process_group()
     if bad > 0:
         print(f'rank {rank}: {bad} calls left wrong data', file=sys.stderr)

@@ -103,16 +103,15 @@ __device__ void pull(const PacketArguments& of, const Turn& turn) {
 __device__ void exchange(const PacketArguments& of) {
   const std::uint32_t number = next_number(load_word(of.last + blockIdx.x));
   const Turn turn = {number, number % 2 * of.turn};
-  const bool first = threadIdx.x == 0;
-  if (first && blockIdx.x == 0) store_word(of.begun, number);
+  const std::uint32_t place = threadIdx.x;
+  const bool is_own_place = place < of.places && place % gridDim.x == blockIdx.x;
+  if (place == 0 && blockIdx.x == 0) store_word(of.begun, number);
   push(of, turn);
   __syncthreads();  // all threads have read the last number
-  for (std::uint32_t i = blockIdx.x; first && i < of.places; i += gridDim.x) of.last[i] = number;
+  if (is_own_place) of.last[place] = number;
   pull(of, turn);
   __syncthreads();
-  for (std::uint32_t i = blockIdx.x; first && i < of.places; i += gridDim.x) {
-    release_word(of.made + i, number);
-  }
+  if (is_own_place) release_word(of.made + place, number);
 }
 
 }  // namespace
