@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "nccl_shim/host/stream.h"
 #include "nccl_shim/protocol/peer_process.h"
 #include "test_ranks.h"
 
@@ -199,6 +200,35 @@ TEST(PairCopiesProcesses, ACallToWhichADeadRankHadComeFirstFails) {
         EXPECT_EQ(rank.copies->error(), "the process of rank 1 has ended");
       },
       Kind::all_gather);
+}
+
+TEST(PairCopiesProcesses, AKilledRankIsAnErrorForAGraphThatWaitsForIt) {
+  const std::vector<int> processes = start_processes({2, 0, 0, 0, false, 8192}, [](TestRank& rank) {
+    unsigned char* const send = allocate(rank, 4096);
+    unsigned char* const receive = allocate(rank, 2 * 4096);
+    host::HostStream& stream = host::HostStream::of(rank.stream());
+    const Call call{Kind::all_gather, send, receive, 4096};
+    stream.begin_capture();
+    for (int i = 0; i < 3; ++i) rank.copies->enqueue(call, rank.stream());
+    const auto graph = stream.end_capture();
+    for (int launch = 0; launch < 3; ++launch) graph->launch(stream);
+    gather(rank, send, receive, 4096, 1);
+    if (rank.rank == 1) raise(SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_EQ(rank.copies->error(), "");  // nothing waits for it
+    std::atomic<bool> passed{false};
+    graph->launch(stream);
+    rank.run(rank.stream(), [&] { passed = true; });
+    rank.wait_for_error();
+    EXPECT_EQ(rank.copies->error(), "the process of rank 1 has ended");
+    EXPECT_FALSE(passed);
+    EXPECT_THROW(rank.copies->enqueue(call, rank.stream()), PeerFailed);
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+  EXPECT_EQ(end_of(processes[0]), 0);
+  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
 }
 
 TEST(PairCopiesProcesses, TenThousandReductionsLeaveNothing) {
