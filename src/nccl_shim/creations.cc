@@ -46,7 +46,7 @@ constexpr std::size_t kPieceOfTwoRanks = 64 << 20, kPieceOfMore = 32 << 20;
 
 // What a copy engine of an H200 takes for a byte to another GPU (docs/results/README.md: 392 GB/s
 // at 256 MiB). H100 SXM have the same links.
-constexpr PeerWait kPeerWait{1 / 392e9};
+constexpr double kWaitSecondsPerByte = 1 / 392e9;
 
 Method wanted_method(int ranks) {
   const auto& least = settings().least;
@@ -58,7 +58,7 @@ Method wanted_method(int ranks) {
     wanted.piece_bytes = ranks == 2 ? kPieceOfTwoRanks : kPieceOfMore;
   }
   wanted.most_by_packets = settings().packets;
-  wanted.peer_wait = kPeerWait;
+  wanted.wait_seconds_per_byte = kWaitSecondsPerByte;
   return wanted;
 }
 

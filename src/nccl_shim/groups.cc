@@ -1,6 +1,7 @@
 #include "nccl_shim/groups.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <utility>
 #include <vector>
@@ -50,10 +51,52 @@ Streams streams_of(const std::vector<QueuedCall>& calls) {
   return streams;
 }
 
+using Queued = std::vector<QueuedCall>::const_iterator;
+
+using Queued = std::vector<QueuedCall>::const_iterator;
+
+// Finishes all, whatever becomes of one. Throws the first error.
+void finish_calls(const std::vector<PairCopies*>& begun) {
+  std::exception_ptr error;
+  for (PairCopies* each : begun) {
+    try {
+      each->finish();
+    } catch (...) {
+      if (error == nullptr) error = std::current_exception();
+    }
+  }
+  if (error != nullptr) std::rethrow_exception(error);
+}
+
+// The calls from `first` on until a communicator comes again: all begin before the first of them
+// finishes, since they may be of ranks of one communicator. Returns where the round ended.
+Queued enqueue_round(Queued first, Queued end) {
+  std::vector<PairCopies*> begun;
+  Queued next = first;
+  std::exception_ptr error;
+  for (; next != end && error == nullptr; ++next) {
+    PairCopies* const copies = next->communicator->copies.get();
+    if (std::find(begun.begin(), begun.end(), copies) != begun.end()) break;
+    try {
+      copies->begin(next->call, next->stream);
+      begun.push_back(copies);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  try {
+    finish_calls(begun);
+  } catch (...) {
+    if (error == nullptr) throw;
+  }
+  if (error != nullptr) std::rethrow_exception(error);
+  return next;
+}
+
 void enqueue_calls(const std::vector<QueuedCall>& calls) {
   const Streams streams = streams_of(calls);
   for (const auto& [communicator, of_one] : streams) communicator->copies->fork(of_one);
-  for (const QueuedCall& each : calls) each.communicator->copies->enqueue(each.call, each.stream);
+  for (auto first = calls.begin(); first != calls.end();) first = enqueue_round(first, calls.end());
   for (const auto& [communicator, of_one] : streams) communicator->copies->join(of_one);
 }
 

@@ -45,15 +45,48 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
 }
 
 void PairCopies::enqueue(const Call& call, Stream user) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  begin(call, user, /*in_group=*/false);
+  finish();
+}
+
+void PairCopies::or_break(Stream user, const std::function<void()>& what) {
   try {
-    enqueue_locked(call, user);
+    what();
   } catch (const Error& error) {
+    begun_.reset();
     break_with(error.what());
     // Behind as much of the call as was enqueued.
     if (device_.capture(user) == kNotCaptured) try_record(*last_.call, user);
     throw;
   }
+}
+
+void PairCopies::begin(const Call& call, Stream user, bool in_group) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  or_break(user, [&] {
+    check_whole();
+    borrowed_.release_ended();
+    Tail& tail = by_packets(call) ? tail_of(device_.capture(user)) : last_;
+    follow(tail, user);
+    Begun begun{{}, call, user, tail, {}, {}, {}};
+    if (by_packets(call)) {
+      enqueue_packets(call, user);
+    } else {
+      begin_large(begun, in_group);
+    }
+    begun_.emplace(std::move(begun));
+  });
+  begun_->lock = std::move(lock);
+}
+
+void PairCopies::finish() {
+  const std::unique_lock<std::mutex> lock = std::move(begun_->lock);
+  const Stream user = begun_->user;
+  or_break(user, [&] {
+    if (!by_packets(begun_->call)) finish_large(*begun_);
+    become_last(begun_->tail, user);
+  });
+  begun_.reset();
 }
 
 // Where the device has failed, events count as done.
@@ -65,30 +98,27 @@ void PairCopies::try_record(StreamEvent& event, Stream stream) noexcept {
   }
 }
 
-void PairCopies::enqueue_locked(const Call& call, Stream user) {
-  check_whole();
-  borrowed_.release_ended();
-  Tail& tail = by_packets(call) ? tail_of(device_.capture(user)) : last_;
-  follow(tail, user);
-  if (by_packets(call)) {
-    enqueue_packets(call, user);
-  } else {
-    enqueue_large(call, user);
-  }
-  become_last(tail, user);
-}
-
-void PairCopies::enqueue_large(const Call& call, Stream user) {
+void PairCopies::begin_large(Begun& begun, bool in_group) {
+  const Call& call = begun.call;
   const std::uint64_t number = number_ + 1;
   wait_for_room(number);
-  const Buffers mine = publish(call, number);
-  const std::uint32_t first_piece = pieces_;
-  if (mine.send_staged) {
-    device_.copy(user, const_cast<char*>(mine.send), call.send, send_bytes(call, rank_, ranks_));
+  begun.mine = publish(call, number);
+  if (begun.mine.send_staged) {
+    device_.copy(begun.user, const_cast<char*>(begun.mine.send), call.send,
+                 send_bytes(call, rank_, ranks_));
   }
+  begun.number = number_ = number;
+  begun.roles = take_roles(call, number, in_group);
+}
 
-  number_ = number;
-  const Roles roles = take_roles(call, number);
+void PairCopies::finish_large(Begun& begun) {
+  const Call& call = begun.call;
+  const Buffers& mine = begun.mine;
+  const Roles& roles = begun.roles;
+  const std::uint64_t number = begun.number;
+  const Stream user = begun.user;
+  const std::uint32_t first_piece = pieces_;
+  wait_for_late_peers(call, begun.roles, number);
   count(call, roles);
 
   check_not_revoked(call, roles);
@@ -181,20 +211,20 @@ std::atomic<std::uint64_t>& PairCopies::state(int peer, std::uint64_t number) co
 
 // A pair of which one sends the other nothing has one copy to make, whoever makes it.
 double PairCopies::wait_seconds(const Call& call, int peer) const {
-  if (processes_[peer] == nullptr && !method_.peer_wait.in_process) return 0;
   const std::size_t sent = copied(call, rank_, peer).bytes;
   const std::size_t received = copied(call, peer, rank_).bytes;
   if (sent == 0 || received == 0) return 0;
-  return method_.peer_wait.seconds_per_byte * static_cast<double>(sent);
+  return method_.wait_seconds_per_byte * static_cast<double>(sent);
 }
 
-PairCopies::Roles PairCopies::take_roles(const Call& call, std::uint64_t number) {
+PairCopies::Roles PairCopies::take_roles(const Call& call, std::uint64_t number, bool in_group) {
   Roles roles{};
   for (int step = 1; step < ranks_; ++step) {
     const int peer = (rank_ + step) % ranks_;
-    if (involved(call, peer)) roles[peer] = take_role(peer, number, wait_seconds(call, peer) > 0);
+    if (!involved(call, peer)) continue;
+    const bool may_be_in_group = in_group && processes_[peer] == nullptr;
+    roles[peer] = take_role(peer, number, may_be_in_group || wait_seconds(call, peer) > 0);
   }
-  wait_for_late_peers(call, roles, number);
   return roles;
 }
 

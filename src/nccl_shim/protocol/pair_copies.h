@@ -12,10 +12,11 @@
 //
 // Copies to and from memory of other processes take turns on one copy engine: on two H100 an
 // all_gather of 1 GiB takes 2.8 ms if the second makes both, and 1.5 ms if each pushes. So the
-// first waits on the CPU for as long as its own push would take (PeerWait): no longer than it may
-// gain. It waits for nothing else, unless it is kCallsAhead calls ahead. Who is first may change
-// with every call and pair. Copies of a call are in rotated order on all ranks: rank r pushes to r
-// + i and pulls from r - i in step i.
+// first waits on the CPU for as long as its own push would take (wait_seconds_per_byte): no longer
+// than it may gain. It waits for nothing else, unless it is kCallsAhead calls ahead. Ranks of which
+// one thread makes the calls, in a group, need no such wait: all come to a call before one goes on.
+// Who is first may change with every call and pair. Copies of a call are in rotated order on all
+// ranks: rank r pushes to r + i and pulls from r - i in step i.
 //
 // A reduce_scatter goes through slots, which every rank has lent at creation, two for each peer.
 // Its parts are cut into pieces of piece_bytes at most, which communicators count:
@@ -52,8 +53,10 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,13 +69,6 @@
 
 namespace duet::nccl_shim {
 
-// How long the first of a pair waits on the CPU for the other to come to a call in which each sends
-// the other something.
-struct PeerWait {
-  double seconds_per_byte = 0;  // of what it sends
-  bool in_process = false;      // also for ranks of the same process, which one thread may be
-};
-
 // How a communicator's calls are made: alike on all ranks, but for the last.
 struct Method {
   // Of slots, a multiple of 128; they take 2 * (ranks - 1) * piece_bytes of each device's memory.
@@ -83,7 +79,9 @@ struct Method {
   // Calls of so many bytes (all_bytes()) are exchanges of packets; a multiple of 128. They take 5 *
   // (ranks - 1) as many bytes of each device's memory, and 64. 0: none are.
   std::size_t most_by_packets = 0;
-  PeerWait peer_wait = {};
+  // How long the first of a pair waits on the CPU for the other to come to a call in which each
+  // sends the other something, for each byte that it sends.
+  double wait_seconds_per_byte = 0;
 };
 
 class PairCopies {
@@ -108,6 +106,11 @@ class PairCopies {
   // `user` may be captured if the call is by packets: each launch of the graph makes the call. Then
   // all ranks launch their graphs and make other calls in one order.
   void enqueue(const Call& call, Stream user);
+  // The same in two steps of one thread, for calls of one group: where ranks of this process have
+  // all begun before the first finishes, each pushes its part, and none waits for another. Behind
+  // begin() comes finish(), unless it has thrown.
+  void begin(const Call& call, Stream user, bool in_group = true);
+  void finish();
 
   // Before the caller gives `user` work of the same communicator that is not enqueued here: such
   // work begins behind the calls before it, and the next call behind such work. Where `user` is
@@ -173,7 +176,19 @@ class PairCopies {
     std::unique_ptr<LaunchRecord> record;  // of a capture with calls: records last_.call
   };
 
+  // A call behind begin().
+  struct Begun {
+    std::unique_lock<std::mutex> lock;
+    Call call;
+    Stream user;
+    Tail& tail;
+    std::uint64_t number;
+    Buffers mine;
+    Roles roles;
+  };
+
   static void pause();  // of a loop that waits
+  void or_break(Stream user, const std::function<void()>& what);
   void check_whole() const;
   void wait_for_room(std::uint64_t number) const;
   Buffers publish(const Call& call, std::uint64_t number);
@@ -184,14 +199,14 @@ class PairCopies {
   Part copied(const Call& call, int source, int destination) const;
   bool involved(const Call& call, int peer) const;
   double wait_seconds(const Call& call, int peer) const;  // seconds
-  Roles take_roles(const Call& call, std::uint64_t number);
+  Roles take_roles(const Call& call, std::uint64_t number, bool in_group);
   // `waits`: whether to stay in the place of a first that waits. Role::none: the peer has aborted.
   Role take_role(int peer, std::uint64_t number, bool waits);
   void wait_for_late_peers(const Call& call, Roles& roles, std::uint64_t number);
   void check_not_revoked(const Call& call, const Roles& roles) const;
   void check_same(const Call& call, const Roles& roles, std::uint64_t number) const;
-  void enqueue_locked(const Call& call, Stream user);
-  void enqueue_large(const Call& call, Stream user);
+  void begin_large(Begun& begun, bool in_group);
+  void finish_large(Begun& begun);
   void try_record(StreamEvent& event, Stream stream) noexcept;
   Tail& tail_of(std::uint64_t capture);
   void follow_calls(const Tail& tail, Stream user);
@@ -266,13 +281,14 @@ class PairCopies {
   const int rank_, ranks_;
   std::array<std::unique_ptr<PeerProcess>, kMostRanks> processes_;  // null: this process
 
-  std::mutex mutex_;  // held over enqueue, drain and the end
+  std::mutex mutex_;  // held over enqueue, from begin to finish, over drain and the end
   LentMemory lent_;
   BorrowedMemory borrowed_;
   StagingBuffer send_staging_, receive_staging_;
   Stream push_lane_, pull_lane_;
   std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, other_work_;
   std::uint64_t number_ = 0;  // calls so far
+  std::optional<Begun> begun_;
   const Method method_;
   // Left to the end of the process where this rank has aborted and a peer has not: the first pieces
   // of a call that this rank has not come to need no word of its own.

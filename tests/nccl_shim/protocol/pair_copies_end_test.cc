@@ -60,6 +60,48 @@ TEST(PairCopiesWaits, WhoComesLateMakesBothCopies) {
   });
 }
 
+// One thread makes the calls of both ranks, in a group: none waits, and each pushes its part.
+void one_thread_for_both(Kind kind, int copies_of_first, int copies_of_second) {
+  constexpr int kCalls = 6;
+  std::atomic<TestRank*> second{nullptr};
+  std::atomic<const Buffers*> its_buffers{nullptr};
+  std::atomic<bool> made{false};
+  on_threads({2, 50, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, kind, 100, true);
+    std::atomic<std::size_t> wrong{0};
+    if (rank.rank == 1) {
+      its_buffers = &buffers;
+      second = &rank;
+      while (!made) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } else {
+      while (second == nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      TestRank* const ranks[] = {&rank, second};
+      const Buffers* const all[] = {&buffers, its_buffers};
+      for (int number = 0; number < kCalls; ++number) {
+        const int first = number % 2;
+        for (const int i : {first, 1 - first}) {
+          ranks[i]->run(ranks[i]->stream(), [&, i, number] { all[i]->fill(number); });
+          ranks[i]->copies->begin(all[i]->call(), ranks[i]->stream());
+        }
+        for (const int i : {first, 1 - first}) {
+          ranks[i]->copies->finish();
+          ranks[i]->run(ranks[i]->stream(), [&, i, number] { wrong += all[i]->wrong(number); });
+        }
+      }
+      for (TestRank* each : ranks) each->synchronise();
+      made = true;
+    }
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(rank.device.copies, kCalls * (rank.rank == 0 ? copies_of_first : copies_of_second));
+  });
+}
+
+TEST(PairCopiesGroups, EachRankOfAThreadPushesItsOwnPart) {
+  one_thread_for_both(Kind::all_gather, 2, 2);  // to the peer, and its own part
+  one_thread_for_both(Kind::all_to_all, 2, 2);
+  one_thread_for_both(Kind::broadcast, 2, 0);
+}
+
 TEST(PairCopiesWaits, AnAbortEndsIt) {
   on_threads({2, 0, 0, kLongWait}, [](TestRank& rank) {
     if (rank.rank == 1) {

@@ -35,7 +35,7 @@ TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank
       random_(static_cast<unsigned>(own_rank) + 1) {
   Creation creation(
       device, name, rank, ranks, 0,
-      {kPieceBytes, true, setting.staged, setting.most_by_packets, {setting.wait_per_byte, true}});
+      {kPieceBytes, true, setting.staged, setting.most_by_packets, setting.wait_per_byte});
   // In the place of the real NCCL's creation, in which all ranks wait for each other.
   creation.wait_announced(kSeconds);
   creation.offer();

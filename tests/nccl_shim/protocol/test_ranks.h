@@ -18,7 +18,7 @@ struct Setting {
   int ranks = 2;
   unsigned device_delay = 0;  // microseconds
   unsigned cpu_delay = 0;     // before each call of pause()
-  double wait_per_byte = 0;   // seconds per byte, also for ranks of the same process
+  double wait_per_byte = 0;   // seconds per byte
   bool staged = false;
   std::size_t most_by_packets = 0;
 };
