@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <optional>
 
+#include "collectives/nodes/messages.h"
 #include "collectives/nodes/rails_fixture.h"
 #include "collectives/peer/calls_fixture.h"
 #include "core/error.h"
@@ -33,13 +35,19 @@ class FabricWireTest : public ::testing::TestWithParam<const char*> {
   }
 
   static void on_nodes(int nodes, const std::function<void(Team&, CollectiveSession&)>& fn,
-                       bool staged = false) {
+                       bool staged = false, int ranks_of_node = 1) {
     NetworkOptions network;
     network.provider = GetParam();
     network.staged = staged;
-    on_rails(nodes, network, fn);
+    network.link_gbit = 1;  // so slow that what is staged goes in the smallest chunks
+    on_rails(nodes, network, fn, ranks_of_node);
   }
 };
+
+constexpr std::uint64_t kSmallestChunk = 512 << 10;
+constexpr CollectiveKind kOverRails[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
+                                         CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
+                                         CollectiveKind::broadcast};
 
 TEST_P(FabricWireTest, CallsAreRight) {
   for (const int nodes : {2, 3}) {
@@ -79,6 +87,60 @@ TEST_P(FabricWireTest, StagedCallsAreRight) {
               {6, false, 0, 3});
   };
   on_nodes(3, calls, true);
+}
+
+TEST_P(FabricWireTest, StagedCallsAtTheEdgesOfChunksAreRight) {
+  const auto calls = [](Team& team, CollectiveSession& session) {
+    for (const std::uint64_t bytes : {kSmallestChunk, 4 * kSmallestChunk, 8 * kSmallestChunk}) {
+      for (const std::uint64_t count : {bytes - 1, bytes, bytes + 1}) {
+        run_calls(team, plans_of(session), collective_of(CollectiveKind::all_gather, count), {2});
+      }
+      run_calls(team, plans_of(session), collective_of(CollectiveKind::all_reduce, bytes / 2), {2});
+    }
+  };
+  on_nodes(2, calls, true);
+}
+
+// So its work fits a stream's queue.
+TEST_P(FabricWireTest, AStagedCallHasAtMost128ChunksBesideThoseThatEndMessages) {
+  const auto plan = [](Team& team, CollectiveSession& session) {
+    constexpr std::uint64_t kBytes = 140 * kSmallestChunk;
+    team.each([&](Rank& rank) {
+      const Collective c = collective_of(CollectiveKind::all_gather, kBytes);
+      const Buffer send = rank.device.allocate(kBytes), recv = rank.device.allocate(2 * kBytes);
+      const std::string algorithm = session.plan(rank, c, {send.span(), recv.span()})->algorithm();
+      const auto messages = cut_into_messages(kBytes, message_for(kBytes, 1), true).size();
+      int chunks = 0;
+      ASSERT_EQ(std::sscanf(algorithm.c_str(), "between nodes %d messages", &chunks), 1)
+          << algorithm;
+      EXPECT_LE(chunks, 128 + static_cast<int>(messages)) << algorithm;
+      EXPECT_GE(chunks, 100) << algorithm;
+    });
+  };
+  on_nodes(2, plan, true);
+}
+
+// Ranks of a node push into slots of the one that sends, which may be long after it has begun.
+TEST_P(FabricWireTest, MessagesWaitForAllRanksOfTheirNode) {
+  const auto calls = [](Team& team, CollectiveSession& session) {
+    for (const CollectiveKind kind : kOverRails) {
+      run_calls(team, plans_of(session), collective_of(kind, 100001), {4, false, 10000});
+    }
+  };
+  for (const bool staged : {false, true}) on_nodes(2, calls, staged, 2);
+}
+
+// Of nothing, and of fewer elements than ranks: columns in which some parts are empty, or all.
+TEST_P(FabricWireTest, MessagesWithoutBytes) {
+  const auto calls = [](Team& team, CollectiveSession& session) {
+    for (const CollectiveKind kind : kOverRails) {
+      for (const std::uint64_t count : {0u, 1u, 3u, 5u}) {
+        SCOPED_TRACE(std::string(name(kind)) + " of " + std::to_string(count));
+        run_calls(team, plans_of(session), collective_of(kind, count), {3});
+      }
+    }
+  };
+  for (const bool staged : {false, true}) on_nodes(2, calls, staged, 2);
 }
 
 TEST_P(FabricWireTest, TwoSessionsRunBesideEachOther) {

@@ -1,10 +1,11 @@
-// For tests over rails: processes that are threads of this one, each a node of one rank.
+// For tests over rails: processes that are threads of this one, each a node.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <exception>
 #include <functional>
+#include <string>
 
 #include "collectives/peer/engine.h"
 #include "team/processes_fixture.h"
@@ -13,11 +14,12 @@ namespace duet {
 
 // Runs fn as so many nodes, each with a session of the engine dma. What it throws is a failure.
 inline void on_rails(int nodes, const NetworkOptions& network,
-                     const std::function<void(Team&, CollectiveSession&)>& fn) {
+                     const std::function<void(Team&, CollectiveSession&)>& fn,
+                     int ranks_of_node = 1) {
   run_processes(nodes, [&](Processes& processes) {
-    const auto machine = open_machine("host");
+    const auto machine = open_machine("host:" + std::to_string(ranks_of_node));
     Team team(*machine, {}, &processes);
-    team.set_node_size(1);
+    team.set_node_size(ranks_of_node);
     team.set_network(network);
     try {
       fn(team, *make_dma_collectives()->open(team));
