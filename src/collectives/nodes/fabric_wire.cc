@@ -74,20 +74,24 @@ std::uint64_t piece_bytes_for(std::uint64_t message, int rails) {
 
 }  // namespace
 
-FabricWire::FabricWire(NodeRank& rank, const WireTraffic& traffic, Network& network,
-                       Watchdog& watchdog)
+FabricWire::FabricWire(const NodeRank& rank, const WireTraffic& traffic, Network& network)
     : network_(network),
       device_(rank.whole.device),
       node_(rank.node),
       nodes_(rank.nodes()),
       messages_(traffic.messages.size()),
-      slots_(traffic.slots) {
+      slots_(traffic.slots) {}
+
+// The number is taken before anything can throw: where one rank fails, all still count alike.
+FabricWire::FabricWire(NodeRank& rank, const WireTraffic& traffic, Network& network,
+                       Watchdog& watchdog)
+    : FabricWire(rank, traffic, network) {
   agree_on_pieces(rank, traffic);
   rank.whole.team.all_or_none(rank.whole, "all ranks to plan what goes over rails", [&] {
+    wire_ = network_.next_wire();
     if (traffic.region_bytes > 0) allocated_ = device_.allocate(traffic.region_bytes);
     region_span_ = traffic.region_bytes > 0 ? allocated_.span() : traffic.region;
     words_ = zeroed_semaphores(device_, static_cast<int>(2 + 4 * messages_), MemoryKind::pinned);
-    wire_ = network_.next_wire();
     plan(traffic);
   });
   start_.signals.push_back(word(0));
@@ -100,7 +104,7 @@ FabricWire::FabricWire(NodeRank& rank, const WireTraffic& traffic, Network& netw
 FabricWire::~FabricWire() {
   watched_.reset();
   network_.run([this] {
-    network_.remove(wire_);
+    if (added_) network_.remove(wire_);
     region_.reset();
     sources_.clear();
   });
@@ -118,10 +122,9 @@ void FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
 
 void FabricWire::plan(const WireTraffic& traffic) {
   permitted_.resize(static_cast<std::size_t>(nodes_) + (slots_ > 0 ? messages_ : 0));
-  const std::size_t most = WireImmediate::kNumbers - permitted_.size();
-  if (messages_ * stride_ > most) {
-    throw Unavailable(
-        fmt::format("over rails at most {} pieces of {} KiB", most, piece_bytes_ >> 10));
+  if (messages_ * stride_ + permitted_.size() > WireImmediate::kNumbers) {
+    throw Unavailable(fmt::format("over rails at most {} pieces of {} KiB and permissions to send",
+                                  WireImmediate::kNumbers, piece_bytes_ >> 10));
   }
   for (const WireMessage& message : traffic.messages) add_pieces(traffic, message);
   for (std::size_t i = 0; i < messages_; ++i) {
@@ -175,6 +178,7 @@ void FabricWire::register_regions(NodeRank& rank, const WireTraffic& traffic) {
     network_.run([&] {
       region_->import_all(*all);
       network_.add(wire_, *this);
+      added_ = true;
     });
   });
 }

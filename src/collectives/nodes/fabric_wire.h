@@ -64,6 +64,9 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
     std::size_t to_end = 0, to_come = 0;
   };
 
+  // What the other constructor begins with: whatever that does afterwards, the destructor undoes on
+  // the proxy's thread, also where it throws.
+  FabricWire(const NodeRank& rank, const WireTraffic& traffic, Network& network);
   void agree_on_pieces(NodeRank& rank, const WireTraffic& traffic);
   void plan(const WireTraffic& traffic);
   void add_pieces(const WireTraffic& traffic, const WireMessage& message);
@@ -127,6 +130,7 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   std::vector<Piece> pieces_;         // that are sent
   std::unique_ptr<Region> region_;
   std::vector<std::unique_ptr<Region>> sources_;
+  bool added_ = false;  // to the network's drivers
   bool active_ = false, done_told_ = false;
   std::uint64_t calls_ = 0;                              // that have ended
   std::vector<std::uint64_t> permitted_;                 // by permission: for how many calls

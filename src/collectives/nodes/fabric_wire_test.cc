@@ -161,12 +161,14 @@ TEST_P(FabricWireTest, TwoSessionsRunBesideEachOther) {
   });
 }
 
-// A rank that fails ends the others' waits, and a new session works.
+// A rank that fails ends the others' waits, also for a slot where all are full, and a new session
+// works.
 TEST_P(FabricWireTest, AFailureEndsTheSessionAndAnotherCanBeOpened) {
-  on_nodes(2, [](Team& team, CollectiveSession& session) {
+  const Collective c = collective_of(CollectiveKind::all_gather, 8 * kSmallestChunk);
+  const auto fail_and_go_on = [&](Team& team, CollectiveSession& session) {
     EXPECT_TRUE(session.usable());
     EXPECT_THROW(team.each([&](Rank& rank) {
-      Calls calls(rank, plans_of(session), collective_of(CollectiveKind::all_gather, 1 << 20), 1);
+      Calls calls(rank, plans_of(session), c, 1);
       if (rank.index == 1) throw Mismatch("rank 1 does not come");
       try {
         calls.enqueue(0);
@@ -179,7 +181,67 @@ TEST_P(FabricWireTest, AFailureEndsTheSessionAndAnotherCanBeOpened) {
                  Error);
     EXPECT_FALSE(session.usable());
     const auto again = make_dma_collectives()->open(team);
-    run_calls(team, plans_of(*again), collective_of(CollectiveKind::all_gather, 1 << 20), {2});
+    run_calls(team, plans_of(*again), c, {2});
+  };
+  for (const bool staged : {false, true}) on_nodes(2, fail_and_go_on, staged);
+}
+
+// A message of the source to the next node's region, as the only one of a wire.
+WireTraffic one_message(const NodeRank& rank, const Span& source) {
+  WireTraffic traffic;
+  traffic.region_bytes = source.bytes;
+  traffic.sources = {source};
+  traffic.messages.push_back({rank.node_after(1), {{source, 0}}, false});
+  traffic.arrivals.push_back({source.bytes});
+  return traffic;
+}
+
+// Plans are made on all ranks or on none, and the next ones must get equal numbers everywhere.
+TEST_P(FabricWireTest, AWireThatOneRankCannotAllocateDoesNotHinderTheNext) {
+  on_nodes(2, [](Team& team, CollectiveSession&) {
+    const NodeMap map = NodeMap::of(team);
+    NodeTeams teams(team, map);
+    const auto networks = open_networks(team, map);
+    Watchdog watchdog(team);
+    team.each([&](Rank& rank) {
+      NodeRank own(rank, teams, map);
+      const Buffer source = rank.device.allocate(1000);
+      const WireTraffic traffic = one_message(own, source.span());
+      WireTraffic too_large = traffic;
+      if (rank.index == 1) too_large.region_bytes = std::uint64_t{1} << 60;
+      EXPECT_THROW(FabricWire(own, too_large, *networks[0], watchdog), Error);
+
+      FabricWire wire(own, traffic, *networks[0], watchdog);
+      const auto stream = rank.device.make_stream();
+      const auto fill = [](int of) {
+        return Fill{FillKind::pattern, static_cast<std::uint64_t>(of), 0};
+      };
+      stream->fill(source.span(), fill(rank.index));
+      wire.begin(*stream);
+      stream->handshake({{}, {wire.come(0)}});
+      wire.end(*stream);
+      stream->synchronize(60);
+      EXPECT_FALSE(rank.device.check(wire.region(), fill(1 - rank.index)).has_value());
+      team.barrier("all ranks to have checked");
+    });
+  });
+}
+
+TEST_P(FabricWireTest, TooManyMessagesAreRefused) {
+  on_nodes(2, [](Team& team, CollectiveSession&) {
+    const NodeMap map = NodeMap::of(team);
+    NodeTeams teams(team, map);
+    const auto networks = open_networks(team, map);
+    Watchdog watchdog(team);
+    team.each([&](Rank& rank) {
+      NodeRank own(rank, teams, map);
+      const Buffer source = rank.device.allocate(1);
+      WireTraffic traffic = one_message(own, source.span());
+      traffic.slots = 1;
+      traffic.messages.resize(WireImmediate::kNumbers, traffic.messages[0]);
+      traffic.arrivals.resize(WireImmediate::kNumbers, traffic.arrivals[0]);
+      EXPECT_THROW(FabricWire(own, traffic, *networks[0], watchdog), Unavailable);
+    });
   });
 }
 

@@ -22,9 +22,10 @@ enum class RailFault {
   cut,      // posts are taken and go nowhere
   unheard,  // what has arrived is not known to have ended
   broken,   // the library reports an error
+  refuses,  // memory of a peer cannot be imported: that whose turn it is, the others can
 };
 
-// A rail fails at one end after so many posts.
+// A rail fails at one end after so many posts, or imports.
 struct BadRail {
   std::string name;
   RailFault fault = RailFault::cut;
@@ -49,6 +50,9 @@ class WiredRail : public Rail {
   }
   std::shared_ptr<const RemoteMemory> import_memory(int peer,
                                                     const std::string& descriptor) override {
+    if (bad_ && bad_->fault == RailFault::refuses && imported_++ == bad_->after) {
+      throw Unavailable("memory refused on purpose");
+    }
     return rail_->import_memory(peer, descriptor);
   }
   void abandon() noexcept override { rail_->abandon(); }
@@ -69,12 +73,14 @@ class WiredRail : public Rail {
   }
 
  private:
-  bool failed() const { return bad_ && posted_ >= bad_->after; }
+  bool failed() const {
+    return bad_ && bad_->fault != RailFault::refuses && posted_ >= bad_->after;
+  }
 
   std::unique_ptr<Rail> rail_;
   RailInfo info_;
   std::optional<BadRail> bad_;
-  int posted_ = 0;
+  int posted_ = 0, imported_ = 0;
 };
 
 // Three rails of which each is the real library's first one.
@@ -201,6 +207,20 @@ TEST_F(FailoverTest, ThreeNodes) {
   for (const CollectiveKind kind : kKinds) {
     EXPECT_GE(calls_with(3, kind, 2 << 20, {{"w1", RailFault::cut, 5}}).size(), 1u);
   }
+}
+
+// The other rank had made its own part of it. The first import is that of the session.
+TEST_F(FailoverTest, APlanThatOneRankCannotMakeLeavesNothingBehind) {
+  wirings_.bad = {{"w0", RailFault::refuses, 1}};
+  on_rails(2, network(false), [](Team& team, CollectiveSession& session) {
+    const Collective c = collective_of(CollectiveKind::all_gather, 1000);
+    team.each([&](Rank& rank) {
+      const Buffer send = rank.device.allocate(1000), recv = rank.device.allocate(2000);
+      EXPECT_THROW(session.plan(rank, c, {send.span(), recv.span()}), Unavailable);
+    });
+    EXPECT_TRUE(session.usable());
+    run_calls(team, plans_of(session), c, {3});
+  });
 }
 
 TEST_F(FailoverTest, SmallCallsInARow) {
