@@ -131,6 +131,10 @@ void FabricWire::plan(const WireTraffic& traffic) {
     for (const std::uint64_t bytes : traffic.arrivals.at(i)) {
       states_[i].arrivals += (bytes + piece_bytes_ - 1) / piece_bytes_;
     }
+    const int from = sender_of(i);
+    if (std::find(senders_.begin(), senders_.end(), from) == senders_.end()) {
+      senders_.push_back(from);
+    }
   }
   come_.resize(messages_ * stride_);
 }
@@ -233,9 +237,9 @@ void FabricWire::begin_call() {
   for (std::size_t i = 0; i < messages_; ++i) {
     if (states_[i].arrivals == 0) complete(i);  // a message without bytes
   }
-  for (int distance = 1; distance < nodes_; ++distance) {
+  for (const int sender : senders_) {
     ++telling_;
-    permit((node_ + nodes_ - distance) % nodes_, open_of(node_));
+    permit(sender, open_of(node_));
   }
 }
 

@@ -127,6 +127,7 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
 
   // The proxy's.
   std::vector<MessageState> states_;  // of message i that is sent, and of the one that is received
+  std::vector<int> senders_;          // nodes; others may have ended while this rank has a call
   std::vector<Piece> pieces_;         // that are sent
   std::unique_ptr<Region> region_;
   std::vector<std::unique_ptr<Region>> sources_;

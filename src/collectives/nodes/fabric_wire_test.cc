@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <optional>
+#include <thread>
 
 #include "collectives/nodes/messages.h"
 #include "collectives/nodes/rails_fixture.h"
@@ -196,32 +198,66 @@ WireTraffic one_message(const NodeRank& rank, const Span& source) {
   return traffic;
 }
 
+// Wires that a test makes itself, on networks of its own.
+class OwnWires {
+ public:
+  explicit OwnWires(Team& team) : team_(team), networks_(open_networks(team, map_)) {}
+
+  NodeRank rank_of(Rank& rank) { return {rank, teams_, map_}; }
+  std::unique_ptr<FabricWire> make(NodeRank& rank, const WireTraffic& traffic) {
+    return std::make_unique<FabricWire>(rank, traffic, *networks_[0], watchdog_);
+  }
+
+ private:
+  Team& team_;
+  NodeMap map_ = NodeMap::of(team_);
+  NodeTeams teams_{team_, map_};
+  std::vector<std::unique_ptr<Network>> networks_;
+  Watchdog watchdog_{team_};
+};
+
+Fill sent_by(int rank) { return {FillKind::pattern, static_cast<std::uint64_t>(rank), 0}; }
+
+// A call of a wire of one message.
+void call(Rank& rank, Wire& wire, const Span& source, Stream& stream) {
+  stream.fill(source, sent_by(rank.index));
+  wire.begin(stream);
+  stream.handshake({{}, {wire.come(0)}});
+  wire.end(stream);
+  stream.synchronize(60);
+  const int from = (rank.index + rank.size - 1) % rank.size;
+  EXPECT_FALSE(rank.device.check(wire.region(), sent_by(from)).has_value());
+}
+
 // Plans are made on all ranks or on none, and the next ones must get equal numbers everywhere.
 TEST_P(FabricWireTest, AWireThatOneRankCannotAllocateDoesNotHinderTheNext) {
   on_nodes(2, [](Team& team, CollectiveSession&) {
-    const NodeMap map = NodeMap::of(team);
-    NodeTeams teams(team, map);
-    const auto networks = open_networks(team, map);
-    Watchdog watchdog(team);
+    OwnWires wires(team);
     team.each([&](Rank& rank) {
-      NodeRank own(rank, teams, map);
+      NodeRank own = wires.rank_of(rank);
       const Buffer source = rank.device.allocate(1000);
       const WireTraffic traffic = one_message(own, source.span());
       WireTraffic too_large = traffic;
       if (rank.index == 1) too_large.region_bytes = std::uint64_t{1} << 60;
-      EXPECT_THROW(FabricWire(own, too_large, *networks[0], watchdog), Error);
+      EXPECT_THROW(wires.make(own, too_large), Error);
+      const auto wire = wires.make(own, traffic);
+      call(rank, *wire, source.span(), *rank.device.make_stream());
+      team.barrier("all ranks to have checked");
+    });
+  });
+}
 
-      FabricWire wire(own, traffic, *networks[0], watchdog);
-      const auto stream = rank.device.make_stream();
-      const auto fill = [](int of) {
-        return Fill{FillKind::pattern, static_cast<std::uint64_t>(of), 0};
-      };
-      stream->fill(source.span(), fill(rank.index));
-      wire.begin(*stream);
-      stream->handshake({{}, {wire.come(0)}});
-      wire.end(*stream);
-      stream->synchronize(60);
-      EXPECT_FALSE(rank.device.check(wire.region(), fill(1 - rank.index)).has_value());
+// Rank 0 has messages to rank 1 and from rank 3, and ends before rank 2 has begun.
+TEST_P(FabricWireTest, AWireMayEndBeforeRanksThatSendItNothingHaveBegun) {
+  on_nodes(4, [](Team& team, CollectiveSession&) {
+    OwnWires wires(team);
+    team.each([&](Rank& rank) {
+      NodeRank own = wires.rank_of(rank);
+      const Buffer source = rank.device.allocate(1000);
+      auto wire = wires.make(own, one_message(own, source.span()));
+      if (rank.index == 2) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      call(rank, *wire, source.span(), *rank.device.make_stream());
+      wire.reset();
       team.barrier("all ranks to have checked");
     });
   });
@@ -229,18 +265,15 @@ TEST_P(FabricWireTest, AWireThatOneRankCannotAllocateDoesNotHinderTheNext) {
 
 TEST_P(FabricWireTest, TooManyMessagesAreRefused) {
   on_nodes(2, [](Team& team, CollectiveSession&) {
-    const NodeMap map = NodeMap::of(team);
-    NodeTeams teams(team, map);
-    const auto networks = open_networks(team, map);
-    Watchdog watchdog(team);
+    OwnWires wires(team);
     team.each([&](Rank& rank) {
-      NodeRank own(rank, teams, map);
+      NodeRank own = wires.rank_of(rank);
       const Buffer source = rank.device.allocate(1);
       WireTraffic traffic = one_message(own, source.span());
       traffic.slots = 1;
       traffic.messages.resize(WireImmediate::kNumbers, traffic.messages[0]);
       traffic.arrivals.resize(WireImmediate::kNumbers, traffic.arrivals[0]);
-      EXPECT_THROW(FabricWire(own, traffic, *networks[0], watchdog), Unavailable);
+      EXPECT_THROW(wires.make(own, traffic), Unavailable);
     });
   });
 }
