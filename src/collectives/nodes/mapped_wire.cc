@@ -72,6 +72,9 @@ void MappedWire::plan(const NodeRank& rank, const WireTraffic& traffic) {
     if (!known[static_cast<std::size_t>(message.node)]) {
       known[static_cast<std::size_t>(message.node)] = true;
       step.waits.push_back(open(node_, message.node));
+      // The node as far before this one sends here, as all ranks have messages over equal
+      // distances.
+      opens_.signals.push_back(open(rank.node_before(message.node - node_), node_));
     }
     if (message.staged) step.waits.push_back(go(i));
     for (const WirePiece& piece : message.pieces) {
@@ -81,9 +84,6 @@ void MappedWire::plan(const NodeRank& rank, const WireTraffic& traffic) {
     step.signals.push_back(word(message.node, 2, i));
     if (message.staged) step.signals.push_back(gone(i));
     steps_.add(std::move(step));
-  }
-  for (int distance = 1; distance < rank.nodes() && messages_ > 0; ++distance) {
-    opens_.signals.push_back(open(rank.node_before(distance), node_));
   }
 }
 
