@@ -9,6 +9,7 @@
 
 #include "collectives/nodes/messages.h"
 #include "collectives/nodes/rails_fixture.h"
+#include "collectives/nodes/staged_wire.h"
 #include "collectives/peer/calls_fixture.h"
 #include "core/error.h"
 #include "fabric/library.h"
@@ -204,8 +205,9 @@ class OwnWires {
   explicit OwnWires(Team& team) : team_(team), networks_(open_networks(team, map_)) {}
 
   NodeRank rank_of(Rank& rank) { return {rank, teams_, map_}; }
-  std::unique_ptr<FabricWire> make(NodeRank& rank, const WireTraffic& traffic) {
-    return std::make_unique<FabricWire>(rank, traffic, *networks_[0], watchdog_);
+  template <typename Made = FabricWire>
+  std::unique_ptr<Made> make(NodeRank& rank, const WireTraffic& traffic) {
+    return std::make_unique<Made>(rank, traffic, *networks_[0], watchdog_);
   }
 
  private:
@@ -258,6 +260,36 @@ TEST_P(FabricWireTest, AWireMayEndBeforeRanksThatSendItNothingHaveBegun) {
       if (rank.index == 2) std::this_thread::sleep_for(std::chrono::milliseconds(200));
       call(rank, *wire, source.span(), *rank.device.make_stream());
       wire.reset();
+      team.barrier("all ranks to have checked");
+    });
+  });
+}
+
+// The source is overwritten as soon as that is allowed, and the region read as soon as it has come.
+TEST_P(FabricWireTest, AStagedMessageHasGoneAndComeWithItsLastChunk) {
+  on_nodes(2, [](Team& team, CollectiveSession&) {
+    OwnWires wires(team);
+    team.each([&](Rank& rank) {
+      NodeRank own = wires.rank_of(rank);
+      const Buffer source = rank.device.allocate(16 * kSmallestChunk);
+      const Buffer read = rank.device.allocate(source.bytes());
+      WireTraffic traffic = one_message(own, source.span());
+      traffic.messages[0].staged = true;
+      const auto wire = wires.make<StagedWire>(own, traffic);
+      const auto stream = rank.device.make_stream(), reader = rank.device.make_stream();
+      for (int round = 0; round < 3; ++round) {
+        stream->fill(source.span(), sent_by(rank.index + 2 * round));
+        wire->begin(*stream);
+        stream->handshake({{wire->go(0)}, {}});
+        stream->handshake({{}, {wire->gone(0)}});
+        stream->fill(source.span(), sent_by(-1));
+        reader->handshake({{}, {wire->come(0)}});
+        reader->copy({read.span(), wire->region(), Executor::dma, {}});
+        wire->end(*stream);
+        stream->synchronize(60);
+        reader->synchronize(60);
+        EXPECT_FALSE(rank.device.check(read.span(), sent_by(1 - rank.index + 2 * round)));
+      }
       team.barrier("all ranks to have checked");
     });
   });
