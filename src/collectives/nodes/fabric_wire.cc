@@ -12,8 +12,10 @@ namespace duet {
 namespace {
 
 // Of pieces on a rail: small enough that a slow rail has little left at the end, large enough that
-// posting costs little.
+// posting costs little. A piece that a copy engine copies between GPUs costs some 6 us besides its
+// bytes (docs/nodes.md: two H100), as much as those of 2 MiB, and no rail is slow.
 constexpr std::uint64_t kLargestRailPiece = 512 << 10, kSmallestRailPiece = 64 << 10;
+constexpr std::uint64_t kLargestCopiedPiece = 16 << 20;
 constexpr int kPiecesInFlight = 8;  // on a rail
 
 // Tokens of posts: a piece's index, or a permission and the node that gets it.
@@ -66,10 +68,11 @@ MessageSize largest_of(const std::vector<std::string>& all) {
 }
 
 // Small messages are spread over all rails as well.
-std::uint64_t piece_bytes_for(std::uint64_t message, int rails) {
+std::uint64_t piece_bytes_for(std::uint64_t message, int rails, MemoryPath path) {
   constexpr std::uint64_t kGrain = 4 << 10;
   const std::uint64_t share = message / static_cast<std::uint64_t>(rails);
-  return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestRailPiece, kLargestRailPiece);
+  const std::uint64_t largest = path == MemoryPath::ipc ? kLargestCopiedPiece : kLargestRailPiece;
+  return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestRailPiece, largest);
 }
 
 }  // namespace
@@ -116,7 +119,7 @@ void FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
   const auto largest = rank.in_column.team.gather_as<MessageSize>(
       rank.in_column, pack({std::to_string(own.bytes), std::to_string(own.parts)}),
       "the other nodes to tell the size of their messages", largest_of);
-  piece_bytes_ = piece_bytes_for(largest->bytes, network_.rail_count());
+  piece_bytes_ = piece_bytes_for(largest->bytes, network_.rail_count(), network_.path());
   stride_ = largest->bytes / piece_bytes_ + largest->parts;
 }
 
