@@ -111,15 +111,25 @@ says '1 measured' 0 "${beside[@]}" --device hip:0,1 --json energy.jsonl
 grep -q '"idle_watts":8[01]' energy.jsonl || fail "no energy: $(cat energy.jsonl)"
 says 'hip:3' 0 "${beside[@]}" --device hip:2,3
 
-# Two processes, each with two devices.
-for rank in 0 1; do
-  port=$((port + (rank == 0)))
-  MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=2 timeout 100 "$duet" collective \
-    all_gather --engine dma,sdma --device hip:$((2 * rank)),$((2 * rank + 1)) "${short[@]}" > out.$rank 2>&1 &
-done
-wait || true
-grep -q '2 measured, 2 skipped' out.0 && grep -q 'sdma do not reach memory of other processes' out.0 ||
-  fail "two processes: $(cat out.0 out.1)"
+# two_processes TEXT DEVICES DEVICES ARGUMENT...: the output of the first has the text. FIRST has
+# words of DUET_STANDIN for that one.
+two_processes() {
+  local text=$1 rank
+  local -a devices=("$2" "$3")
+  shift 3
+  port=$((port + 1))
+  for rank in 0 1; do
+    DUET_STANDIN=$([[ $rank == 1 ]] || echo "${FIRST-}") MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank \
+      WORLD_SIZE=2 timeout 100 "$duet" collective "$@" --device "${devices[rank]}" "${short[@]}" > "out.$rank" 2>&1 &
+  done
+  wait || true
+  grep -q -- "$text" out.0 || fail "two processes, $*: expected '$text': $(cat out.0 out.1)"
+}
+two_processes '4 measured' hip:0,1 hip:2,3 all_gather --engine dma,sdma
+two_processes '16 measured' hip:0 hip:3 all --engine sdma
+FIRST=gpus=2 two_processes 'ROCr does not tell which GPU has memory of another process' hip:0 hip:3 \
+  all_gather --engine sdma
+FIRST=no-sdma two_processes 'names no engine' hip:0 hip:3 all_gather --engine sdma
 
 # Two nodes of two GPUs, whose memory is staged through pinned slots; and two of one, by copies
 # between them over shm.

@@ -51,8 +51,13 @@ bool is_gpu(Agent agent) {
 bool is_agent(Agent agent) { return agent.handle == kHost || is_gpu(agent); }
 int device_of(Agent agent) { return static_cast<int>(agent.handle - kFirstGpu); }
 
+Agent gpu(int device) { return {kFirstGpu + static_cast<std::uint64_t>(device)}; }
+
+// None for memory of another process whose GPU this one does not see.
 Agent owner_of(const Range& range) {
-  return {range.kind == Kind::host ? kHost : kFirstGpu + static_cast<std::uint64_t>(range.device)};
+  if (range.kind == Kind::host) return {kHost};
+  if (range.kind != Kind::imported) return gpu(range.device);
+  return range.owner < device_count() ? gpu(range.owner) : Agent{0};
 }
 
 // Never destroyed: engines' threads may outlive main().
@@ -109,10 +114,14 @@ bool between_peers(Agent to, Agent from) {
 // Whose engines copy.
 int copier_of(Agent to, Agent from) { return device_of(is_gpu(from) ? from : to); }
 
+// Memory of another process belongs to the GPU that has it, and to the one that imported it.
 bool belongs_to(const void* data, std::size_t bytes, Agent agent) {
   const std::optional<Range> range = memory().find(data);
-  return range && reinterpret_cast<std::uintptr_t>(data) + bytes <= range->begin + range->bytes &&
-         owner_of(*range).handle == agent.handle;
+  if (!range || reinterpret_cast<std::uintptr_t>(data) + bytes > range->begin + range->bytes) {
+    return false;
+  }
+  return owner_of(*range).handle == agent.handle ||
+         (range->kind == Kind::imported && gpu(range->device).handle == agent.handle);
 }
 
 void require_clean(const void* data) {
@@ -133,6 +142,14 @@ using standin::SignalHandle;
 extern "C" {
 
 int hsa_init() { return standin::kSuccess; }
+
+int hsa_agent_get_info(Agent agent, int what, void* value) {
+  constexpr int kDevice = 17, kCpuType = 0, kGpuType = 1;
+  if (!standin::is_agent(agent)) return standin::kInvalidAgent;
+  if (what != kDevice) return standin::kInvalidArgument;
+  *static_cast<int*>(value) = standin::is_gpu(agent) ? kGpuType : kCpuType;
+  return standin::kSuccess;
+}
 
 int hsa_status_string(int status, const char** text) {
   *text = status == standin::kOutOfResources ? "out of resources" : "invalid";

@@ -9,6 +9,8 @@
 static_assert(HSA_STATUS_SUCCESS == 0);
 static_assert(HSA_STATUS_ERROR_OUT_OF_RESOURCES == 0x1008);
 static_assert(HSA_EXT_POINTER_TYPE_UNKNOWN == 0);
+static_assert(HSA_AGENT_INFO_DEVICE == 17 && HSA_DEVICE_TYPE_GPU == 1);
+static_assert(sizeof(hsa_agent_info_t) == sizeof(int) && sizeof(hsa_device_type_t) == sizeof(int));
 static_assert(HSA_AMD_SDMA_ENGINE_0 == 1 && HSA_AMD_SDMA_ENGINE_15 == 0x8000);
 static_assert(sizeof(hsa_status_t) == sizeof(int));
 static_assert(sizeof(hsa_amd_sdma_engine_id_t) == sizeof(int));
@@ -20,6 +22,7 @@ static_assert(offsetof(hsa_amd_pointer_info_t, agentOwner) == 40);
 
 template <typename Function, typename... Parameters>
 constexpr bool takes = std::is_same_v<Function, hsa_status_t(Parameters...)>;
+static_assert(takes<decltype(hsa_agent_get_info), hsa_agent_t, hsa_agent_info_t, void*>);
 static_assert(takes<decltype(hsa_status_string), hsa_status_t, const char**>);
 static_assert(takes<decltype(hsa_amd_pointer_info), const void*, hsa_amd_pointer_info_t*,
                     void* (*)(std::size_t), std::uint32_t*, hsa_agent_t**>);

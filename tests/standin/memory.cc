@@ -64,7 +64,7 @@ void* Memory::allocate(Kind kind, int device, std::size_t bytes, bool coherent) 
   ASAN_POISON_MEMORY_REGION(begin + bytes, whole_pages(bytes) - bytes);
   arena.used += reserved(bytes);
   arena.live += bytes;
-  ranges_.push_back({reinterpret_cast<std::uintptr_t>(begin), bytes, kind, device, coherent});
+  ranges_.push_back({reinterpret_cast<std::uintptr_t>(begin), bytes, kind, device, coherent, -1});
   return begin;
 }
 
@@ -150,7 +150,7 @@ std::optional<Handle> Memory::share(const void* begin) {
   return Handle{
       kMagic,       getpid(),
       arena.file,   static_cast<std::uint64_t>(static_cast<const std::byte*>(begin) - arena.base),
-      found->bytes, found->coherent};
+      found->bytes, found->device, found->coherent};
 }
 
 void* Memory::import(int device, const Handle& handle) {
@@ -165,7 +165,7 @@ void* Memory::import(int device, const Handle& handle) {
   if (data == MAP_FAILED) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
   ranges_.push_back({reinterpret_cast<std::uintptr_t>(data), handle.bytes, Kind::imported, device,
-                     handle.coherent});
+                     handle.coherent, handle.device});
   return data;
 }
 

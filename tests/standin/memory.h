@@ -27,6 +27,7 @@ struct Range {
   int device = -1;  // to which it belongs; that imported it
   // Whether kernels and streams that run see what others write: the host's memory, uncached memory.
   bool coherent = false;
+  int owner = -1;  // of imported memory: the device that has it
 };
 
 // How another process finds an allocation: /proc/PID/fd/FILE at `offset`.
@@ -35,6 +36,7 @@ struct Handle {
   std::int64_t process = 0;
   std::int64_t file = 0;
   std::uint64_t offset = 0, bytes = 0;
+  int device = 0;
   bool coherent = false;
 };
 

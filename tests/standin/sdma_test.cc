@@ -1,6 +1,10 @@
 // Copies by SDMA engines that Duet chooses.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <set>
 #include <string>
 #include <vector>
@@ -8,6 +12,7 @@
 #include "core/error.h"
 #include "device/graph.h"
 #include "device/machine.h"
+#include "device/memory_descriptor.h"
 #include "runtime.h"
 #include "variable.h"
 
@@ -117,13 +122,93 @@ TEST_F(Sdma, SaysWhatItCannotCopy) {
   };
   refuses({memory_[0].span(), pageable.span(), Executor::sdma, {}});
   refuses({pinned.span(), pinned.span(), Executor::sdma, {}});
-  Span imported = memory_[1].span();
-  imported.owner = &device(0);
-  imported.kind = MemoryKind::peer;
-  refuses({imported, memory_[0].span(), Executor::sdma, {}});
   EXPECT_THROW(capture(*stream, [&] { stream->copy(copy(1, 0)); }), Unavailable);
   stream->copy(copy(1, 0));
   stream->synchronize(kSdmaDeadline);
+}
+
+// A process that has the same memory as this one and sleeps, so that this one can import its own
+// memory as if it were the other's.
+class SleepingProcess {
+ public:
+  SleepingProcess() : id_(fork()) {
+    while (id_ == 0) pause();
+    if (id_ < 0) throw Error("fork failed");
+  }
+  ~SleepingProcess() {
+    kill(id_, SIGKILL);
+    waitpid(id_, nullptr, 0);
+  }
+  SleepingProcess(const SleepingProcess&) = delete;
+  SleepingProcess& operator=(const SleepingProcess&) = delete;
+
+  MemoryDescriptor descriptor_of(const Buffer& buffer) const {
+    MemoryDescriptor all = buffer.span().owner->export_memory(buffer.span());
+    all.process = id_;
+    std::string& text = all.segments.at(0).handle;
+    standin::Handle handle;
+    std::memcpy(&handle, text.data(), sizeof handle);
+    handle.process = id_;
+    std::memcpy(text.data(), &handle, sizeof handle);
+    return all;
+  }
+
+ private:
+  pid_t id_;
+};
+
+class SdmaWithProcesses : public Sdma {
+ protected:
+  // Memory of device 2, imported by device 0.
+  SdmaWithProcesses() : imported_(device(0).import_memory(process_.descriptor_of(memory_[2]))) {}
+  ~SdmaWithProcesses() override { close(); }
+  void close() {
+    if (imported_.data != nullptr) device(0).close_import(imported_);
+    imported_ = {};
+  }
+  // Copies what a kernel has just written and lets another one read it.
+  void copies(const Copy& one, const Buffer& source, const Buffer& destination) {
+    const auto stream = device(0).make_stream();
+    const auto filling = source.span().owner->make_stream();
+    for (std::uint64_t round = 1; round <= 5; ++round) {
+      filling->fill(source.span(), pattern(round));
+      filling->synchronize(kSdmaDeadline);
+      stream->copy(one);
+      stream->synchronize(kSdmaDeadline);
+      ASSERT_FALSE(destination.span().owner->check(destination.span(), pattern(round))) << round;
+    }
+  }
+
+  SleepingProcess process_;
+  Span imported_;
+};
+
+TEST_F(SdmaWithProcesses, PushesByTheEngineOfTheLink) {
+  const Copy push{imported_, memory_[0].span(), Executor::sdma, {}};
+  EXPECT_EQ(device(0).copy_engine(push), device(0).copy_engine(copy(2, 0)));
+  copies(push, memory_[0], memory_[2]);
+}
+
+// The importer's engine reads, because the memory is mapped for no other.
+TEST_F(SdmaWithProcesses, PullsByTheSameEngine) {
+  const Copy pull{memory_[0].span(), imported_, Executor::sdma, {}};
+  EXPECT_EQ(device(0).copy_engine(pull), device(0).copy_engine(copy(2, 0)));
+  EXPECT_NE(device(0).copy_engine(pull), device(0).copy_engine(copy(0, 2)));
+  copies(pull, memory_[2], memory_[0]);
+}
+
+TEST_F(SdmaWithProcesses, CopiesToAndFromPinnedMemory) {
+  const Buffer pinned = device(0).allocate(kCopied, MemoryKind::pinned);
+  copies({imported_, pinned.span(), Executor::sdma, {}}, pinned, memory_[2]);
+  copies({pinned.span(), imported_, Executor::sdma, {}}, memory_[2], pinned);
+}
+
+TEST_F(SdmaWithProcesses, RefusesMemoryThatIsNoLongerImported) {
+  const Copy push{imported_, memory_[0].span(), Executor::sdma, {}};
+  close();
+  const auto stream = device(0).make_stream();
+  EXPECT_THROW(device(0).copy_engine(push), Unavailable);
+  EXPECT_THROW(stream->copy(push), Unavailable);
 }
 
 TEST_F(Sdma, WithoutEnginesItIsUnavailable) {

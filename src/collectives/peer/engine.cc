@@ -19,6 +19,7 @@
 #include "collectives/peer/team_links.h"
 #include "collectives/planning.h"
 #include "collectives/tuning/thresholds.h"
+#include "team/offered_memory.h"
 
 namespace duet {
 namespace {
@@ -69,8 +70,7 @@ class PeerSession : public CollectiveSession {
         links_(team_links(team, team.size())),
         thresholds_(kind == PeerEngineKind::fastest ? team_thresholds(team) : Thresholds{}),
         plans_(std::make_shared<SessionPlans>(team)),
-        pools_(static_cast<std::size_t>(team.local_size())),
-        processes_(team.processes() != nullptr) {
+        pools_(static_cast<std::size_t>(team.local_size())) {
     if (kind == PeerEngineKind::sdma) links_.copying.executor = Executor::sdma;
     team.together([&] {
       for (int local = 0; local < team.local_size(); ++local) {
@@ -80,9 +80,6 @@ class PeerSession : public CollectiveSession {
   }
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
-    if (kind_ == PeerEngineKind::sdma && processes_) {
-      return Skipped{"copies by sdma do not reach memory of other processes: expected one process"};
-    }
     if (!in_place) return std::nullopt;
     const bool swaps = collective.kind == CollectiveKind::all_to_all;
     if (has_in_place(collective.kind) && !(swaps && kind_ == PeerEngineKind::kernel))
@@ -219,22 +216,22 @@ class PeerSession : public CollectiveSession {
   // By local rank. Destroyed before the plans, whose work they may still have.
   std::vector<RankLanes> lanes_;
   std::vector<StagingPool> pools_;  // by local rank
-  bool processes_;                  // several of them
 };
 
-// Throws Unavailable where a device has no engine for copies to another one.
+// Throws Unavailable, on all ranks, where a device has no engine for copies to another one.
 void require_sdma(Team& team) {
   if (NodeMap::of(team).nodes() > 1) throw Unavailable("sdma: expected ranks of one node");
-  std::vector<Buffer> words;
-  for (int local = 0; local < team.local_size(); ++local) {
-    words.push_back(team.local_rank(local).device.allocate(sizeof(std::uint64_t)));
-  }
-  for (const Buffer& from : words) {
-    for (const Buffer& to : words) {
-      if (&from == &to) continue;
-      from.span().owner->copy_engine({to.span(), from.span(), Executor::sdma, {}});
-    }
-  }
+  team.each([](Rank& rank) {
+    const OfferedMemory words(
+        rank, [&rank] { return rank.device.allocate(sizeof(std::uint64_t)); },
+        "the other ranks' words");
+    rank.team.all_or_none(rank, "all ranks to find engines for their copies", [&] {
+      for (int peer = 0; peer < rank.size; ++peer) {
+        if (peer == rank.index) continue;
+        rank.device.copy_engine({words.at(peer), words.at(rank.index), Executor::sdma, {}});
+      }
+    });
+  });
 }
 
 class PeerEngine : public CollectiveEngine {

@@ -11,7 +11,7 @@ namespace duet {
 enum class PeerEngineKind { dma, sdma, kernel, fastest };
 
 std::unique_ptr<CollectiveEngine> make_dma_collectives();
-// As dma, by copies of Executor::sdma: within one process and node, and not captured.
+// As dma, by copies of Executor::sdma: within one node, and not captured.
 std::unique_ptr<CollectiveEngine> make_sdma_collectives();
 std::unique_ptr<CollectiveEngine> make_kernel_collectives();
 std::unique_ptr<CollectiveEngine> make_auto_collectives();

@@ -9,6 +9,8 @@ namespace duet::hip {
 namespace {
 
 constexpr int kUnknownPointer = 0;  // HSA_EXT_POINTER_TYPE_UNKNOWN
+constexpr int kDeviceInfo = 17;     // HSA_AGENT_INFO_DEVICE, of type hsa_device_type_t
+constexpr int kGpu = 1;             // HSA_DEVICE_TYPE_GPU
 
 }  // namespace
 
@@ -19,6 +21,7 @@ Hsa::Hsa() {
     function = library.function<std::remove_reference_t<decltype(function)>>(name);
   };
   find("hsa_init", init_);
+  find("hsa_agent_get_info", agent_info_);
   find("hsa_status_string", status_string_);
   find("hsa_amd_pointer_info", pointer_info_);
   find("hsa_amd_memory_copy_engine_status", idle_engines_);
@@ -50,17 +53,27 @@ std::string Hsa::text(Status status) const {
   return fmt::format("{} (status {:#x})", words, status);
 }
 
-Hsa::Agent Hsa::owner_of(const void* data) const {
+Hsa::Agent Hsa::find_owner(const void* data) const {
   PointerInfo info{};
   info.size = sizeof info;
   const Status status = pointer_info_(data, &info, nullptr, nullptr, nullptr);
   if (status != kSuccess) {
     throw Unavailable(fmt::format("hsa_amd_pointer_info: {}", text(status)));
   }
-  if (info.type == kUnknownPointer || info.owner.handle == 0) {
+  return info.type == kUnknownPointer ? Agent{} : info.owner;
+}
+
+Hsa::Agent Hsa::owner_of(const void* data) const {
+  const Agent owner = find_owner(data);
+  if (owner.handle == 0) {
     throw Unavailable("ROCr does not know to whom memory of HIP's belongs");
   }
-  return info.owner;
+  return owner;
+}
+
+bool Hsa::is_gpu(Agent agent) const {
+  int type = 0;
+  return agent_info_(agent, kDeviceInfo, &type) == kSuccess && type == kGpu;
 }
 
 std::uint32_t Hsa::engines(Agent to, Agent from) const {

@@ -29,8 +29,11 @@ class Hsa {
   // opened or is older than ROCm 5.7, which brought copies by a chosen engine.
   static const Hsa& instance();
 
-  // The agent to which memory of HIP's belongs. Throws Unavailable if ROCr does not know it.
+  // The agent to which memory of HIP's belongs; of another process's memory, the GPU that has it.
+  // owner_of() throws Unavailable if ROCr does not know it, find_owner() returns the handle 0.
   Agent owner_of(const void* data) const;
+  Agent find_owner(const void* data) const;
+  bool is_gpu(Agent agent) const;
 
   // The engines that copy from one agent to another, a bit for each: those that the driver
   // recommends for the two, if ROCr tells (from ROCm 7 on); otherwise those that are idle
@@ -74,6 +77,7 @@ class Hsa {
   static_assert(sizeof(PointerInfo) == 56);
 
   Status (*init_)() = nullptr;
+  Status (*agent_info_)(Agent, int what, void* value) = nullptr;
   Status (*status_string_)(Status, const char**) = nullptr;
   Status (*pointer_info_)(const void*, PointerInfo*, void* (*allocate)(std::size_t),
                           std::uint32_t* agents, Agent** list) = nullptr;

@@ -105,9 +105,11 @@ class SdmaCopies : public EngineCopies {
   static SdmaCopies& of(const Span& span) {
     return static_cast<SdmaCopies&>(static_cast<GpuDevice*>(span.owner)->engine_copies());
   }
+  // Memory of another process is its importer's here.
   Hsa::Agent agent_of(const Span& span) const {
     return gpu::is_host_memory(span) ? cpu_ : of(span).agent_;
   }
+  Hsa::Agent gpu_with(const Span& imported) const;
   Route route_of(const Copy& copy) const;
   void add_tickets();
   Ticket& take_ticket();
@@ -154,13 +156,30 @@ SdmaCopies::~SdmaCopies() {
   }
 }
 
-// ROCr lets the source's GPU copy, or the destination's where the source is the host's memory. It
-// names no engines for copies within a GPU; those for copies to the host make them.
+// The GPU that has memory of another process. Throws Unavailable where this process's ROCr does not
+// see that GPU, or takes the memory for the host's (handles without dmabufs, of memory that the CPU
+// cannot address).
+Hsa::Agent SdmaCopies::gpu_with(const Span& imported) const {
+  const Hsa::Agent owner = hsa_.find_owner(imported.data);
+  if (hsa_.is_gpu(owner)) return owner;
+  throw Unavailable(
+      "sdma: ROCr does not tell which GPU has memory of another process: expected that each "
+      "process sees all GPUs (ROCR_VISIBLE_DEVICES hides some; HIP_VISIBLE_DEVICES does not)");
+}
+
+// ROCr lets the GPU copy that is named for the source, or for the destination where the source is
+// the host's memory; it does not look whose the addresses are. It names no engines for copies
+// within a GPU; those for copies to the host make them.
+//
+// Memory of another process is mapped for the GPU that imported it, which therefore copies. Named
+// as its destination is the GPU that has it, as its source the importer; in both cases the engine
+// is that of the link between the two.
 SdmaCopies::Route SdmaCopies::route_of(const Copy& copy) const {
   for (const Span* side : {&copy.source, &copy.destination}) {
     if (side->kind == MemoryKind::device || side->kind == MemoryKind::pinned) continue;
-    throw Unavailable(fmt::format(
-        "sdma: {} memory: expected device or pinned memory of this process", name(side->kind)));
+    if (side->kind == MemoryKind::peer) continue;
+    throw Unavailable(
+        fmt::format("sdma: {} memory: expected device or pinned memory", name(side->kind)));
   }
   const bool from_host = gpu::is_host_memory(copy.source);
   if (from_host && gpu::is_host_memory(copy.destination)) {
@@ -171,10 +190,14 @@ SdmaCopies::Route SdmaCopies::route_of(const Copy& copy) const {
   for (const Span* side : {&copy.source, &copy.destination}) {
     device_.machine().require_reach(route.copier->device_, *side);
   }
-  route.to = agent_of(copy.destination);
+  const bool to_peer = copy.destination.kind == MemoryKind::peer && !from_host;
+  route.to = to_peer ? gpu_with(copy.destination) : agent_of(copy.destination);
   route.from = agent_of(copy.source);
+  Hsa::Agent end = route.to;  // of the link
+  if (copy.source.kind == MemoryKind::peer && end == route.from) end = gpu_with(copy.source);
+  if (end == route.from) end = cpu_;
   EngineChoice& choice = route.copier->choice_;
-  route.engine = choice.engine(hsa_, route.to == route.from ? cpu_ : route.to, route.from);
+  route.engine = choice.engine(hsa_, end, route.from);
   route.telling_engine = from_host ? choice.engine(hsa_, cpu_, route.copier->agent_) : route.engine;
   return route;
 }
