@@ -17,23 +17,16 @@
 #include <set>
 #include <utility>
 
+#include "hsa_signals.h"
 #include "runtime.h"
 #include "streams.h"
 
 namespace standin {
 namespace {
 
-constexpr int kSuccess = 0, kInvalidArgument = 0x1001, kInvalidAgent = 0x1004,
-              kInvalidSignal = 0x1006, kOutOfResources = 0x1008;
 constexpr std::uint64_t kHost = 1, kFirstGpu = 0x100;  // handles of agents
 constexpr unsigned kHostEngines = 0x3, kPeerEngines = 0xFFFC;
 
-struct Agent {
-  std::uint64_t handle;
-};
-struct SignalHandle {
-  std::uint64_t handle;
-};
 struct PointerInfo {
   std::uint32_t size;
   int type;
@@ -44,12 +37,7 @@ struct PointerInfo {
   std::uint32_t flags;
 };
 
-bool is_gpu(Agent agent) {
-  return agent.handle >= kFirstGpu &&
-         agent.handle < kFirstGpu + static_cast<std::uint64_t>(device_count());
-}
 bool is_agent(Agent agent) { return agent.handle == kHost || is_gpu(agent); }
-int device_of(Agent agent) { return static_cast<int>(agent.handle - kFirstGpu); }
 
 Agent gpu(int device) { return {kFirstGpu + static_cast<std::uint64_t>(device)}; }
 
@@ -71,15 +59,9 @@ Signals& signals() {
   return *all;
 }
 
-std::shared_ptr<std::atomic<std::int64_t>> find(SignalHandle signal) {
-  const std::lock_guard<std::mutex> lock(signals().mutex);
-  const auto found = signals().by_handle.find(signal.handle);
-  return found == signals().by_handle.end() ? nullptr : found->second;
-}
-
 // For calls that return no status.
 std::atomic<std::int64_t>& value_of(SignalHandle signal) {
-  const auto found = find(signal);
+  const auto found = find_signal(signal);
   if (found == nullptr) {
     std::fprintf(stderr, "hsa stand-in: signal %llu does not exist\n",
                  static_cast<unsigned long long>(signal.handle));
@@ -134,6 +116,19 @@ void require_clean(const void* data) {
 }
 
 }  // namespace
+
+bool is_gpu(Agent agent) {
+  return agent.handle >= kFirstGpu &&
+         agent.handle < kFirstGpu + static_cast<std::uint64_t>(device_count());
+}
+int device_of(Agent agent) { return static_cast<int>(agent.handle - kFirstGpu); }
+
+std::shared_ptr<std::atomic<std::int64_t>> find_signal(SignalHandle signal) {
+  const std::lock_guard<std::mutex> lock(signals().mutex);
+  const auto found = signals().by_handle.find(signal.handle);
+  return found == signals().by_handle.end() ? nullptr : found->second;
+}
+
 }  // namespace standin
 
 using standin::Agent;
@@ -242,8 +237,8 @@ int hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, const void* fr
       (count == 0) != (after == nullptr)) {
     return standin::kInvalidArgument;
   }
-  const auto ended = standin::find(done);
-  const auto awaited = count == 1 ? standin::find(*after) : nullptr;
+  const auto ended = standin::find_signal(done);
+  const auto awaited = count == 1 ? standin::find_signal(*after) : nullptr;
   if (ended == nullptr || (count == 1 && awaited == nullptr)) return standin::kInvalidSignal;
   if (standin::is_set("sdma-fails")) return standin::kOutOfResources;
   const int device = standin::copier_of(to_agent, from_agent);

@@ -11,6 +11,7 @@
 //   no-sdma    ROCr names no engines
 //   no-advice  ROCr recommends no engines: it is older than ROCm 7
 //   sdma-fails ROCr takes no copies
+//   no-queues  ROCr makes no queues
 #pragma once
 
 #include <atomic>
@@ -46,6 +47,9 @@ struct Live {
 };
 Live live();
 std::atomic<std::size_t>& live_signals();  // ROCr's
+
+// Waits for words that streams were given, each of them a kernel that polls.
+std::size_t stream_waits();
 
 // Keeps an error for hipGetLastError().
 hipError_t result(hipError_t error);

@@ -10,7 +10,7 @@ namespace standin {
 namespace {
 
 struct Made {
-  std::atomic<std::size_t> streams{0}, events{0}, graphs{0}, signals{0};
+  std::atomic<std::size_t> streams{0}, events{0}, graphs{0}, signals{0}, stream_waits{0};
 };
 Made made;
 
@@ -95,6 +95,8 @@ void leave_capture(Capture& capture) {
 Live live() { return {memory().ranges(), made.streams, made.events, made.graphs, made.signals}; }
 
 std::atomic<std::size_t>& live_signals() { return made.signals; }
+
+std::size_t stream_waits() { return made.stream_waits; }
 
 hipError_t find_stream(hipStream_t& stream) {
   if (stream == nullptr) stream = default_stream(current_device());
@@ -221,6 +223,7 @@ hipError_t hipStreamWaitValue64(hipStream_t stream, void* word, std::uint64_t va
   STANDIN_TRY(standin::refuse_capture(stream));
   STANDIN_TRY(standin::check_word(stream, word));
   if (!standin::is_coherent(word)) return result(hipErrorInvalidValue);
+  ++standin::made.stream_waits;
   stream->queue->push(
       {{}, [word, value, mask, device = stream->device] {
          standin::require_reach(device, word, sizeof value, "a stream's wait");

@@ -62,7 +62,7 @@ SpreadPlan::SpreadPlan(Rank& rank, const Collective& collective, const Collectiv
       copies_(rank.device, lanes.copying().count, lanes.copying().in_order) {
   add_wire_bytes(static_cast<std::uint64_t>(first_->wire_bytes()));
   if (recv_) {
-    words_ = std::make_unique<PeerSemaphores>(rank, 2 * rank.size);
+    words_ = std::make_unique<SpacedPeerSemaphores>(rank, 2 * rank.size);
     push(rank, collective);
     watched_.emplace(watchdog, *words_);
     return;
@@ -81,18 +81,18 @@ void SpreadPlan::push(const Rank& rank, const Collective& collective) {
     // A rank without a part signals no `done`: it might run a call ahead of those that wait for it.
     const bool theirs = reduced_part(collective, to, rank.size).bytes > 0;
     if (theirs) {
-      end_.waits.push_back({words_->at(rank.index, to)});
+      end_.waits.push_back(words_->at(rank.index, to));
     }
     // Two ranks without parts push nothing to each other, and nothing else keeps one of them from
     // signalling its next call before the other has set back the semaphore of this one.
     if (out_of_step_ && (theirs || own.bytes > 0)) {
-      middle_.signals.push_back({words_->at(to, rank.size + rank.index)});
-      middle_.waits.push_back({words_->at(rank.index, rank.size + to)});
+      middle_.signals.push_back(words_->at(to, rank.size + rank.index));
+      middle_.waits.push_back(words_->at(rank.index, rank.size + to));
     }
     if (own.bytes == 0) continue;
     const Copy copy{
         recv_->at(to).slice(own.begin, own.bytes), result, lanes_.copying().executor, {}};
-    copies_.add({copies_.lane_for(step), {}, {copy}, {{words_->at(to, rank.index)}}});
+    copies_.add({copies_.lane_for(step), {}, {copy}, {words_->at(to, rank.index)}});
     add_wire_bytes(own.bytes);
   }
 }

@@ -52,8 +52,8 @@ class SpreadPlan : public PeerPlan {
   SideStreams& lanes_;
   std::unique_ptr<CollectivePlan> first_;
   const bool out_of_step_;
-  std::unique_ptr<PeerMemory> recv_;       // for pushes; nullptr: through slots
-  std::unique_ptr<PeerSemaphores> words_;  // likewise; at each rank two for every other
+  std::unique_ptr<PeerMemory> recv_;             // for pushes; nullptr: through slots
+  std::unique_ptr<SpacedPeerSemaphores> words_;  // likewise; at each rank two for every other
   CopySteps copies_;
   Handshake middle_, end_;
   std::unique_ptr<StagedMovePlan> staged_;  // instead of the pushes

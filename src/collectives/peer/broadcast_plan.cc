@@ -59,7 +59,7 @@ bool BroadcastPlan::passes_on(int number, int piece) const {
 }
 
 Semaphore BroadcastPlan::arrived(int owner, int piece, int part) const {
-  return {words_.at(owner, piece * parts_ + part)};
+  return words_.at(owner, piece * parts_ + part);
 }
 
 void BroadcastPlan::push_all(const Span& source) {

@@ -46,8 +46,8 @@ class BroadcastPlan : public PeerPlan {
   std::vector<bool> relays_;       // by number and piece
   int parts_;  // semaphores per piece at a rank: one for all its pushes of it in order, else one
                // each
-  PeerSemaphores words_;   // at each rank parts_ for every piece
-  std::set<int> greeted_;  // ranks whose `ready` a push waits for already
+  SpacedPeerSemaphores words_;  // at each rank parts_ for every piece
+  std::set<int> greeted_;       // ranks whose `ready` a push waits for already
   Handshake begin_, end_;
   std::optional<Copy> local_;  // the root's local copy
   Watched watched_channels_, watched_words_;

@@ -2,13 +2,27 @@
 
 #include <utility>
 
+#include "device/engine_streams.h"
+
 namespace duet {
+
+namespace {
+
+std::unique_ptr<Stream> make_lane(Device& device, Executor executor) {
+  const StreamOptions options{device.info().priorities - 1};
+  auto* const engines = dynamic_cast<EngineStreams*>(&device);
+  if (executor == Executor::sdma && engines != nullptr) {
+    if (auto lane = engines->make_engine_stream(options)) return lane;
+  }
+  return device.make_stream(options);
+}
+
+}  // namespace
 
 SideStreams::SideStreams(Device& device, CopyLanes copying)
     : device_(device), copying_(copying), begin_(device.make_event(EventUse::order)) {
   for (int i = 0; i < copying.count; ++i) {
-    lanes_.push_back(
-        {device.make_stream({device.info().priorities - 1}), device.make_event(EventUse::order)});
+    lanes_.push_back({make_lane(device, copying.executor), device.make_event(EventUse::order)});
   }
 }
 

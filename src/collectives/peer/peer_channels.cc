@@ -3,6 +3,8 @@
 #include <limits>
 #include <vector>
 
+#include "device/engine_streams.h"
+
 namespace duet {
 namespace {
 
@@ -16,21 +18,38 @@ Buffer zeroed_bytes(Device& device, std::uint64_t bytes, MemoryKind kind = Memor
   return buffer;
 }
 
+// GPUs compare by the signed difference: the largest signed number is above all that a wait is for.
+// Returns false where the device is gone, and its streams with it.
+bool released(Device& device, const Semaphore& semaphore) noexcept try {
+  device.signal(semaphore, std::numeric_limits<std::int64_t>::max());
+  return true;
+} catch (const std::exception&) {
+  return false;
+}
+
+Buffer zeroed_spaced_semaphores(Device& device, int count) {
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(count) * kSpacedBytes /
+                                   sizeof(std::uint64_t));
+  for (std::size_t i = 0; i < words.size(); i += kSpacedBytes / sizeof(std::uint64_t)) {
+    words[i] = kSpacedFirst;
+  }
+  const std::uint64_t bytes = words.size() * sizeof(std::uint64_t);
+  auto* const engines = dynamic_cast<EngineStreams*>(&device);
+  Buffer buffer =
+      engines != nullptr ? engines->allocate_spaced(bytes) : device.allocate_coherent(bytes);
+  if (count > 0) device.write(buffer.span(), words.data());
+  return buffer;
+}
+
 }  // namespace
 
 Buffer zeroed_semaphores(Device& device, int count, MemoryKind kind) {
   return zeroed_bytes(device, static_cast<std::size_t>(count) * kSemaphoreBytes, kind);
 }
 
-// GPUs compare by the signed difference: the largest signed number is above all that a wait is for.
 void release_all(Device& device, const Buffer& semaphores, std::size_t first) noexcept {
-  constexpr std::uint64_t kReleased = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = first; i < semaphores.bytes() / kSemaphoreBytes; ++i) {
-    try {
-      device.signal(semaphore_at(semaphores, i), kReleased);
-    } catch (const std::exception&) {
-      return;  // the device is gone, and its streams with it
-    }
+    if (!released(device, semaphore_at(semaphores, i))) return;
   }
 }
 
@@ -46,6 +65,25 @@ Span PeerSemaphores::at(int owner, int first, int count) const {
 }
 
 void PeerSemaphores::release_waits() noexcept { release_all(device_, all_.own(), 0); }
+
+SpacedPeerSemaphores::SpacedPeerSemaphores(Rank& rank, int count)
+    : device_(rank.device),
+      count_(count),
+      all_(
+          rank, [&] { return zeroed_spaced_semaphores(rank.device, count); },
+          "the other ranks' semaphores") {}
+
+Semaphore SpacedPeerSemaphores::at(int owner, int index) const {
+  return spaced_semaphore_at(all_.at(owner), static_cast<std::size_t>(index));
+}
+
+void SpacedPeerSemaphores::release_waits() noexcept {
+  for (int i = 0; i < count_; ++i) {
+    if (!released(device_, spaced_semaphore_at(all_.own().span(), static_cast<std::size_t>(i)))) {
+      return;
+    }
+  }
+}
 
 void set_peers(PeerKernel& kernel, const PeerSemaphores& semaphores, int first, int rank,
                int ranks) {

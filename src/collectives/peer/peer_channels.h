@@ -33,6 +33,21 @@ class PeerSemaphores : public DeviceWaits {
   OfferedMemory all_;
 };
 
+// Likewise, spaced ones, for lanes.
+class SpacedPeerSemaphores : public DeviceWaits {
+ public:
+  SpacedPeerSemaphores(Rank& rank, int count);
+
+  Semaphore at(int owner, int index) const;
+
+  void release_waits() noexcept override;
+
+ private:
+  Device& device_;
+  int count_;
+  OfferedMemory all_;
+};
+
 // Gives the kernel its words for the barriers with all other ranks: `ranks` times `kernel.blocks`
 // at each rank from semaphore `first` on, by the rank that signals them.
 void set_peers(PeerKernel& kernel, const PeerSemaphores& semaphores, int first, int rank,
@@ -64,11 +79,11 @@ class PeerChannels {
   DeviceWaits& waits() { return semaphores_; }
 
  private:
-  Semaphore semaphore(int owner, int index) const { return {semaphores_.at(owner, index)}; }
+  Semaphore semaphore(int owner, int index) const { return semaphores_.at(owner, index); }
 
   int rank_;
   PeerMemory recv_;  // before the semaphores: where it fails, no rank has mapped another's
-  PeerSemaphores semaphores_;
+  SpacedPeerSemaphores semaphores_;
 };
 
 // A packet buffer at each rank for every other rank, which writes it; 0 at first.

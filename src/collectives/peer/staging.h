@@ -76,7 +76,7 @@ class Staging {
 
  private:
   Semaphore semaphore(int owner, int row, int index) const {
-    return {semaphores_.at(owner, row * slots_ + index)};
+    return semaphores_.at(owner, row * slots_ + index);
   }
   // At `owner`: it may push to `to`.
   Semaphore send_token(int owner, int to) const { return semaphore(owner, 2 * ranks_ + to, 0); }
@@ -85,7 +85,7 @@ class Staging {
   int rank_, ranks_, slots_;
   bool has_token_;
   std::uint64_t slot_bytes_;
-  PeerSemaphores semaphores_;
+  SpacedPeerSemaphores semaphores_;
   OfferedMemory all_;
 };
 

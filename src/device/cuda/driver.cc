@@ -105,5 +105,8 @@ void stream_call(cudaStream_t stream, void (*function)(void*), void* data) {
 }
 
 std::unique_ptr<EngineCopies> make_engine_copies(GpuDevice&) { refuse_sdma(); }
+std::unique_ptr<Stream> make_engine_stream(GpuDevice&, const StreamOptions&, int) {
+  return nullptr;
+}
 
 }  // namespace duet::cuda

@@ -16,22 +16,6 @@ namespace {
 constexpr int kBlock = 512;  // threads; each keeps 8 x 16 bytes in flight
 constexpr std::size_t kVectorBytes = 16;
 
-void check_copy(const Copy& copy, const GpuDevice& device) {
-  device.machine().require_own(copy.destination, "copy, destination");
-  device.machine().require_own(copy.source, "copy, source");
-  if (copy.destination.bytes != copy.source.bytes) {
-    throw BadArgument(
-        fmt::format("copy: {} bytes to {} bytes", copy.source.bytes, copy.destination.bytes));
-  }
-  if (copy.destination.owner != &device && copy.source.owner != &device) {
-    throw BadArgument(fmt::format("copy: neither side is {}'s", device.info().name));
-  }
-  if (copy.shape.grid < 0 || copy.shape.block < 0 || copy.shape.block > device.max_block()) {
-    throw BadArgument(fmt::format("copy: a grid of {} x {}: expected at most {} threads a block",
-                                  copy.shape.grid, copy.shape.block, device.max_block()));
-  }
-}
-
 // At least bandwidth x latency bytes must be in flight. A block of 512 threads has 64 KiB in
 // flight, so the grids below have several times as many.
 //
@@ -53,6 +37,22 @@ int default_grid(const Copy& copy, int block, int compute_units) {
 }
 
 }  // namespace
+
+void check_copy(const Copy& copy, const GpuDevice& device) {
+  device.machine().require_own(copy.destination, "copy, destination");
+  device.machine().require_own(copy.source, "copy, source");
+  if (copy.destination.bytes != copy.source.bytes) {
+    throw BadArgument(
+        fmt::format("copy: {} bytes to {} bytes", copy.source.bytes, copy.destination.bytes));
+  }
+  if (copy.destination.owner != &device && copy.source.owner != &device) {
+    throw BadArgument(fmt::format("copy: neither side is {}'s", device.info().name));
+  }
+  if (copy.shape.grid < 0 || copy.shape.block < 0 || copy.shape.block > device.max_block()) {
+    throw BadArgument(fmt::format("copy: a grid of {} x {}: expected at most {} threads a block",
+                                  copy.shape.grid, copy.shape.block, device.max_block()));
+  }
+}
 
 void GpuStream::copy(const Copy& copy) {
   check_copy(copy, device_);

@@ -89,6 +89,10 @@ std::unique_ptr<Stream> GpuDevice::make_stream(const StreamOptions& options) {
   return std::make_unique<GpuStream>(*this, options, streams_made_++);
 }
 
+std::unique_ptr<Stream> GpuDevice::make_engine_stream(const StreamOptions& options) {
+  return DUET_GPU::make_engine_stream(*this, options, streams_made_++);
+}
+
 std::unique_ptr<Stream> GpuDevice::wrap(void* native) {
   return std::make_unique<GpuStream>(*this, static_cast<gpuStream_t>(native));
 }

@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "device/device_health.h"
+#include "device/engine_streams.h"
 #include "device/gpu/vendor.h"
 #include "device/imports.h"
 
@@ -18,7 +19,7 @@ class GpuMachine;
 class UnitPartition;
 
 // One GPU of a machine.
-class GpuDevice : public Device, public HealthSource {
+class GpuDevice : public Device, public HealthSource, public EngineStreams {
  public:
   // `ordinal` is the runtime's number of the device.
   GpuDevice(GpuMachine& machine, int index, int ordinal);
@@ -47,6 +48,8 @@ class GpuDevice : public Device, public HealthSource {
   Dmabuf export_dmabuf(const Span& span) override;
   std::string copy_engine(const Copy& copy) override;
   void finish(double deadline_seconds) override;
+  std::unique_ptr<Stream> make_engine_stream(const StreamOptions& options) override;
+  Buffer allocate_spaced(std::uint64_t bytes) override;
   bool adds_in_flight() const override { return adds_in_flight_; }
 
   GpuMachine& machine() const { return machine_; }
@@ -63,6 +66,8 @@ class GpuDevice : public Device, public HealthSource {
   EngineCopies& engine_copies();
   // Throws the error of a copy by them that failed.
   void rethrow_copy_error();
+  // Whether the semaphore is a spaced one in memory of allocate_spaced().
+  bool is_spaced(const Semaphore& semaphore);
 
  private:
   Span acquire(std::uint64_t bytes, MemoryKind kind) override;
@@ -87,6 +92,8 @@ class GpuDevice : public Device, public HealthSource {
   Imports imports_;
   std::mutex engine_copies_mutex_;
   std::unique_ptr<EngineCopies> engine_copies_;  // nullptr: not used yet
+  std::mutex spaced_mutex_;
+  std::map<const std::byte*, std::uint64_t> spaced_;  // bytes of memory of allocate_spaced()
 
   // For blocking access (read, write, check): one call at a time.
   std::mutex service_mutex_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/error.h"
 #include "device/gpu/polling.h"
 
@@ -35,6 +37,7 @@ void GpuEvent::record(GpuDevice& device, gpuStream_t stream) {
     device_ = &device;
   }
   device.use();
+  mark_ = {};
   if (handle_ == nullptr) {
     const unsigned flags = use_ == EventUse::timing ? gpuEventDefault : gpuEventDisableTiming;
     DUET_GPU_CHECK(gpuEventCreateWithFlags(&handle_, flags));
@@ -42,7 +45,18 @@ void GpuEvent::record(GpuDevice& device, gpuStream_t stream) {
   DUET_GPU_CHECK(gpuEventRecord(handle_, stream));
 }
 
+void GpuEvent::record(GpuDevice& device, EventMark mark) {
+  if (device_ != &device) {
+    destroy();
+    device_ = &device;
+  }
+  mark_ = std::move(mark);
+}
+
 bool GpuEvent::done() {
+  if (mark_.word != nullptr) {
+    return __atomic_load_n(mark_.word.get(), __ATOMIC_ACQUIRE) >= mark_.value;
+  }
   if (handle_ == nullptr) return true;
   device_->use();
   return reached(handle_);
@@ -60,6 +74,9 @@ double GpuEvent::seconds_since(const Event& earlier) const {
   }
   if (use_ != EventUse::timing || from->use_ != EventUse::timing) {
     throw BadArgument("seconds_since: an event that only orders streams");
+  }
+  if (mark_.word != nullptr || from->mark_.word != nullptr) {
+    throw BadArgument("seconds_since: an event of a stream for engines has no time");
   }
   if (handle_ == nullptr || from->handle_ == nullptr) {
     throw BadArgument("seconds_since: an event was never recorded");

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <iterator>
 
 #include "core/error.h"
 #include "device/gpu/device.h"
@@ -58,6 +59,23 @@ Span GpuDevice::acquire_coherent(std::uint64_t bytes) {
   return acquire_as(bytes, MemoryKind::device, true);
 }
 
+Buffer GpuDevice::allocate_spaced(std::uint64_t bytes) {
+  Buffer memory = allocate_coherent(bytes);
+  const std::lock_guard<std::mutex> lock(spaced_mutex_);
+  spaced_[memory.span().data] = bytes;
+  return memory;
+}
+
+bool GpuDevice::is_spaced(const Semaphore& semaphore) {
+  const std::byte* const word = semaphore.word.data;
+  const std::lock_guard<std::mutex> lock(spaced_mutex_);
+  const auto after = spaced_.upper_bound(word);
+  if (after == spaced_.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(after);
+  const auto offset = static_cast<std::uint64_t>(word - begin);
+  return offset < bytes && offset % kSpacedBytes == sizeof(std::uint64_t);
+}
+
 Span GpuDevice::acquire_as(std::uint64_t bytes, MemoryKind kind, bool coherent) {
   // Pinning touches every page. If memory ran out, the operating system would kill processes.
   if (kind != MemoryKind::device && bytes > host_memory_bytes()) {
@@ -82,6 +100,10 @@ void GpuDevice::release(const Span& span) noexcept {
   if (span.kind == MemoryKind::pageable) {
     std::free(span.data);
     return;
+  }
+  {
+    const std::lock_guard<std::mutex> lock(spaced_mutex_);
+    spaced_.erase(span.data);
   }
   forget(gpuSetDevice(ordinal_));
   forget(span.kind == MemoryKind::pinned ? gpuFreeHost(span.data) : gpuFree(span.data));

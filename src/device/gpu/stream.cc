@@ -16,15 +16,6 @@
 namespace duet::DUET_GPU {
 namespace {
 
-GpuEvent& own_event(Event& event, const GpuDevice& device) {
-  auto* own = dynamic_cast<GpuEvent*>(&event);
-  if (own == nullptr || &own->machine() != &device.machine()) {
-    throw BadArgument(
-        fmt::format("{}: the event is not of {}", device.info().name, device.machine().name()));
-  }
-  return *own;
-}
-
 void check_elements(const Span& span, const Fill& fill) {
   const std::size_t size = size_of(fill.dtype);
   const bool elements =
@@ -36,6 +27,15 @@ void check_elements(const Span& span, const Fill& fill) {
 }
 
 }  // namespace
+
+GpuEvent& own_event(Event& event, const GpuDevice& device) {
+  auto* own = dynamic_cast<GpuEvent*>(&event);
+  if (own == nullptr || &own->machine() != &device.machine()) {
+    throw BadArgument(
+        fmt::format("{}: the event is not of {}", device.info().name, device.machine().name()));
+  }
+  return *own;
+}
 
 bool stream_idle(gpuStream_t stream) {
   const gpuError_t result = gpuStreamQuery(stream);
@@ -82,8 +82,12 @@ void GpuStream::record(Event& event) { own_event(event, device_).record(device_,
 
 void GpuStream::wait(Event& event) {
   const GpuEvent& own = own_event(event, device_);
-  if (own.handle() == nullptr) return;
   device_.use();
+  if (own.mark().word != nullptr) {
+    stream_wait(stream_, own.mark().word.get(), own.mark().value);
+    return;
+  }
+  if (own.handle() == nullptr) return;
   DUET_GPU_CHECK(gpuStreamWaitEvent(stream_, own.handle(), 0));
 }
 

@@ -4,6 +4,7 @@
 
 #include "device/command_fifo.h"
 #include "device/gpu/device.h"
+#include "device/gpu/event.h"
 #include "device/stream.h"
 
 namespace duet::DUET_GPU {
@@ -13,6 +14,11 @@ bool stream_idle(gpuStream_t stream);
 
 // Whether the stream is being captured into a graph.
 bool is_captured(gpuStream_t stream);
+
+// Throw BadArgument: the event unless it is of the device's machine, the copy as Stream::copy()
+// says.
+GpuEvent& own_event(Event& event, const GpuDevice& device);
+void check_copy(const Copy& copy, const GpuDevice& device);
 
 // copy.cc has the copies, graph.cc the captures.
 //

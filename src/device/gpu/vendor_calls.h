@@ -67,6 +67,10 @@ class EngineCopies {
 // Throws Unavailable with the reason.
 std::unique_ptr<EngineCopies> make_engine_copies(GpuDevice& device);
 
+// As EngineStreams::make_engine_stream(). `number` is for its name.
+std::unique_ptr<Stream> make_engine_stream(GpuDevice& device, const StreamOptions& options,
+                                           int number);
+
 // Called with a captured graph, before it is instantiated: replaces nodes that the vendor's runtime
 // replays slowly by others that do the same.
 void prepare_graph(gpuGraph_t graph);

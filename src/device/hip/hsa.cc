@@ -28,6 +28,11 @@ Hsa::Hsa() {
   find("hsa_amd_memory_async_copy_on_engine", copy_);
   find("hsa_signal_create", signal_create_);
   find("hsa_signal_destroy", signal_destroy_);
+  find("hsa_queue_create", queue_create_);
+  find("hsa_queue_destroy", queue_destroy_);
+  find("hsa_queue_add_write_index_screlease", add_write_index_);
+  find("hsa_queue_load_read_index_scacquire", read_index_);
+  find("hsa_amd_signal_async_handler", async_handler_);
   find("hsa_signal_load_scacquire", load_);
   find("hsa_signal_store_screlease", store_);
   try {
@@ -96,6 +101,24 @@ Hsa::Signal Hsa::make_signal() const {
     throw Error(fmt::format("hsa_signal_create: {}", text(status)));
   }
   return signal;
+}
+
+void Hsa::call_at_zero(Signal signal, Handler handler, void* data) const {
+  constexpr int kEqual = 0;  // HSA_SIGNAL_CONDITION_EQ
+  const Status status = async_handler_(signal, kEqual, 0, handler, data);
+  if (status != kSuccess) {
+    throw Error(fmt::format("hsa_amd_signal_async_handler: {}", text(status)));
+  }
+}
+
+Hsa::Queue* Hsa::make_queue(Agent gpu, std::uint32_t packets) const {
+  constexpr std::uint32_t kSingle = 1;     // HSA_QUEUE_TYPE_SINGLE: one thread writes
+  constexpr std::uint32_t kDefault = ~0u;  // of the memory of kernels, of which there are none
+  Queue* queue = nullptr;
+  const Status status =
+      queue_create_(gpu, packets, kSingle, nullptr, nullptr, kDefault, kDefault, &queue);
+  if (status != kSuccess) throw Unavailable(fmt::format("hsa_queue_create: {}", text(status)));
+  return queue;
 }
 
 void Hsa::destroy(Signal signal) const noexcept { static_cast<void>(signal_destroy_(signal)); }

@@ -59,6 +59,27 @@ class Hsa {
   // Submits a copy. Any thread may call it, also from a callback of the runtime.
   Status copy(const EngineCopy& copy) const noexcept;
 
+  // Calls handler(value, data) once on a thread of ROCr's when the signal is 0. Throws Error.
+  using Handler = bool (*)(std::int64_t value, void* data);
+  void call_at_zero(Signal signal, Handler handler, void* data) const;
+
+  // hsa_queue_t
+  struct Queue {
+    std::uint32_t type, features;
+    void* base;
+    Signal doorbell;
+    std::uint32_t size, reserved;  // packets
+    std::uint64_t id;
+  };
+  static_assert(sizeof(Queue) == 40);
+  // A queue of `packets` packets, a power of two, for one thread. Throws Unavailable.
+  Queue* make_queue(Agent gpu, std::uint32_t packets) const;
+  // Packets that were not executed are dropped.
+  void destroy(Queue* queue) const noexcept { static_cast<void>(queue_destroy_(queue)); }
+  // The number of the next packet, which is then taken; how many were executed.
+  std::uint64_t take_index(const Queue* queue) const { return add_write_index_(queue, 1); }
+  std::uint64_t executed(const Queue* queue) const { return read_index_(queue); }
+
   std::string text(Status status) const;
 
   Hsa();  // throws Unavailable
@@ -88,6 +109,14 @@ class Hsa {
   Status (*signal_create_)(std::int64_t value, std::uint32_t agents, const Agent*,
                            Signal*) = nullptr;
   Status (*signal_destroy_)(Signal) = nullptr;
+  Status (*queue_create_)(Agent, std::uint32_t size, std::uint32_t type,
+                          void (*callback)(Status, Queue*, void*), void* data,
+                          std::uint32_t private_bytes, std::uint32_t group_bytes,
+                          Queue**) = nullptr;
+  Status (*queue_destroy_)(Queue*) = nullptr;
+  std::uint64_t (*add_write_index_)(const Queue*, std::uint64_t) = nullptr;
+  std::uint64_t (*read_index_)(const Queue*) = nullptr;
+  Status (*async_handler_)(Signal, int condition, std::int64_t value, Handler, void*) = nullptr;
   std::int64_t (*load_)(Signal) = nullptr;
   void (*store_)(Signal, std::int64_t) = nullptr;
 };

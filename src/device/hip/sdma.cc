@@ -10,132 +10,63 @@
 // - Copies are submitted when their turn has come, so that none lies in an engine's queue before
 //   one for which it waits.
 // - The second copy tells the stream, without the CPU. It takes the same engine, behind the first.
+#include "device/hip/sdma.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "device/gpu/machine.h"
 #include "device/gpu/stream.h"
-#include "device/gpu/vendor_calls.h"
-#include "device/hip/hsa.h"
 
 namespace duet::hip {
 namespace {
 
 constexpr std::uint64_t kUnused = 0, kArrived = 1, kPassed = 2;  // values of a ticket's word
-constexpr std::size_t kWordStride = 64;                          // bytes
+constexpr std::uint64_t kConstants[] = {kArrived, 0};
+constexpr std::size_t kWordStride = 64;  // bytes
 constexpr std::size_t kTicketsAtOnce = 64;
 constexpr double kBusySeconds = 1;  // a GPU's engines are all busy for no longer
 constexpr std::chrono::microseconds kPause{50};
 
-// The engines of one GPU. Each other end of its copies keeps one of them: with a link to each peer,
-// pairs share neither engine nor link, and a record says who moved the bytes.
-class EngineChoice {
- public:
-  // One bit. Throws Unavailable where ROCr names no engine for the two.
-  std::uint32_t engine(const Hsa& hsa, Hsa::Agent to, Hsa::Agent from) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    std::uint32_t& kept = kept_[{to.handle, from.handle}];
-    if (kept == 0) kept = least_used(engines(hsa, to, from));
-    return kept;
-  }
-
- private:
-  static std::uint32_t engines(const Hsa& hsa, Hsa::Agent to, Hsa::Agent from) {
-    const double end = steady_now() + kBusySeconds;
-    while (true) {
-      if (const std::uint32_t mask = hsa.engines(to, from); mask != 0) return mask;
-      if (steady_now() > end) {
-        throw Unavailable("sdma: ROCr names no engine for copies between these devices");
-      }
-      std::this_thread::sleep_for(kPause);
+std::uint32_t idle_or_recommended(const Hsa& hsa, Hsa::Agent to, Hsa::Agent from) {
+  const double end = steady_now() + kBusySeconds;
+  while (true) {
+    if (const std::uint32_t mask = hsa.engines(to, from); mask != 0) return mask;
+    if (steady_now() > end) {
+      throw Unavailable("sdma: ROCr names no engine for copies between these devices");
     }
+    std::this_thread::sleep_for(kPause);
   }
+}
 
-  std::uint32_t least_used(std::uint32_t engines) {
-    std::uint32_t best = 0;
-    for (std::uint32_t rest = engines; rest != 0; rest &= rest - 1) {
-      const std::uint32_t engine = rest & (~rest + 1);
-      if (best == 0 || uses_[engine] < uses_[best]) best = engine;
-    }
-    ++uses_[best];
-    return best;
+}  // namespace
+
+std::uint32_t EngineChoice::engine(const Hsa& hsa, Hsa::Agent to, Hsa::Agent from) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::uint32_t& kept = kept_[{to.handle, from.handle}];
+  if (kept == 0) kept = least_used(idle_or_recommended(hsa, to, from));
+  return kept;
+}
+
+std::uint32_t EngineChoice::least_used(std::uint32_t engines) {
+  std::uint32_t best = 0;
+  for (std::uint32_t rest = engines; rest != 0; rest &= rest - 1) {
+    const std::uint32_t engine = rest & (~rest + 1);
+    if (best == 0 || uses_[engine] < uses_[best]) best = engine;
   }
-
-  std::mutex mutex_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> kept_;  // by to and from
-  std::map<std::uint32_t, int> uses_;                                      // by engine
-};
-
-class SdmaCopies : public EngineCopies {
- public:
-  explicit SdmaCopies(GpuDevice& device);
-  ~SdmaCopies() override;
-  SdmaCopies(const SdmaCopies&) = delete;
-  SdmaCopies& operator=(const SdmaCopies&) = delete;
-
-  std::string engine_of(const Copy& copy) override;
-  void copy(const Copy& copy, hipStream_t stream) override;
-  void rethrow() override;
-
- private:
-  struct Route {
-    SdmaCopies* copier = nullptr;  // the GPU whose engine copies
-    Hsa::Agent to, from;
-    std::uint32_t engine = 0;
-    std::uint32_t telling_engine = 0;  // from the GPU to the host
-  };
-
-  // What one copy needs until its stream has passed it.
-  struct Ticket {
-    SdmaCopies* owner = nullptr;
-    std::uint64_t* word = nullptr;  // pinned
-    hipEvent_t released = nullptr;
-    Hsa::EngineCopy move, tell;
-  };
-
-  static SdmaCopies& of(const Span& span) {
-    return static_cast<SdmaCopies&>(static_cast<GpuDevice*>(span.owner)->engine_copies());
-  }
-  // Memory of another process is its importer's here.
-  Hsa::Agent agent_of(const Span& span) const {
-    return gpu::is_host_memory(span) ? cpu_ : of(span).agent_;
-  }
-  Hsa::Agent gpu_with(const Span& imported) const;
-  Route route_of(const Copy& copy) const;
-  void add_tickets();
-  Ticket& take_ticket();
-  bool is_free(const Ticket& ticket) const;
-  static void submit(void* ticket);
-  void fail(const Ticket& ticket, Hsa::Status status);
-
-  GpuDevice& device_;
-  const Hsa& hsa_;
-  Buffer one_;  // the word kArrived in this GPU's memory
-  Hsa::Agent agent_, cpu_;
-  EngineChoice choice_;
-
-  std::mutex mutex_;  // of what follows
-  std::vector<Buffer> words_;
-  std::vector<std::unique_ptr<Ticket>> tickets_;
-  std::size_t next_ = 0;
-  std::string failure_;  // of a copy, until it is thrown
-};
+  ++uses_[best];
+  return best;
+}
 
 SdmaCopies::SdmaCopies(GpuDevice& device)
     : device_(device),
       hsa_(Hsa::instance()),
-      one_(device.allocate_coherent(sizeof kArrived)),
-      agent_(hsa_.owner_of(one_.span().data)) {
-  device.write(one_.span(), &kArrived);
+      constants_(device.allocate_coherent(sizeof kConstants)),
+      agent_(hsa_.owner_of(constants_.span().data)) {
+  device.write(constants_.span(), kConstants);
   add_tickets();
   cpu_ = hsa_.owner_of(words_.front().span().data);
 }
@@ -254,7 +185,7 @@ void SdmaCopies::copy(const Copy& copy, hipStream_t stream) {
                  copy.source.bytes,     route.engine, nullptr,          ticket.move.done};
   ticket.tell = {ticket.word,
                  cpu_,
-                 route.copier->one_.span().data,
+                 route.copier->one().data,
                  route.copier->agent_,
                  sizeof kArrived,
                  route.telling_engine,
@@ -272,26 +203,23 @@ void SdmaCopies::submit(void* data) {
   const Ticket& ticket = *static_cast<Ticket*>(data);
   Hsa::Status status = ticket.owner->hsa_.copy(ticket.move);
   if (status == Hsa::kSuccess) status = ticket.owner->hsa_.copy(ticket.tell);
-  if (status != Hsa::kSuccess) ticket.owner->fail(ticket, status);
+  if (status == Hsa::kSuccess) return;
+  ticket.owner->fail(ticket.move, status);
+  // The stream goes on. Whoever asks for its state gets the error.
+  ticket.owner->hsa_.set(ticket.tell.done, 0);
+  __atomic_store_n(ticket.word, kArrived, __ATOMIC_RELEASE);
 }
 
-// The stream goes on. Whoever asks for its state gets the error.
-void SdmaCopies::fail(const Ticket& ticket, Hsa::Status status) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    failure_ = fmt::format("{}: a copy of {} bytes by SDMA {}: {}", device_.info().name,
-                           ticket.move.bytes, __builtin_ctz(ticket.move.engine), hsa_.text(status));
-  }
-  hsa_.set(ticket.tell.done, 0);
-  __atomic_store_n(ticket.word, kArrived, __ATOMIC_RELEASE);
+void SdmaCopies::fail(const Hsa::EngineCopy& copy, Hsa::Status status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  failure_ = fmt::format("{}: a copy of {} bytes by SDMA {}: {}", device_.info().name, copy.bytes,
+                         __builtin_ctz(copy.engine), hsa_.text(status));
 }
 
 void SdmaCopies::rethrow() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_.empty()) throw Error(std::exchange(failure_, {}));
 }
-
-}  // namespace
 
 std::unique_ptr<EngineCopies> make_engine_copies(GpuDevice& device) {
   return std::make_unique<SdmaCopies>(device);
