@@ -144,6 +144,30 @@ TEST_F(EngineStreamTest, SignalsAfterTheBytesHaveArrived) {
   }
 }
 
+// The engine is busy with a copy that waits.
+TEST_F(EngineStreamTest, ReachesAnEventBehindItsCopies) {
+  const hip::Hsa& hsa = hip::Hsa::instance();
+  const hip::Hsa::Agent to = hsa.owner_of(memory_[1].span().data),
+                        from = hsa.owner_of(memory_[0].span().data);
+  const hip::Hsa::Signal gate = hsa.make_signal(), ended = hsa.make_signal();
+  const std::uint32_t engine = hsa.engines(to, from);
+  ASSERT_EQ(
+      hsa.copy({memory_[1].span().data, to, memory_[0].span().data, from, 8, engine, &gate, ended}),
+      hip::Hsa::kSuccess);
+  const auto stream = lane(0);
+  const auto end = device(0).make_event(EventUse::order);
+  fill(0, 7);
+  stream->copy(push(1, 0));
+  stream->record(*end);
+  soon();
+  EXPECT_FALSE(end->done());
+  EXPECT_FALSE(stream->idle());
+  hsa.set(gate, 0);
+  end->synchronize(kLaneDeadline);
+  EXPECT_TRUE(has(1, 7));
+  for (const hip::Hsa::Signal each : {gate, ended}) hsa.destroy(each);
+}
+
 // Two lanes in turn, by events alone: from device 0 to 1, and from there to 2.
 TEST_F(EngineStreamTest, OrdersLanesByEvents) {
   const auto first = lane(0), second = lane(1);
