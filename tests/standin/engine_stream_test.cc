@@ -144,8 +144,8 @@ TEST_F(EngineStreamTest, SignalsAfterTheBytesHaveArrived) {
   }
 }
 
-// The engine is busy with a copy that waits.
-TEST_F(EngineStreamTest, ReachesAnEventBehindItsCopies) {
+// The engine is busy with a copy that waits. The semaphore is signalled in the batch of the bytes.
+TEST_F(EngineStreamTest, SignalsAndReachesAnEventBehindItsCopies) {
   const hip::Hsa& hsa = hip::Hsa::instance();
   const hip::Hsa::Agent to = hsa.owner_of(memory_[1].span().data),
                         from = hsa.owner_of(memory_[0].span().data);
@@ -157,14 +157,19 @@ TEST_F(EngineStreamTest, ReachesAnEventBehindItsCopies) {
   const auto stream = lane(0);
   const auto end = device(0).make_event(EventUse::order);
   fill(0, 7);
+  stream->handshake({{}, {word(0, 0)}});
   stream->copy(push(1, 0));
+  stream->handshake({{word(1, 0)}, {}});
   stream->record(*end);
+  device(0).signal(word(0, 0), 1);
   soon();
   EXPECT_FALSE(end->done());
+  EXPECT_EQ(value_of(word(1, 0)), 0u);
   EXPECT_FALSE(stream->idle());
   hsa.set(gate, 0);
   end->synchronize(kLaneDeadline);
   EXPECT_TRUE(has(1, 7));
+  EXPECT_EQ(value_of(word(1, 0)), 1u);
   for (const hip::Hsa::Signal each : {gate, ended}) hsa.destroy(each);
 }
 

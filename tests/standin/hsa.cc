@@ -2,7 +2,8 @@
 // copies by engines, with the binary interface of ROCr 1.14 (ROCm 6) and 1.18 (ROCm 7).
 //
 // Each GPU has two engines for the host's memory and fourteen for peers, as MI300X has. An engine
-// makes its copies in order, on a thread. Refused, as ROCr does or more strictly: engines that do
+// makes its copies in order, on a thread, but small ones that wait for nothing beside those before
+// them. Refused, as ROCr does or more strictly: engines that do
 // not fit the two agents, agents to whom the memory does not belong, signals that are none. A copy
 // by a GPU that does not reach the memory, or of memory that its device has written and not yet
 // released to system scope, ends the process.
@@ -26,6 +27,8 @@ namespace {
 
 constexpr std::uint64_t kHost = 1, kFirstGpu = 0x100;  // handles of agents
 constexpr unsigned kHostEngines = 0x3, kPeerEngines = 0xFFFC;
+constexpr std::size_t kOverlapping = 64;  // bytes
+constexpr unsigned kBeside = 16;          // an engine's copies that overlap are by a thread beside
 
 struct PointerInfo {
   std::uint32_t size;
@@ -242,7 +245,8 @@ int hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, const void* fr
   if (ended == nullptr || (count == 1 && awaited == nullptr)) return standin::kInvalidSignal;
   if (standin::is_set("sdma-fails")) return standin::kOutOfResources;
   const int device = standin::copier_of(to_agent, from_agent);
-  standin::engine_of(device, bit)
+  const bool overlaps = bytes <= standin::kOverlapping && awaited == nullptr;
+  standin::engine_of(device, overlaps ? bit << standin::kBeside : bit)
       ->push({[=] {
                 standin::require_reach(device, from, bytes, "an engine's source");
                 standin::require_reach(device, to, bytes, "an engine's destination");
