@@ -189,7 +189,7 @@ TEST_F(SdmaWithProcesses, PushesByTheEngineOfTheLink) {
   copies(push, memory_[0], memory_[2]);
 }
 
-// The importer's engine reads, because the memory is mapped for no other.
+// The importer's engine reads: its own memory need not be mapped for the owner's.
 TEST_F(SdmaWithProcesses, PullsByTheSameEngine) {
   const Copy pull{memory_[0].span(), imported_, Executor::sdma, {}};
   EXPECT_EQ(device(0).copy_engine(pull), device(0).copy_engine(copy(2, 0)));
