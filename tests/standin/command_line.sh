@@ -126,6 +126,7 @@ two_processes() {
   grep -q -- "$text" out.0 || fail "two processes, $*: expected '$text': $(cat out.0 out.1)"
 }
 two_processes '4 measured' hip:0,1 hip:2,3 all_gather --engine dma,sdma
+two_processes '16 measured' hip:0,1 hip:2,3 all --engine sdma
 two_processes '16 measured' hip:0 hip:3 all --engine sdma
 FIRST=gpus=2 two_processes 'ROCr does not tell which GPU has memory of another process' hip:0 hip:3 \
   all_gather --engine sdma

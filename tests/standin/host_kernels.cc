@@ -37,7 +37,7 @@ class View {
   }
   // Bytes that the kernel writes.
   std::byte* to(const void* data, std::size_t length, const char* what) const {
-    standin::memory().write_by(device_, data);
+    standin::memory().write_by(device_, data, length);
     return bytes(data, length, what);
   }
   Word load(const Word* word) const {

@@ -109,8 +109,8 @@ bool belongs_to(const void* data, std::size_t bytes, Agent agent) {
          (range->kind == Kind::imported && gpu(range->device).handle == agent.handle);
 }
 
-void require_clean(const void* data) {
-  if (!memory().is_dirty(data)) return;
+void require_clean(const void* data, std::size_t bytes) {
+  if (!memory().is_dirty(data, bytes)) return;
   std::fprintf(stderr,
                "hsa stand-in: an engine reads memory at %p whose contents are still in an L2 "
                "cache: expected a release to system scope before\n",
@@ -250,7 +250,7 @@ int hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, const void* fr
       ->push({[=] {
                 standin::require_reach(device, from, bytes, "an engine's source");
                 standin::require_reach(device, to, bytes, "an engine's destination");
-                standin::require_clean(from);
+                standin::require_clean(from, bytes);
                 constexpr std::size_t kWord = sizeof(std::uint64_t);
                 if (bytes == kWord && reinterpret_cast<std::uintptr_t>(to) % kWord == 0) {
                   std::uint64_t word = 0;  // streams may wait for it

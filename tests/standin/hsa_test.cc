@@ -118,10 +118,18 @@ TEST_F(Rocr, CopiesInOrderByEngine) {
   for (const Hsa::Signal each : {gate, second, other}) hsa_.destroy(each);
 }
 
+TEST_F(Rocr, CopiesBytesBesideThoseThatAnL2CacheHolds) {
+  standin::memory().write_by(0, static_cast<std::byte*>(memory_[0]) + kBytes / 2, 1);
+  copy_.bytes = kBytes / 2;
+  EXPECT_EQ(hsa_.copy(copy_), Hsa::kSuccess);
+  wait(copy_.done);
+  standin::memory().release_to_system(0);
+}
+
 TEST_F(Rocr, EndsAProcessThatCopiesWhatAnL2CacheStillHolds) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto copy = [this] {
-    standin::memory().write_by(0, memory_[0]);
+    standin::memory().write_by(0, memory_[0], 1);
     static_cast<void>(hsa_.copy(copy_));
     std::this_thread::sleep_for(std::chrono::seconds(20));
   };

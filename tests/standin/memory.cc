@@ -80,6 +80,10 @@ bool Memory::release(Kind kind, const void* begin) {
   if (found == ranges_.end() || found->kind != kind) return false;
   const Range range = *found;
   ranges_.erase(found);
+  for (auto each = dirty_.lower_bound({range.begin, 0, 0});
+       each != dirty_.end() && std::get<0>(*each) < range.begin + range.bytes;) {
+    each = dirty_.erase(each);
+  }
   auto* const data = reinterpret_cast<std::byte*>(range.begin);
   const std::size_t pages = whole_pages(range.bytes);
   ASAN_UNPOISON_MEMORY_REGION(data, pages);
@@ -109,25 +113,26 @@ std::optional<Range> Memory::find(const void* address) const {
   return range == nullptr ? std::nullopt : std::optional<Range>(*range);
 }
 
-void Memory::write_by(int device, const void* address) {
+void Memory::write_by(int device, const void* address, std::size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const Range* const range = range_of(address);
-  if (range != nullptr && !range->coherent) dirty_.insert({range->begin, device});
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  if (range != nullptr && !range->coherent) dirty_.insert({begin, begin + bytes, device});
 }
 
 void Memory::release_to_system(int device) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto each = dirty_.begin(); each != dirty_.end();) {
-    each = each->second == device ? dirty_.erase(each) : std::next(each);
+    each = std::get<2>(*each) == device ? dirty_.erase(each) : std::next(each);
   }
 }
 
-bool Memory::is_dirty(const void* address) const {
+bool Memory::is_dirty(const void* address, std::size_t bytes) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const Range* const range = range_of(address);
-  return range != nullptr && std::any_of(dirty_.begin(), dirty_.end(), [range](const auto& each) {
-           return each.first == range->begin;
-         });
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  return std::any_of(dirty_.begin(), dirty_.end(), [begin, bytes](const auto& each) {
+    return std::get<0>(each) < begin + bytes && begin < std::get<1>(each);
+  });
 }
 
 bool Memory::is_own_address(const void* address) const {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 namespace standin {
@@ -56,11 +56,11 @@ class Memory {
 
   std::size_t ranges() const;  // live ones
 
-  // Work of a device has written there, and its L2 cache may still hold what it wrote: until the
-  // device releases to system scope. Coherent memory is never dirty.
-  void write_by(int device, const void* address);
+  // Work of a device has written these bytes, and its L2 cache may still hold what it wrote: until
+  // the device releases to system scope. Coherent memory is never dirty.
+  void write_by(int device, const void* address, std::size_t bytes);
   void release_to_system(int device);
-  bool is_dirty(const void* address) const;
+  bool is_dirty(const void* address, std::size_t bytes) const;
 
   std::optional<Handle> share(const void* begin);
   void* import(int device, const Handle& handle);  // nullptr: it cannot be mapped
@@ -79,7 +79,7 @@ class Memory {
   mutable std::mutex mutex_;
   std::vector<Arena> arenas_;  // by device; the last is the host's
   std::vector<Range> ranges_;
-  std::set<std::pair<std::uintptr_t, int>> dirty_;  // beginnings of ranges, by which device
+  std::set<std::tuple<std::uintptr_t, std::uintptr_t, int>> dirty_;  // begin, end, by which device
 };
 
 }  // namespace standin

@@ -149,7 +149,9 @@ hipError_t multiply(const Product& product, const char* library, hipStream_t str
     for (std::int64_t column = 0; column < here.n; ++column) {
       for (std::int64_t row = 0; row < here.m; ++row) multiply_one(here, row, column);
     }
-    memory().write_by(device, here.d.data);
+    memory().write_by(
+        device, here.d.data,
+        static_cast<std::size_t>(here.d.leading * here.d.columns) * size_of(here.d.type));
   });
 }
 

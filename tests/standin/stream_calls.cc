@@ -34,7 +34,7 @@ hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t strea
     require_live(to, bytes, "a copy's destination was freed");
     require_live(from, bytes, "a copy's source was freed");
     std::memcpy(to, from, bytes);
-    memory().write_by(device, to);  // by a kernel, for all that its caller knows
+    memory().write_by(device, to, bytes);  // by a kernel, for all that its caller knows
   });
 }
 
@@ -148,7 +148,7 @@ hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t st
   return result(enqueue(stream, [to, value, bytes, device = stream->device] {
     standin::require_reach(device, to, bytes, "a memset");
     std::memset(to, value, bytes);
-    standin::memory().write_by(device, to);
+    standin::memory().write_by(device, to, bytes);
   }));
 }
 
