@@ -153,9 +153,10 @@ std::optional<Handle> Memory::share(const void* begin) {
   if (found == ranges_.end() || found->kind != Kind::device) return std::nullopt;
   const Arena& arena = arena_of(found->kind, found->device);
   return Handle{
-      kMagic,       getpid(),
-      arena.file,   static_cast<std::uint64_t>(static_cast<const std::byte*>(begin) - arena.base),
-      found->bytes, found->device, found->coherent};
+      kMagic,         getpid(),
+      arena.file,     static_cast<std::uint64_t>(static_cast<const std::byte*>(begin) - arena.base),
+      found->bytes,   found->device,
+      found->coherent};
 }
 
 void* Memory::import(int device, const Handle& handle) {
