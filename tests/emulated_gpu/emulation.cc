@@ -1,6 +1,7 @@
 #include "emulation.h"
 
 #include <fmt/format.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -24,14 +25,18 @@ constexpr std::size_t kStackBytes = 64 << 10;
 
 enum class Waits { no, for_warp, for_wave, for_block, ended };
 
+// A thread goes on from block to block: its first context is made where it has none, or waits in a
+// block that was given up.
 struct Thread {
-  ucontext_t context{};
+  ucontext_t first{};
+  jmp_buf left;  // where it goes on
   std::vector<char> stack = std::vector<char>(kStackBytes);
   Waits waits = Waits::no;
+  bool begun = false;
   int vote = 0;
   double value = 0;
-  double published = 0;  // the value at the last shuffle of a wave
-  int round = 0;         // in which threads went on from that shuffle together
+  double published = 0;  // the value at the last shuffle
+  int round = 0;         // in which threads of a wave went on from that shuffle together
 };
 
 // The block that runs.
@@ -39,7 +44,7 @@ struct Block {
   std::vector<std::unique_ptr<Thread>> threads;
   unsigned count = 0;
   unsigned current = 0;
-  ucontext_t scheduler{};
+  jmp_buf scheduler;
   const std::function<void()>* body = nullptr;
   std::vector<double> shared;
   int any_vote = 0;
@@ -49,32 +54,45 @@ struct Block {
 Block block;
 std::mutex one_at_a_time;
 
+// By _setjmp and _longjmp, which leave the signal mask alone: swapcontext asks the kernel for it at
+// every switch.
 void leave(Waits waits) {
   Thread& own = *block.threads[block.current];
   own.waits = waits;
-  swapcontext(&own.context, &block.scheduler);
+  if (_setjmp(own.left) == 0) _longjmp(block.scheduler, 1);
 }
 
 void thread_main() {
-  (*block.body)();
-  leave(Waits::ended);
+  for (;;) {
+    (*block.body)();
+    leave(Waits::ended);
+  }
 }
 
-void resume(unsigned thread) {
-  block.current = thread;
-  thread_index.x = thread;
-  swapcontext(&block.scheduler, &block.threads[thread]->context);
+void resume(unsigned index) {
+  block.current = index;
+  thread_index.x = index;
+  if (_setjmp(block.scheduler) != 0) return;
+  Thread& thread = *block.threads[block.current];
+  if (thread.begun) _longjmp(thread.left, 1);
+  thread.begun = true;
+  setcontext(&thread.first);
+}
+
+void make_first_context(Thread& thread) {
+  thread.begun = false;
+  getcontext(&thread.first);
+  thread.first.uc_stack.ss_sp = thread.stack.data();
+  thread.first.uc_stack.ss_size = thread.stack.size();
+  thread.first.uc_link = nullptr;
+  makecontext(&thread.first, thread_main, 0);
 }
 
 void begin_threads() {
   for (unsigned i = 0; i < block.count; ++i) {
     Thread& thread = *block.threads[i];
+    if (thread.waits != Waits::ended) make_first_context(thread);
     thread.waits = Waits::no;
-    getcontext(&thread.context);
-    thread.context.uc_stack.ss_sp = thread.stack.data();
-    thread.context.uc_stack.ss_size = thread.stack.size();
-    thread.context.uc_link = nullptr;
-    makecontext(&thread.context, thread_main, 0);
   }
 }
 
@@ -108,6 +126,7 @@ bool release_any() {
   for (unsigned begin = 0; begin < block.count; begin += kWarp) {
     const unsigned end = std::min(begin + kWarp, block.count);
     if (!all_wait(begin, end, Waits::for_warp)) continue;
+    for (unsigned i = begin; i < end; ++i) block.threads[i]->published = block.threads[i]->value;
     release(begin, end);
     any = true;
   }
@@ -172,9 +191,7 @@ double value_of(double value, int source) {
   leave(Waits::for_warp);
   const bool there = source >= 0 && source < static_cast<int>(kWarp) &&
                      first + static_cast<unsigned>(source) < block.count;
-  const double other = block.threads[there ? first + static_cast<unsigned>(source) : own]->value;
-  leave(Waits::for_warp);  // nobody overwrites a value before it is read
-  return other;
+  return block.threads[there ? first + static_cast<unsigned>(source) : own]->published;
 }
 
 int lane_of_wave() { return static_cast<int>(block.current) % wave_threads; }

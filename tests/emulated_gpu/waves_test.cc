@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/error.h"
 #include "emulation.h"
 #include "halo/gpu/points.h"
 #include "training/gpu/group_sum.h"
@@ -83,6 +84,19 @@ TEST_P(Waves, NothingIsReadOfInactiveThreads) {
   const auto of_others =
       run([] { return threadIdx.x % 32 == 0 ? __shfl_xor(own(), 1, 32) : own(); });
   EXPECT_NE(of_others[0], of_others[0]);  // not a number
+}
+
+TEST_P(Waves, AfterABlockThatWasGivenUpOthersRun) {
+  const auto half_waits = [] {
+    if (threadIdx.x % 2 == 0) __syncthreads();
+    return 0;
+  };
+  EXPECT_THROW(run(half_waits), Error);
+  const auto numbers = run([] {
+    __syncthreads();
+    return threadIdx.x;
+  });
+  for (int i = 0; i < kThreads; ++i) EXPECT_EQ(numbers[i], i);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Waves, ::testing::Values(32, 64));
