@@ -27,10 +27,19 @@ export function near(text, value, what = 'figure') {
 
 /** Scrolls by every chart, so that all are drawn. */
 export async function drawAll(page) {
-  for (const chart of await page.locator('.chart').all()) {
-    await chart.scrollIntoViewIfNeeded();
-    await chart.locator('svg').waitFor();
-  }
+  const missing = await page.evaluate(async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    const deadline = performance.now() + 30000;
+    for (const chart of document.querySelectorAll('.chart')) {
+      chart.scrollIntoView({ block: 'nearest' });
+      while (!chart.querySelector('svg')?.checkVisibility()) {
+        if (performance.now() > deadline) return chart.getAttribute('aria-label');
+        await frame();
+      }
+    }
+    return null;
+  });
+  assert.equal(missing, null, 'a chart that is not drawn');
 }
 
 /**
