@@ -15,7 +15,7 @@
 namespace duet::nccl {
 namespace {
 
-Collective make(CollectiveKind kind) {
+Collective one_of(CollectiveKind kind) {
   Collective one;
   one.kind = kind;
   one.count = 16;
@@ -63,7 +63,7 @@ TEST_F(NcclSessionTest, OneCommunicatorARankEndsWithTheSession) {
   {
     const auto session = make_engine(nccl_, mode(""))->open(team_);
     EXPECT_EQ(fake_calls().comms, 3);
-    plan_once(dynamic_cast<Session&>(*session), make(CollectiveKind::all_gather), false);
+    plan_once(dynamic_cast<Session&>(*session), one_of(CollectiveKind::all_gather), false);
     EXPECT_EQ(fake_calls().calls.size(), 6u);  // the first call and one more, on three ranks
   }
   EXPECT_EQ(fake_calls().destroyed, 3);
@@ -76,7 +76,7 @@ TEST_F(NcclSessionTest, AlgorithmSaysThatNvlsIsOff) {
     nccl_.nvls_off = off;
     Session session(nccl_, mode(""), team_);
     team_.each([&](Rank& rank) {
-      const Collective one = make(CollectiveKind::all_reduce);
+      const Collective one = one_of(CollectiveKind::all_reduce);
       const auto send = session.allocate(rank, send_bytes(one, rank.index, rank.size));
       const auto recv = session.allocate(rank, recv_bytes(one, rank.index, rank.size));
       const auto plan = session.plan(rank, one, {send->span(), recv->span()});
@@ -113,8 +113,8 @@ TEST_F(NcclSessionTest, WindowsAreEqualOnAllRanks) {
       reset();
       {
         Session session(nccl_, mode("-window"), team_);
-        if (session.unsupported(make(kind), in_place)) continue;
-        plan_once(session, make(kind), in_place);
+        if (session.unsupported(one_of(kind), in_place)) continue;
+        plan_once(session, one_of(kind), in_place);
       }
       std::vector<std::string> windows[3];
       for (const std::string& each : fake_calls().windows) {
@@ -133,18 +133,18 @@ TEST_F(NcclSessionTest, WindowsAreEqualOnAllRanks) {
 
 TEST_F(NcclSessionTest, RefusesWhatNcclCannot) {
   Session plain(nccl_, mode(""), team_), zero(nccl_, mode("-zero-cta"), team_);
-  EXPECT_FALSE(plain.unsupported(make(CollectiveKind::all_to_all), false));
-  EXPECT_TRUE(plain.unsupported(make(CollectiveKind::all_to_all), true));
-  EXPECT_TRUE(plain.unsupported(make(CollectiveKind::send_recv), true));
-  EXPECT_FALSE(zero.unsupported(make(CollectiveKind::gather), true));
-  EXPECT_TRUE(zero.unsupported(make(CollectiveKind::all_reduce), false));
-  EXPECT_TRUE(zero.unsupported(make(CollectiveKind::all_to_all_v), false));
+  EXPECT_FALSE(plain.unsupported(one_of(CollectiveKind::all_to_all), false));
+  EXPECT_TRUE(plain.unsupported(one_of(CollectiveKind::all_to_all), true));
+  EXPECT_TRUE(plain.unsupported(one_of(CollectiveKind::send_recv), true));
+  EXPECT_FALSE(zero.unsupported(one_of(CollectiveKind::gather), true));
+  EXPECT_TRUE(zero.unsupported(one_of(CollectiveKind::all_reduce), false));
+  EXPECT_TRUE(zero.unsupported(one_of(CollectiveKind::all_to_all_v), false));
 }
 
 TEST_F(NcclSessionTest, RanksMustAgree) {
   Session session(nccl_, mode(""), team_);
   EXPECT_THROW(team_.each([&](Rank& rank) {
-    Collective one = make(CollectiveKind::all_reduce);
+    Collective one = one_of(CollectiveKind::all_reduce);
     one.count += rank.index == 2 ? 1 : 0;
     const auto buffer = session.allocate(rank, 1024);
     session.plan(rank, one, {buffer->span(), buffer->span()});
@@ -156,7 +156,7 @@ TEST_F(NcclSessionTest, AFailedCallAbortsInsteadOfWaiting) {
   {
     Session session(nccl_, mode(""), team_);
     reset(true);
-    EXPECT_THROW(plan_once(session, make(CollectiveKind::all_gather), false), Error);
+    EXPECT_THROW(plan_once(session, one_of(CollectiveKind::all_gather), false), Error);
   }
   EXPECT_EQ(fake_calls().aborted, 3);
   EXPECT_EQ(fake_calls().destroyed, 0);
