@@ -45,8 +45,19 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
 }
 
 void PairCopies::enqueue(const Call& call, Stream user) {
-  begin(call, user, /*in_group=*/false);
-  finish();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  begin_locked(call, user, /*in_group=*/false);
+  finish_locked();
+}
+
+void PairCopies::begin(const Call& call, Stream user) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  begin_locked(call, user, /*in_group=*/true);
+}
+
+void PairCopies::finish() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  finish_locked();
 }
 
 void PairCopies::or_break(Stream user, const std::function<void()>& what) {
@@ -61,28 +72,26 @@ void PairCopies::or_break(Stream user, const std::function<void()>& what) {
   }
 }
 
-void PairCopies::begin(const Call& call, Stream user, bool in_group) {
-  std::unique_lock<std::mutex> lock(mutex_);
+void PairCopies::begin_locked(const Call& call, Stream user, bool in_group) {
   or_break(user, [&] {
     check_whole();
     borrowed_.release_ended();
     Tail& tail = by_packets(call) ? tail_of(device_.capture(user)) : last_;
     follow(tail, user);
-    Begun begun{{}, call, user, tail, {}, {}, {}};
+    Begun begun{call, user, tail, {}, {}, {}};
     if (by_packets(call)) {
       enqueue_packets(call, user);
     } else {
       begin_large(begun, in_group);
     }
-    begun_.emplace(std::move(begun));
+    begun_.emplace(begun);
   });
-  begun_->lock = std::move(lock);
 }
 
-void PairCopies::finish() {
-  const std::unique_lock<std::mutex> lock = std::move(begun_->lock);
+void PairCopies::finish_locked() {
   const Stream user = begun_->user;
   or_break(user, [&] {
+    if (ending_) throw PeerFailed("aborted");
     if (!by_packets(begun_->call)) finish_large(*begun_);
     become_last(begun_->tail, user);
   });

@@ -108,8 +108,8 @@ class PairCopies {
   void enqueue(const Call& call, Stream user);
   // The same in two steps of one thread, for calls of one group: where ranks of this process have
   // all begun before the first finishes, each pushes its part, and none waits for another. Behind
-  // begin() comes finish(), unless it has thrown.
-  void begin(const Call& call, Stream user, bool in_group = true);
+  // begin() comes finish(), unless it has thrown, and no call of another thread between them.
+  void begin(const Call& call, Stream user);
   void finish();
 
   // Before the caller gives `user` work of the same communicator that is not enqueued here: such
@@ -178,7 +178,6 @@ class PairCopies {
 
   // A call behind begin().
   struct Begun {
-    std::unique_lock<std::mutex> lock;
     Call call;
     Stream user;
     Tail& tail;
@@ -205,6 +204,8 @@ class PairCopies {
   void wait_for_late_peers(const Call& call, Roles& roles, std::uint64_t number);
   void check_not_revoked(const Call& call, const Roles& roles) const;
   void check_same(const Call& call, const Roles& roles, std::uint64_t number) const;
+  void begin_locked(const Call& call, Stream user, bool in_group);
+  void finish_locked();
   void begin_large(Begun& begun, bool in_group);
   void finish_large(Begun& begun);
   void try_record(StreamEvent& event, Stream stream) noexcept;
@@ -281,7 +282,7 @@ class PairCopies {
   const int rank_, ranks_;
   std::array<std::unique_ptr<PeerProcess>, kMostRanks> processes_;  // null: this process
 
-  std::mutex mutex_;  // held over enqueue, from begin to finish, over drain and the end
+  std::mutex mutex_;  // held over enqueue, drain and the end
   LentMemory lent_;
   BorrowedMemory borrowed_;
   StagingBuffer send_staging_, receive_staging_;
