@@ -164,9 +164,7 @@ bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
     if (heartbeat_sent_ && now - wake > kHeldUp) heartbeat_sent_ = now;
     if (now >= end) return false;
     if (heartbeat_sent_ && now >= after(*heartbeat_sent_, heartbeat_timeout_)) {
-      heartbeat_sent_.reset();
-      hub_unresponsive_ = true;
-      socket_.shut();  // receive_frames() reports it
+      give_up_hub();
     } else if (!heartbeat_sent_ && now >= next_heartbeat) {
       send_heartbeat(lock);
       next_heartbeat = after(now, heartbeat_timeout_);
@@ -182,6 +180,26 @@ void Processes::send_heartbeat(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   send({"heartbeat"});
   lock.lock();
+}
+
+void Processes::give_up_hub() {
+  heartbeat_sent_.reset();
+  hub_unresponsive_ = true;
+  socket_.shut();  // receive_frames() reports it
+}
+
+// If the last call was long ago this process itself was held up, and the timeout begins anew.
+void Processes::probe() {
+  if (size_ == 1) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto unanswered =
+      heartbeat_sent_ ? SteadyClock::now() - *heartbeat_sent_ : SteadyClock::duration::zero();
+  if (unanswered >= heartbeat_timeout_ && unanswered < heartbeat_timeout_ + kHeldUp) {
+    give_up_hub();
+    return;
+  }
+  if (unanswered >= heartbeat_timeout_) heartbeat_sent_.reset();
+  send_heartbeat(lock);
 }
 
 std::string Processes::missing(std::unique_lock<std::mutex>& lock, const GatherId& id) {

@@ -71,6 +71,12 @@ class Processes {
                                       const std::string& what, double deadline_seconds);
   void barrier(const std::string& what, double deadline_seconds);
 
+  // For who waits for other processes by other means: sends heartbeats to all, and returns at once.
+  // To be called every heartbeat_timeout() seconds while it waits: then processes that do not
+  // answer count as gone. From any thread.
+  void probe();
+  double heartbeat_timeout() const { return heartbeat_timeout_.count(); }
+
   // Fails the epoch: waits of all processes throw PeerFailed with this process's name and the text
   // until the next epoch.
   void fail(const std::string& text);
@@ -109,6 +115,7 @@ class Processes {
   void handle_frame(const Frame& frame);
   void send(const Frame& frame);
   void send_heartbeat(std::unique_lock<std::mutex>& lock);
+  void give_up_hub();  // with the lock
   std::vector<std::string> gather_bytes(const std::string& mine, const std::string& what,
                                         double deadline_seconds);
   bool wait(std::unique_lock<std::mutex>& lock, double seconds, const std::function<bool()>& done);

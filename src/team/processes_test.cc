@@ -187,6 +187,34 @@ TEST(Processes, AProcessThatDoesNotAnswerIsGone) {
   EXPECT_NE(failed.find("has not answered"), std::string::npos) << failed;
 }
 
+// Until the condition holds, 20 s at most.
+template <typename Condition>
+void probe_until(Processes& processes, Condition holds) {
+  for (int tries = 0; tries < 20 && !holds(); ++tries) {
+    processes.probe();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  }
+  EXPECT_TRUE(holds());
+}
+
+TEST(Processes, AProbeFindsWhoDoesNotAnswer) {
+  beside_an_unresponsive_process(
+      [](Processes& processes) { probe_until(processes, [&] { return processes.lost_any(); }); });
+  const int port = free_port();
+  std::thread other([&] {
+    Processes processes(impatient(1, port), 20);
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+    processes.barrier("the other", 20);
+  });
+  Processes processes(impatient(0, port), 20);
+  for (int i = 0; i < 3; ++i) {
+    processes.probe();
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  EXPECT_NO_THROW(processes.barrier("the other", 20));
+  other.join();
+}
+
 TEST(Processes, AProcessThatAnswersMayTakeItsTime) {
   const int port = free_port();
   const auto run = [&](int index) {
@@ -271,7 +299,8 @@ TEST(Processes, InDifferentCallsThrowAndGoOn) {
   });
 }
 
-TEST(Processes, Process0MayBeUnresponsive) {
+// Runs fn in process 1 of two, beside a process 0 that answers nothing any more.
+void beside_an_unresponsive_process_0(const std::function<void(Processes&)>& fn) {
   const Socket listener = Socket::listen(0);
   std::thread process_0([&] {
     const Socket socket = listener.accept();
@@ -283,16 +312,25 @@ TEST(Processes, Process0MayBeUnresponsive) {
     while (socket.receive()) continue;
   });
   Processes processes(impatient(1, listener.port()), 20);
-  try {
-    processes.barrier("what never comes", 20);
-    ADD_FAILURE() << "nothing was noticed";
-  } catch (const PeerFailed& error) {
-    EXPECT_STREQ(error.what(),
-                 "process 0 (a test's) has not answered for 1 s while waiting for what never "
-                 "comes");
-  }
+  fn(processes);
   EXPECT_TRUE(processes.lost_process_0());
   process_0.join();
+}
+
+TEST(Processes, Process0MayBeUnresponsive) {
+  beside_an_unresponsive_process_0([](Processes& processes) {
+    try {
+      processes.barrier("what never comes", 20);
+      ADD_FAILURE() << "nothing was noticed";
+    } catch (const PeerFailed& error) {
+      EXPECT_STREQ(error.what(),
+                   "process 0 (a test's) has not answered for 1 s while waiting for what never "
+                   "comes");
+    }
+  });
+  beside_an_unresponsive_process_0([](Processes& processes) {
+    probe_until(processes, [&] { return processes.lost_process_0(); });
+  });
 }
 
 TEST(Processes, AWaitEndsWhenAskedTo) {

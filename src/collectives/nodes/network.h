@@ -95,6 +95,7 @@ class Network {
   void arrived(std::uint32_t immediate);
   bool has_come(std::uint32_t immediate) const;
   void drive();
+  void probe_if_late(double since, double now);
   bool run_jobs();
   bool step();
   void fail(const std::string& what);
@@ -114,7 +115,8 @@ class Network {
   int on_failure_ = 0;
   std::size_t losses_taken_ = 0;
   std::atomic<bool> failed_{false};
-  bool closed_ = false;  // the proxy's
+  bool closed_ = false;   // the proxy's
+  double probed_at_ = 0;  // likewise
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
