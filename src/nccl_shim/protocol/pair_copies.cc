@@ -91,7 +91,7 @@ void PairCopies::begin_locked(const Call& call, Stream user, bool in_group) {
 void PairCopies::finish_locked() {
   const Stream user = begun_->user;
   or_break(user, [&] {
-    if (ending_) throw PeerFailed("aborted");
+    if (ending_) throw PeerFailed("aborted in a group");
     if (!by_packets(begun_->call)) finish_large(*begun_);
     become_last(begun_->tail, user);
   });

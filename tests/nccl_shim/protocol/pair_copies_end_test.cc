@@ -102,6 +102,16 @@ TEST(PairCopiesGroups, EachRankOfAThreadPushesItsOwnPart) {
   one_thread_for_both(Kind::broadcast, 2, 0);
 }
 
+TEST(PairCopiesGroups, ACallThatWasAbortedIsNotFinished) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    rank.copies->begin(buffers.call(), rank.stream());
+    rank.copies->abort(1);
+    EXPECT_THROW(rank.copies->finish(), PeerFailed);
+    EXPECT_EQ(rank.device.copies, 0);
+  });
+}
+
 TEST(PairCopiesWaits, AnAbortEndsIt) {
   on_threads({2, 0, 0, kLongWait}, [](TestRank& rank) {
     if (rank.rank == 1) {
