@@ -103,9 +103,12 @@ TEST(PairCopiesGroups, EachRankOfAThreadPushesItsOwnPart) {
 }
 
 TEST(PairCopiesGroups, ACallThatWasAbortedIsNotFinished) {
-  on_threads({2, 0, 0}, [](TestRank& rank) {
+  std::atomic<int> begun{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
     rank.copies->begin(buffers.call(), rank.stream());
+    // A rank whose peer has aborted cannot begin.
+    for (++begun; begun < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     rank.copies->abort(1);
     EXPECT_THROW(rank.copies->finish(), PeerFailed);
     EXPECT_EQ(rank.device.copies, 0);
