@@ -4,7 +4,8 @@
 // - the pieces: whole parts peer by peer, or pieces that each go to all peers before the next one,
 //   so that they can be read from the cache;
 // - the contents, because wires draw power when bits change;
-// - the rate of the copies;
+// - the rate of the copies, in small pieces or in bursts of whole parts: links that are awake draw
+//   power between copies, too;
 // - the GEMM: where an engine tunes, also the one that it finds fastest while power is short.
 // On CPUs the program only shows that it works.
 #include <fmt/format.h>
@@ -222,6 +223,11 @@ int measure(const std::string& name, double seconds) {
     for (const double rate : {200e9, 100e9, 50e9}) {
       run(sides, {gemms, sizes.part / 16, kRandom, rate}, sizes.part, seconds);
     }
+    for (const double rate : {50e9, 25e9, 5e9}) {  // a sharded step sends some 25 GB/s on average
+      run(sides, {gemms, sizes.part, kRandom, rate}, sizes.part, seconds);
+    }
+    run(sides, {gemms, sizes.part / 64, kRandom, 1e9}, sizes.part, seconds);
+    run(sides, {gemms, 0}, sizes.part, seconds);  // again: how much the order of trials is worth
   }
   tune(sides, sizes, gemm_engines(machine->device(0).info().kind).engines);
   if (sides.front().tuned == nullptr) return 0;

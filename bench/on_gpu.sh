@@ -546,7 +546,7 @@ parallel() {
   gpus=${GPUS:-2}
   devices=cuda:$(seq -s , 0 $((gpus - 1)))
   local part
-  for part in ${PARTS:-check small ddp zero3 recompute}; do parallel_$part; done
+  for part in ${PARTS:-check small power ddp zero3 recompute}; do parallel_$part; done
 }
 
 parallel_check() {
@@ -588,6 +588,13 @@ parallel_ddp() {
     files+=("$out/$name"-[0-9]-*.jsonl)
   done
   beside_torch "${files[@]}"
+}
+
+# What copies and links that are awake cost beside GEMMs, which a step's collectives are held against.
+parallel_power() {
+  say "copies of several rates beside GEMMs"
+  must timeout 200 "$build/bench/bench_gemm_beside_copies" "$devices" 1.5 > "$out/gemm_beside_copies.txt"
+  cat "$out/gemm_beside_copies.txt"
 }
 
 parallel_zero3() { zero3_beside_fsdp2 none "${BATCHES:-1 2}"; }

@@ -311,10 +311,10 @@ std::optional<Skipped> TrainingWork::verify(Rank& rank) {
   if (!own.operations->computes(own.model->output())) {
     return Skipped{"a simulated machine computes small models in fp32 only"};
   }
+  require_loss(rank, own);
   if (parallel_.kind == Parallel::zero3 && !communicates()) {
     return Skipped{"parameters are not gathered"};
   }
-  require_loss(rank, own);
   require_update(rank, own);
   if (communicates()) require_same_parameters(rank, own);
   return std::nullopt;

@@ -54,9 +54,10 @@ void begin_as(Stream& stream, Operations& operations, const ModelParameter& abou
   operations.fill_value(stream, about.value, tensor);
 }
 
-// Of buffers that only hold what is gathered: like weights, so that a step that gathers nothing
-// takes as much time.
-constexpr double kGatheredDeviation = 0.02;
+// Each parameter has a sequence of random numbers of its own.
+std::uint64_t seed_of(std::size_t parameter, std::uint64_t seed) {
+  return seed + 1 + static_cast<std::uint64_t>(parameter);
+}
 
 // The same part of all tensors.
 OptimizerTensors part_of_all(const OptimizerTensors& flat, std::int64_t begin, std::int64_t end,
@@ -274,11 +275,16 @@ void Parameters::initialise(Stream& stream, Operations& operations, const Memory
     if (plan.bytes(use) > 0) stream.fill(plan.span(use), {FillKind::constant, 0});
   }
   for (const Unit& unit : units_) {
-    operations.fill_normal(stream, seed, 0, kGatheredDeviation, unit.full);
-    stream.fill(unit.full_gradients.span, {FillKind::constant, 0});  // between parameters, too
+    for (const Tensor& all : {unit.full, unit.full_gradients}) {
+      stream.fill(all.span, {FillKind::constant, 0});  // between parameters, too
+    }
+    for (std::size_t i = unit.range.first; i < unit.range.last; ++i) {
+      begin_as(stream, operations, all_[i].about, seed_of(i, seed), 0,
+               values_of(all_[i]).parameters);
+    }
   }
   for (const Kept& each : kept()) {
-    const std::uint64_t own = seed + 1 + static_cast<std::uint64_t>(each.parameter);
+    const std::uint64_t own = seed_of(each.parameter, seed);
     begin_as(stream, operations, *each.about, own, each.first, each.tensors.parameters);
     begin_as(stream, operations, *each.about, own, each.first, each.tensors.master);
   }

@@ -101,8 +101,9 @@ class Parameters {
   // Once before and once after MemoryPlan::allocate().
   void lay_out(MemoryPlan& plan);
 
-  // Each enqueues and returns. Optimizer states and gradients begin as zeros, buffers of gathered
-  // parameters as random numbers.
+  // Each enqueues and returns. Optimizer states and gradients begin as zeros. Buffers of gathered
+  // parameters begin with the last blocks that use them, so that a step which gathers nothing
+  // computes with numbers like those of a step that does: a GPU's power depends on them.
   void initialise(Stream& stream, Operations& operations, const MemoryPlan& plan,
                   std::uint64_t seed) const;
   // Bits do not depend on the ranges by which all are updated. Of a shard, ranges are those of

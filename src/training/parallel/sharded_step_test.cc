@@ -133,6 +133,27 @@ TEST_P(Sharded, StepsAreThoseOfTheWholeModel) {
   EXPECT_NEAR(loss, static_cast<double>(values_on(device, whole.model.loss()).front()), 1e-4);
 }
 
+// What a step without communication computes with.
+TEST(ShardedBuffers, BeginAsTheLastBlocksThatUseThem) {
+  const auto machine = open_machine("host:1");
+  Device& device = machine->device(0);
+  const RankModel whole(device, several_blocks(1), 0),
+      shard(device, several_blocks(1), 0, Shard{1, 2});
+  const Parameters& parameters = shard.model.parameters();
+  const std::size_t blocks = 5;
+  std::size_t block = 0, compared = 0;
+  for (const Parameters::Unit& unit : parameters.units()) {
+    if (unit.buffer && ++block + 2 <= blocks) continue;
+    for (std::size_t i = unit.range.first; i < unit.range.last; ++i, ++compared) {
+      EXPECT_EQ(values_on(device, parameters.weight(i)),
+                values_on(device, whole.model.parameters().weight(i)))
+          << parameters.all()[i].about.name;
+    }
+  }
+  EXPECT_EQ(block, blocks);
+  EXPECT_GT(compared, 0u);
+}
+
 // On a simulated machine, where a delay is as long as it should be. Of few blocks, none is gathered
 // behind what stands behind them.
 TEST_P(Sharded, WaitForCallsThatAreLate) {
