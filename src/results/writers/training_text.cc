@@ -11,11 +11,16 @@
 namespace duet {
 namespace {
 
+struct MetricUnit {
+  const char* name;
+  double factor;  // from the metric's unit to this one
+};
+
 // Metrics of one table: those whose names end alike, such as "gemm_seconds".
 struct MetricTable {
   const char* title;
   const char* ending;
-  double factor;                        // from the metric's unit to the table's
+  std::vector<MetricUnit> units;        // the largest first
   const char* whole;                    // the heading of the last column
   const char* whole_metric;             // what it holds; "": the sum of the others
   std::vector<std::string_view> order;  // of the columns, without the ending
@@ -23,16 +28,16 @@ struct MetricTable {
 
 const std::vector<MetricTable>& metric_tables() {
   static const std::vector<MetricTable> tables{
-      {"memory of a rank, GB",
+      {"memory of a rank",
        "_bytes",
-       1e-9,
+       {{"GB", 1e-9}, {"MB", 1e-6}, {"KB", 1e-3}},
        "all",
        "memory_bytes",
        {"parameters", "gradients", "optimizer_states", "activations", "gathered", "workspace",
         "gemm_and_attention"}},
-      {"time of the parts of a step, enqueued and timed one by one, ms",
+      {"time of the parts of a step, enqueued and timed one by one",
        "_seconds",
-       1e3,
+       {{"ms", 1e3}, {"us", 1e6}},
        "sum",
        "",
        {"gemm", "attention", "norm", "elementwise", "loss", "optimizer"}}};
@@ -49,19 +54,48 @@ bool has_metric(const Record& record, const std::string& metric) {
   return record.contains("metrics") && record["metrics"].contains(metric);
 }
 
-std::string table_of(const MetricTable& metrics, const std::vector<const Record*>& steps) {
-  std::vector<CaseId> cases;
-  std::vector<std::string> names;  // of the metrics that any step has
-  for (const std::string_view name : metrics.order) {
-    const std::string metric = std::string(name) + metrics.ending;
+double metric_of(const Record& record, const std::string& metric) {
+  return has_metric(record, metric) ? record["metrics"][metric].get<double>() : 0;
+}
+
+// The names of the metrics that any step has.
+std::vector<std::string> metrics_of(const MetricTable& table,
+                                    const std::vector<const Record*>& steps) {
+  std::vector<std::string> names;
+  for (const std::string_view name : table.order) {
+    const std::string metric = std::string(name) + table.ending;
     const auto has = [&](const Record* step) { return has_metric(*step, metric); };
     if (std::any_of(steps.begin(), steps.end(), has)) names.push_back(metric);
   }
+  return names;
+}
+
+double whole_of(const MetricTable& table, const std::vector<std::string>& names,
+                const Record& step) {
+  if (has_metric(step, table.whole_metric)) return metric_of(step, table.whole_metric);
+  double sum = 0;
+  for (const std::string& name : names) sum += metric_of(step, name);
+  return sum;
+}
+
+// The largest in which the largest whole is at least 1, otherwise the smallest.
+const MetricUnit& unit_for(const MetricTable& table, double largest) {
+  const auto fits = [&](const MetricUnit& unit) { return largest * unit.factor >= 1; };
+  const auto found = std::find_if(table.units.begin(), table.units.end(), fits);
+  return found == table.units.end() ? table.units.back() : *found;
+}
+
+std::string table_of(const MetricTable& metrics, const std::vector<const Record*>& steps) {
+  const std::vector<std::string> names = metrics_of(metrics, steps);
   if (names.empty()) return "";
+  std::vector<CaseId> cases;
+  double largest = 0;
   for (const Record* step : steps) {
     cases.push_back(case_of(*step));
     cases.back().axes = cases.back().axes.without({"layers", "parameters"});  // the model's
+    largest = std::max(largest, whole_of(metrics, names, *step));
   }
+  const MetricUnit& unit = unit_for(metrics, largest);
   const AxisColumns axes(cases);
   std::vector<Column> columns = axes.columns();
   for (const std::string& name : names) {
@@ -71,21 +105,15 @@ std::string table_of(const MetricTable& metrics, const std::vector<const Record*
   }
   columns.push_back({metrics.whole, Align::right});
   std::vector<std::vector<std::string>> rows;
+  const auto text = [&](double value) { return fmt::format("{:.2f}", unit.factor * value); };
   for (std::size_t i = 0; i < steps.size(); ++i) {
     rows.push_back(axes.cells(cases[i]));
-    double sum = 0;
     for (const std::string& name : names) {
-      const bool there = has_metric(*steps[i], name);
-      const double value = there ? metrics.factor * (*steps[i])["metrics"][name].get<double>() : 0;
-      rows.back().push_back(there ? fmt::format("{:.2f}", value) : "");
-      sum += value;
+      rows.back().push_back(has_metric(*steps[i], name) ? text(metric_of(*steps[i], name)) : "");
     }
-    if (has_metric(*steps[i], metrics.whole_metric)) {
-      sum = metrics.factor * (*steps[i])["metrics"][metrics.whole_metric].get<double>();
-    }
-    rows.back().push_back(fmt::format("{:.2f}", sum));
+    rows.back().push_back(text(whole_of(metrics, names, *steps[i])));
   }
-  return fmt::format("\n  {}\n{}", metrics.title, table(columns, rows, "  "));
+  return fmt::format("\n  {}, {}\n{}", metrics.title, unit.name, table(columns, rows, "  "));
 }
 
 }  // namespace

@@ -221,6 +221,13 @@ TEST(Console, ShowsWhereATrainingStepsMemoryAndTimeGo) {
   EXPECT_NE(text.find("timed one by one, ms\n    gemm    loss     sum\n  250.00  125.00  375.00\n"),
             std::string::npos)
       << text;
+  step.metrics = {{"memory_bytes", 2.5e5}, {"parameters_bytes", 2e5}, {"gemm_seconds", 4e-6}};
+  const std::string tiny = shown({make_record(step)});
+  EXPECT_NE(tiny.find("  memory of a rank, KB\n  parameters     all\n      200.00  250.00\n"),
+            std::string::npos)
+      << tiny;
+  EXPECT_NE(tiny.find("timed one by one, us\n  gemm   sum\n  4.00  4.00\n"), std::string::npos)
+      << tiny;
 }
 
 TEST(Csv, HasStableColumnsAndQuotes) {
