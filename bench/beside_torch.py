@@ -14,7 +14,7 @@ import statistics
 import sys
 
 NO_COMMUNICATION = ("none", "no-communication")
-COLUMNS = ("model", "recipe", "batch", "recompute", "parallel", "ranks")
+COLUMNS = ("model", "recipe", "batch", "recompute", "parallel", "ranks", "keep_gathered")
 HEADINGS = COLUMNS + ("Duet", "engine", "alone", "PyTorch", "engine", "alone", "ratio")
 
 

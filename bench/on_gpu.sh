@@ -25,7 +25,7 @@
 #   bench/on_gpu.sh check_train  training's kernels beside the host's, and under compute-sanitizer
 #   bench/on_gpu.sh parallel OUT  training steps on several GPUs by each engine, beside PyTorch's: ddp and
 #                                zero3 beside FSDP2; PARTS, MODELS, RECIPES, BATCHES name some,
-#                                GPUS says how many
+#                                GPUS says how many; KEEP_GATHERED=yes: zero3 gathers once a step
 #   bench/on_gpu.sh qwen3 OUT    steps of Qwen3-8B and of its adapters on one GPU, beside PyTorch's;
 #                                PARTS, RECIPES, TURNS name some
 #   bench/on_gpu.sh train OUT    training steps beside PyTorch's, model by model; MODELS, RECIPES,
@@ -604,8 +604,9 @@ parallel_recompute() { zero3_beside_fsdp2 block "${BATCHES:-1 4}"; }
 zero3_beside_fsdp2() {
   local batch attention name files=()
   for batch in $2; do
-    name=zero3-qwen3-$1-$batch
-    local flags=(--batch "$batch" --recipe "${RECIPES:-bf16}" --recompute "$1")
+    name=zero3-qwen3-$1-$batch${KEEP_GATHERED:+-kept}
+    local flags=(--batch "$batch" --recipe "${RECIPES:-bf16}" --recompute "$1"
+      ${KEEP_GATHERED:+--keep-gathered})
     duet_by_turns "$name-duet" qwen3 --device "$devices" "${flags[@]}" --parallel zero3
     for attention in ${ATTENTIONS:-cudnn auto}; do
       torch_steps "$name-torch-$attention" --kind qwen3 --device cuda:0 --ranks "$gpus" "${flags[@]}" \

@@ -90,7 +90,8 @@ def rows_of(trainings, options):
     for training, recipe, mode in itertools.product(trainings, options.recipe, options.mode):
         yield Row(training, recipe, mode, device.type, device.index or 0, options.seconds,
                   options.attention, options.parallel or "none", options.ranks,
-                  options.bucket_mb or 0, not options.no_communication, options.limit)
+                  options.bucket_mb or 0, not options.no_communication, options.keep_gathered,
+                  options.limit)
 
 
 def main():

@@ -91,6 +91,9 @@ def add_row_options(parser):
                         help="--parallel: how many, each a process (default: as many as GPUs)")
     parser.add_argument("--bucket-mb", type=positive, metavar="N",
                         help="--parallel ddp: bucket_cap_mb (25)")
+    parser.add_argument("--keep-gathered", action="store_true",
+                        help="--parallel fsdp2: blocks stay gathered from the forward to the "
+                        "backward pass (reshard_after_forward=False)")
     parser.add_argument("--no-communication", action="store_true",
                         help="--parallel ddp: gradients are not summed, by no_sync()")
     parser.add_argument("--limit", type=positive_seconds, default=300.0, metavar="SECONDS",
@@ -138,6 +141,8 @@ def check_kind(parser, options):
         options.bucket_mb = options.bucket_mb or 25
     if options.parallel == "fsdp2":
         refuse(parser, options, ("lora",), "--parallel ddp or none")
+    else:
+        refuse(parser, options, ("keep_gathered",), "--parallel fsdp2")
     if options.widths is not None and len(options.widths) < 2:
         parser.error("--widths: expected two or more, of the input and of each linear's output")
 

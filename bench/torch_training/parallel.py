@@ -63,7 +63,7 @@ def data_parallel(model, row, device):
 
 def sharded(model, row, device):
     """By FSDP2, in place: a part's parameters are gathered before each of its passes and freed
-    behind it. Those of the root stay until the backward pass."""
+    behind it, if the row does not keep them. Those of the root stay until the backward pass."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
@@ -74,7 +74,7 @@ def sharded(model, row, device):
                                       cast_forward_inputs=False)
     usual = {"mesh": init_device_mesh(device.type, (row.ranks,)), "mp_policy": policy}
     for part, reshards in model.sharded_parts():
-        fully_shard(part, reshard_after_forward=reshards, **usual)
+        fully_shard(part, reshard_after_forward=reshards and not row.keep_gathered, **usual)
     fully_shard(model, **usual)
     return model
 

@@ -15,13 +15,15 @@ class Row:
     ranks: int = 1
     bucket_mb: int = 25  # ddp
     communicates: bool = True  # ddp; otherwise gradients stay where they are
+    keep_gathered: bool = False  # fsdp2; blocks are gathered once a step
     limit: float = 600.0  # seconds after which ranks are given up
 
     def axes(self):
         names = {"ddp": "ddp", "fsdp2": "zero3"}  # Duet's
         several = ({} if self.parallel == "none" else
                    {"parallel": names[self.parallel], "ranks": self.ranks})
-        return {**self.training.axes(self.recipe), **several}
+        kept = {"keep_gathered": "yes"} if self.keep_gathered else {}
+        return {**self.training.axes(self.recipe), **several, **kept}
 
     def engine(self):
         attention = "" if self.attention == "auto" else f"-{self.attention}"

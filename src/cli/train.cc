@@ -85,6 +85,10 @@ class TrainCommand : public Command {
         "which tells what communication costs; default auto");
     add("--bucket", bucket_, "BYTES",
         "--parallel ddp: gradients are summed once so many are complete; default 25M");
+    app_->add_flag("--keep-gathered", keep_gathered_,
+                   "--parallel zero3: parameters that were gathered for the forward pass stay for "
+                   "the backward pass, which then gathers nothing: two thirds of the bytes, and "
+                   "memory for all parameters");
     add_network_flags(*app_, network_);
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
@@ -178,13 +182,15 @@ class TrainCommand : public Command {
     }
   }
 
-  // --parallel, --engine and --bucket. `set_engines` takes the engines that the user asks for.
+  // --parallel and its own flags. `set_engines` takes the engines that the user asks for.
   template <typename Options, typename SetEngines>
   void set_parallel(Options& options, const SetEngines& set_engines) const {
     options.parallel = parallel();
     if (options.parallel == Parallel::none) {
       refuse_network_flags(network_, "expected --parallel as well");
-      return refuse_given({{"--engine", !engines_.empty()}, {"--bucket", !bucket_.empty()}},
+      return refuse_given({{"--engine", !engines_.empty()},
+                           {"--bucket", !bucket_.empty()},
+                           {"--keep-gathered", keep_gathered_}},
                           "expected --parallel as well");
     }
     options.node_size = node_size_of(network_);
@@ -192,7 +198,10 @@ class TrainCommand : public Command {
     refuse_given({{"--update", !update_.empty()}}, "expected without --parallel");
     if (options.parallel == Parallel::zero3) {
       refuse_given({{"--lora", !lora_rank_.empty()}}, "expected --parallel ddp or none");
+    } else {
+      refuse_given({{"--keep-gathered", keep_gathered_}}, "expected --parallel zero3");
     }
+    options.keep_gathered = keep_gathered_;
     if (options.parallel != Parallel::ddp) {
       refuse_given({{"--bucket", !bucket_.empty()}}, "expected --parallel ddp");
     }
@@ -389,6 +398,7 @@ class TrainCommand : public Command {
   OutputFlags output_;
   bool breakdown_ = false;
   bool deterministic_ = false;
+  bool keep_gathered_ = false;
   double tuning_seconds_ = OperationsOptions{}.tuning_seconds;
   EnergyFlags energy_;
   std::string parallel_, engines_, bucket_, kind_, optimizer_, update_, accumulate_, recompute_,

@@ -179,10 +179,12 @@ Measurement measure_case(Machine& machine, const TrainingCase& one,
   return measure_steps(team, one, {}, stop);
 }
 
-void set_parallel(CaseId& id, Parallel parallel, CollectiveEngine* engine, std::int64_t ranks) {
+void set_parallel(CaseId& id, const ParallelSettings& settings, CollectiveEngine* engine,
+                  std::int64_t ranks) {
   id.engine = engine != nullptr ? engine->name() : kNoEngine;
-  id.axes.set("parallel", name(parallel));
+  id.axes.set("parallel", name(settings.kind));
   id.axes.set("ranks", ranks);
+  if (settings.keep_gathered) id.axes.set("keep_gathered", "yes");
 }
 
 // What would add gradients to shards that are reduced already.
@@ -298,6 +300,8 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
       if (engine != nullptr) engine->check_settings(sessions->team());
     }
   }
+  const ParallelSettings parallel{options.parallel, nullptr, options.bucket_bytes,
+                                  options.keep_gathered};
   Benchmark benchmark;
   const auto add = [&](const ModelDescription& model, const Recipe& recipe,
                        CollectiveEngine* engine) {
@@ -305,7 +309,7 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
               axes(model, recipe, options.optimizer, options.accumulate, options.order)};
     if (options.operations.deterministic) id.axes.set("deterministic", "yes");
     if (sessions != nullptr) {
-      set_parallel(id, options.parallel, engine, sessions->team().size());
+      set_parallel(id, parallel, engine, sessions->team().size());
     }
     const TrainingCase one{
         id,
@@ -314,7 +318,7 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
         options.mode,
         options.breakdown,
         options.energy_seconds,
-        {options.parallel, nullptr, options.bucket_bytes},
+        parallel,
         sessions,
         engine};
     benchmark.cases.push_back(
@@ -351,9 +355,9 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
     one.engine->check_settings(one.sessions->team());
   }
   one.after_step = options.after_step;
-  one.parallel = {options.parallel, nullptr, options.bucket_bytes};
+  one.parallel = {options.parallel, nullptr, options.bucket_bytes, options.keep_gathered};
   one.id = run_id(options, one.input->settings());
-  if (one.engine != nullptr) set_parallel(one.id, options.parallel, one.engine, settings.ranks);
+  if (one.engine != nullptr) set_parallel(one.id, one.parallel, one.engine, settings.ranks);
   Benchmark benchmark;
   benchmark.cases.push_back(
       {one.id, [&machine, one, stop] { return run_case(machine, one, stop); }, {}});

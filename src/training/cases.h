@@ -32,11 +32,12 @@ struct TrainingOptions {
   Parallel parallel = Parallel::none;
   std::vector<std::string> engines{"auto"};  // kNoEngine may be among them
   std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
-  int node_size = 0;          // as Team takes it
-  NetworkOptions network;     // between nodes
-  bool breakdown = false;     // also time the parts of a step, enqueued one by one
-  double energy_seconds = 0;  // above 0: also measure energy, for so long at least
-  std::string device_name;    // --device, as the journal shows it
+  bool keep_gathered = false;  // as ParallelSettings'
+  int node_size = 0;           // as Team takes it
+  NetworkOptions network;      // between nodes
+  bool breakdown = false;      // also time the parts of a step, enqueued one by one
+  double energy_seconds = 0;   // above 0: also measure energy, for so long at least
+  std::string device_name;     // --device, as the journal shows it
 };
 
 // One case per model, recipe and, of parallel steps, engine: the engines' cases of one model follow
@@ -55,9 +56,10 @@ struct TrainingRunOptions {
   Parallel parallel = Parallel::none;
   std::string engine = "auto";
   std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
-  int node_size = 0;        // as Team takes it
-  NetworkOptions network;   // between nodes
-  std::string device_name;  // --device, as the journal shows it
+  bool keep_gathered = false;  // as ParallelSettings'
+  int node_size = 0;           // as Team takes it
+  NetworkOptions network;      // between nodes
+  std::string device_name;     // --device, as the journal shows it
   std::function<void(const TrainingCurves&)> after_step;
 };
 

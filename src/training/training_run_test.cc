@@ -69,11 +69,11 @@ class TrainingRunTest : public ::testing::Test {
 
   // On as many ranks as the machine has devices, with batches of settings.model for each.
   TrainingCurves run_parallel(Machine& machine, Parallel parallel, TrainingRunSettings settings,
-                              const std::function<bool()>& stop = {}) {
+                              const std::function<bool()>& stop = {}, bool keep_gathered = false) {
     Team team(machine);
     settings.ranks = team.size();
     const auto session = engines_named(machine, {"auto"}).front()->open(team);
-    return run_on(team, settings, {parallel, session.get(), 1000}, stop);
+    return run_on(team, settings, {parallel, session.get(), 1000, keep_gathered}, stop);
   }
 
   static TrainingCurves run_on(Team& team, const TrainingRunSettings& settings,
@@ -259,7 +259,9 @@ TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
     ASSERT_EQ(parallel.evaluation_loss.size(), 2u);
     EXPECT_NEAR(parallel.evaluation_loss[1], alone.evaluation_loss[1], 1e-4);
     EXPECT_EQ(parallel.tokens, alone.tokens);
-    EXPECT_TRUE(run_parallel(*machine, way, s).loss == parallel.loss);  // to the bit
+    for (const bool keep_gathered : {false, way == Parallel::zero3}) {  // to the bit
+      EXPECT_TRUE(run_parallel(*machine, way, s, {}, keep_gathered).loss == parallel.loss);
+    }
   }
 }
 

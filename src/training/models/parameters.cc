@@ -124,19 +124,23 @@ void Parameters::lay_out(MemoryPlan& plan) {
 std::vector<Parameters::Unit> Parameters::make_units() const {
   std::vector<Unit> units;
   std::size_t next = 0;
-  const auto add = [&](std::size_t last, std::optional<std::size_t> buffer) {
+  const auto add = [&](std::size_t last, std::optional<std::size_t> block) {
     if (last == next) return;
     units.emplace_back();
     units.back().range = {next, last};
-    units.back().buffer = buffer;
+    units.back().block = block;
     next = last;
   };
   for (std::size_t block = 0; block < blocks_.size(); ++block) {
     add(blocks_[block].first, {});
-    add(blocks_[block].last, block % 2);
+    add(blocks_[block].last, block);
   }
   add(all_.size(), {});
   return units;
+}
+
+std::size_t Parameters::block_buffers() const {
+  return shard_->keeps_gathered ? blocks_.size() : std::min<std::size_t>(blocks_.size(), 2);
 }
 
 // Padded so that each rank's share is a multiple of kParameterElements.
@@ -150,19 +154,22 @@ void Parameters::lay_out_units(MemoryPlan& plan) {
   const auto add = [&](const std::string& name, std::int64_t count, DType dtype) {
     return plan.add(MemoryUse::gathered, name, 1, count, dtype);
   };
-  const auto add_both = [&](const std::string& name, std::int64_t count) {
-    return std::pair{add(name, count, recipe_.compute),
-                     add(name + " gradients", count, recipe_.gradients)};
-  };
   std::int64_t largest = 0, numbers[2] = {0, 0};
   for (const Unit& each : units_) {
-    if (each.buffer) largest = std::max(largest, elements_of(each));
+    if (each.block) largest = std::max(largest, elements_of(each));
   }
-  const std::pair<Tensor, Tensor> blocks[] = {add_both("even block", largest),
-                                              add_both("odd block", largest)};
+  std::vector<Tensor> blocks;
+  for (std::size_t i = 0; i < block_buffers(); ++i) {
+    blocks.push_back(add("block " + std::to_string(i), largest, recipe_.compute));
+  }
+  const Tensor block_gradients[] = {add("even block's gradients", largest, recipe_.gradients),
+                                    add("odd block's gradients", largest, recipe_.gradients)};
   for (Unit& each : units_) {
     const std::int64_t count = elements_of(each);
-    const auto [full, gradients] = each.buffer ? blocks[*each.buffer] : add_both("unit", count);
+    const Tensor full =
+        each.block ? blocks[*each.block % blocks.size()] : add("unit", count, recipe_.compute);
+    const Tensor gradients = each.block ? block_gradients[*each.block % 2]
+                                        : add("unit's gradients", count, recipe_.gradients);
     each.full = part(full, 0, 1, count);
     each.full_gradients = part(gradients, 0, 1, count);
     each.own = lay_out_flat(plan, count / shard_->ranks);

@@ -57,6 +57,7 @@ struct ParameterRange {
 // themselves (ZeRO stage 3, as DeepSpeed calls it; PyTorch's FSDP).
 struct Shard {
   int rank = 0, ranks = 1;
+  bool keeps_gathered = false;  // each block has its own memory for gathered parameters
 };
 
 // What a model's parameters are made of.
@@ -74,13 +75,13 @@ ParametersDescription with_blocks(std::vector<ModelParameter> all);
 // each group by one call.
 class Parameters {
  public:
-  // Of a shard: parameters that are gathered together, and whose gradients are reduced together. A
-  // block lies in one of two buffers while it is used, by turns; what is in no block has buffers of
-  // its own.
+  // Of a shard: parameters that are gathered together, and whose gradients are reduced together.
+  // While blocks are used, their gradients lie in two buffers by turns, and so do their parameters,
+  // unless the shard keeps them; what is in no block has buffers of its own.
   struct Unit {
     ParameterRange range;
-    std::optional<std::size_t> buffer;  // of blocks: 0 or 1
-    Tensor full, full_gradients;        // flat, padded to a multiple of the ranks
+    std::optional<std::size_t> block;  // its number
+    Tensor full, full_gradients;       // flat, padded to a multiple of the ranks
     // The rank's equal share of the flat tensors, and its states. Of its elements, those before
     // `decay_end` decay; `first` and `first_without_decay` are the numbers of the first of each.
     OptimizerTensors own;
@@ -102,7 +103,7 @@ class Parameters {
   void lay_out(MemoryPlan& plan);
 
   // Each enqueues and returns. Optimizer states and gradients begin as zeros. Buffers of gathered
-  // parameters begin with the last blocks that use them, so that a step which gathers nothing
+  // parameters begin as the last blocks that use them, so that a step which gathers nothing
   // computes with numbers like those of a step that does: a GPU's power depends on them.
   void initialise(Stream& stream, Operations& operations, const MemoryPlan& plan,
                   std::uint64_t seed) const;
@@ -115,6 +116,8 @@ class Parameters {
   // states.
   const std::vector<TrainedParameter>& all() const { return all_; }
   const std::vector<Unit>& units() const { return units_; }  // empty: this is no shard
+  // Of a shard: block N's gathered parameters lie in buffer N modulo this.
+  std::size_t block_buffers() const;
   std::vector<Kept> kept() const;
   std::vector<Kept> trained() const;  // of those, what is updated
   // Of all, or of what this rank keeps, in few flat tensors; zeros between parameters.

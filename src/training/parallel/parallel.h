@@ -72,6 +72,8 @@ struct ParallelSettings {
   // nothing, and computes nothing of use.
   CollectiveSession* session = nullptr;
   std::uint64_t bucket_bytes = 25u << 20;  // ddp: see GradientBuckets
+  // zero3: blocks that were gathered for the forward pass stay for the backward pass.
+  bool keep_gathered = false;
 };
 
 // `ranges`: as the model's backward pass tells of complete gradients; `options`: of the stream that

@@ -20,7 +20,9 @@ Collective collective_of(CollectiveKind kind, const Tensor& share) {
 
 ShardedStep::ShardedStep(Rank& rank, CollectiveSession& session, Model& model,
                          const StreamOptions& options)
-    : model_(model), communication_(rank.device, options) {
+    : model_(model),
+      communication_(rank.device, options),
+      buffers_(model.parameters().block_buffers()) {
   const SharedStaging sharing(session, rank);  // no two calls run at a time
   for (const Unit& each : units()) {
     const auto gathered = collective_of(CollectiveKind::all_gather, each.own.parameters);
@@ -43,7 +45,7 @@ std::size_t ShardedStep::unit_of(const ParameterRange& block) const {
 // Behind `unit`, or before it; blocks follow each other.
 std::optional<std::size_t> ShardedStep::next_block(std::size_t unit, int direction) const {
   const std::size_t next = direction > 0 ? unit + 1 : unit - 1;  // before the first: none
-  if (next >= units().size() || !units()[next].buffer) return std::nullopt;
+  if (next >= units().size() || !units()[next].block) return std::nullopt;
   return next;
 }
 
@@ -61,10 +63,11 @@ void ShardedStep::gather(Stream& stream, std::size_t unit) {
 }
 
 void ShardedStep::forward(Stream& stream) {
-  buffers_ = {};
+  buffers_.assign(buffers_.size(), {});
+  reduced_ = {};
   behind_blocks_ = nullptr;
   std::size_t unit = 0;
-  while (unit < units().size() && !units()[unit].buffer) enqueue_gather(stream, unit++);
+  while (unit < units().size() && !units()[unit].block) enqueue_gather(stream, unit++);
   communication_.wait(stream, communication_.mark());
   if (unit < units().size()) gather(stream, unit);
   model_.forward(stream, [&](const ParameterRange& block) {
@@ -77,7 +80,7 @@ void ShardedStep::forward(Stream& stream) {
 void ShardedStep::gather_behind_blocks(Stream& stream, std::size_t unit) {
   if (behind_blocks_ == nullptr) {
     for (std::size_t i = unit; i < units().size(); ++i) {
-      if (!units()[i].buffer) enqueue_gather(stream, i);
+      if (!units()[i].block) enqueue_gather(stream, i);
     }
     behind_blocks_ = &communication_.mark();
   }
@@ -85,15 +88,16 @@ void ShardedStep::gather_behind_blocks(Stream& stream, std::size_t unit) {
   communication_.wait(stream, *behind_blocks_);
 }
 
-// While this block computes, the next one's parameters arrive in the buffer of the one before it.
-// On the communication stream they come behind the reduction of that one's gradients, so that a
-// block which has its parameters may also overwrite the gradients in its buffer.
+// While this block computes, the next one's parameters arrive, in a buffer of two in that of the
+// block before it. A block overwrites the gradients of the one that had their buffer, which must
+// have been reduced.
 void ShardedStep::begin_block(Stream& stream, const ParameterRange& block, int direction) {
   const std::size_t unit = unit_of(block);
-  Buffer& buffer = buffer_of(unit);
   if (const auto next = next_block(unit, direction)) gather(stream, *next);
-  if (buffer.gathered != nullptr) communication_.wait(stream, *buffer.gathered);
-  buffer.gathered = nullptr;
+  for (Event** const needed : {&buffer_of(unit).gathered, &reduced_before(unit)}) {
+    if (*needed != nullptr) communication_.wait(stream, **needed);
+    *needed = nullptr;
+  }
 }
 
 void ShardedStep::backward(Stream& stream, Accumulate gradients) {
@@ -110,15 +114,16 @@ void ShardedStep::reduce(Stream& stream, const ParameterRange& complete) {
     if (own.first < complete.first || own.last > complete.last) continue;
     communication_.run(stream, "reduce_scatter",
                        [&](Stream& own_stream) { plans_[unit].reduce->enqueue(own_stream); });
+    if (units()[unit].block) reduced_before(unit) = &communication_.mark();
   }
 }
 
-// A backward pass gathers all blocks again but the last two, which the buffers still hold.
+// A backward pass gathers all blocks again but the last ones, which the buffers still hold.
 void ShardedStep::communicate(Stream& stream) {
   std::size_t blocks = 0;
   for (std::size_t unit = 0; unit < units().size(); ++unit) {
     plans_[unit].gather->enqueue(stream);
-    if (units()[unit].buffer && blocks++ >= buffers_.size()) plans_[unit].gather->enqueue(stream);
+    if (units()[unit].block && blocks++ >= buffers_.size()) plans_[unit].gather->enqueue(stream);
     plans_[unit].reduce->enqueue(stream);
   }
 }
@@ -131,7 +136,7 @@ double ShardedStep::wire_bytes() const {
   double bytes = 0;
   std::size_t blocks = 0;
   for (std::size_t unit = 0; unit < units().size(); ++unit) {
-    const bool again = units()[unit].buffer && blocks++ >= buffers_.size();
+    const bool again = units()[unit].block && blocks++ >= buffers_.size();
     bytes +=
         (again ? 2 : 1) * plans_[unit].gather->wire_bytes() + plans_[unit].reduce->wire_bytes();
   }

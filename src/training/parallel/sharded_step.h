@@ -17,9 +17,10 @@
 namespace duet {
 
 // The next block's parameters are gathered, and the last one's gradients reduced, while a block
-// computes; blocks lie in two buffers by turns. What is in no block (tables, the last norm, a head)
-// stays until its gradients are complete: what stands before the blocks is gathered when a step
-// begins, what stands behind them while blocks compute.
+// computes; blocks lie in two buffers by turns. A shard that keeps what it has gathered has a
+// buffer for each block's parameters, and gathers in the forward pass only. What is in no block
+// (tables, the last norm, a head) stays until its gradients are complete: what stands before the
+// blocks is gathered when a step begins, what stands behind them while blocks compute.
 class ShardedStep : public ParallelStep {
  public:
   // The model must be a shard of the rank's. Collective, as CollectiveSession::plan().
@@ -38,7 +39,7 @@ class ShardedStep : public ParallelStep {
   struct UnitPlans {
     std::unique_ptr<CollectivePlan> gather, reduce;
   };
-  // What a step has enqueued for one of the two buffers.
+  // What a step has enqueued for a buffer of blocks' parameters.
   struct Buffer {
     std::optional<std::size_t> holds;  // a unit
     Event* gathered = nullptr;         // null: the main stream has waited
@@ -46,7 +47,9 @@ class ShardedStep : public ParallelStep {
 
   const std::vector<Unit>& units() const { return model_.parameters().units(); }
   std::size_t unit_of(const ParameterRange& block) const;
-  Buffer& buffer_of(std::size_t unit) { return buffers_[*units()[unit].buffer]; }
+  Buffer& buffer_of(std::size_t unit) { return buffers_[*units()[unit].block % buffers_.size()]; }
+  // Null: the main stream has waited, or nothing was reduced.
+  Event*& reduced_before(std::size_t unit) { return reduced_[*units()[unit].block % 2]; }
   std::optional<std::size_t> next_block(std::size_t unit, int direction) const;
   void enqueue_gather(Stream& stream, std::size_t unit);
   void gather(Stream& stream, std::size_t unit);
@@ -58,7 +61,8 @@ class ShardedStep : public ParallelStep {
   ForkedStream communication_;
   std::vector<UnitPlans> plans_;  // by unit
   std::unique_ptr<CollectivePlan> sum_squares_;
-  std::array<Buffer, 2> buffers_;
+  std::vector<Buffer> buffers_;
+  std::array<Event*, 2> reduced_{};  // of the buffers of blocks' gradients: was reduced
   Event* behind_blocks_ = nullptr;  // of a forward pass: has gathered what stands behind the blocks
 };
 

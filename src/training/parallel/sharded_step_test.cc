@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "training/parallel/parallel_fixture.h"
@@ -9,10 +10,12 @@
 namespace duet {
 namespace {
 
+constexpr int kBlocks = 5;  // of several_blocks()
+
 // One rank's shard behind two steps.
 struct ShardResult {
-  float loss = 0;  // of the second step
-  std::vector<Parameters::Kept> kept;
+  float loss = 0;                      // of the second step
+  std::vector<Parameters::Kept> kept;  // `about` is of a model that is gone
   std::vector<std::vector<float>> gradients, parameters, moments;
 };
 
@@ -27,50 +30,61 @@ void two_steps(RankModel& own, int ranks, const std::function<void()>& passes) {
   own.stream->synchronize(kParallelDeadline);
 }
 
-// Calls that begin long after what they need is there.
-class LateSession : public CollectiveSession {
+// Counts calls, and may begin them long after what they need is there.
+class ObservedSession : public CollectiveSession {
  public:
-  explicit LateSession(CollectiveSession& session) : session_(session) {}
+  ObservedSession(CollectiveSession& session, bool late) : session_(session), late_(late) {}
+  int calls() const { return calls_; }  // of all ranks
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     return session_.unsupported(collective, in_place);
   }
 
  protected:
-  struct LatePlan : public CollectivePlan {
+  struct ObservedPlan : public CollectivePlan {
     void enqueue(Stream& stream) override {
-      for (int i = 0; i < 20; ++i) stream.fill(delay.span(), {FillKind::constant, 0});
+      ++*calls;
+      for (int i = 0; i < 20 && delay; ++i) stream.fill(delay->span(), {FillKind::constant, 0});
       plan->enqueue(stream);
     }
-    Buffer delay;
+    std::atomic<int>* calls = nullptr;
+    std::optional<Buffer> delay;
     std::unique_ptr<CollectivePlan> plan;
   };
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>&) override {
-    auto plan = std::make_unique<LatePlan>();
-    plan->delay = rank.device.allocate(64 << 20);
+    auto plan = std::make_unique<ObservedPlan>();
+    plan->calls = &calls_;
+    if (late_) plan->delay = rank.device.allocate(64 << 20);
     plan->plan = session_.plan(rank, collective, buffers);
     return plan;
   }
 
  private:
   CollectiveSession& session_;
+  bool late_;
+  std::atomic<int> calls_{0};
+};
+
+struct ShardedRun {
+  bool keeps_gathered = false, late = false;
+  std::int64_t layers = kBlocks;
 };
 
 class Sharded : public ParallelTest {
  protected:
-  std::vector<ShardResult> run(bool late = false, std::int64_t layers = 5) {
+  std::vector<ShardResult> run(const ShardedRun& how) {
     GptConfig config = several_blocks(kRankBatch);
-    config.layers = layers;
+    config.layers = how.layers;
     Team team(*machine_);
     const auto opened = engine().open(team);
-    LateSession late_one(*opened);
-    CollectiveSession* const session = late ? &late_one : opened.get();
+    ObservedSession session(*opened, how.late);
     std::vector<ShardResult> results(static_cast<std::size_t>(team.size()));
     team.each([&](Rank& rank) {
       ShardResult& result = results[static_cast<std::size_t>(rank.index)];
-      RankModel own(rank.device, config, rank.index * kRankBatch, Shard{rank.index, rank.size});
-      ShardedStep step(rank, *session, own.model, {});
+      RankModel own(rank.device, config, rank.index * kRankBatch,
+                    Shard{rank.index, rank.size, how.keeps_gathered});
+      ShardedStep step(rank, session, own.model, {});
       rank.team.barrier("all ranks to have plans");
       two_steps(own, rank.size, [&] {
         step.forward(*own.stream);
@@ -85,8 +99,11 @@ class Sharded : public ParallelTest {
       }
       rank.team.barrier("all ranks to have read their shards");
     });
+    calls_of_a_step_ = session.calls() / team.size() / 2;
     return results;
   }
+
+  int calls_of_a_step_ = 0;  // of one rank, of the last run
 };
 
 std::size_t differences(const std::vector<float>& shard, const std::vector<float>& whole,
@@ -100,6 +117,35 @@ std::size_t differences(const std::vector<float>& shard, const std::vector<float
 }
 
 // Every element is kept by one rank, and is what it is on one device with all batches.
+void expect_steps_of(const RankModel& whole, const std::vector<ShardResult>& results) {
+  Device& device = whole.stream->device();
+  const std::vector<Parameters::Kept> all = whole.model.parameters().kept();
+  std::vector<std::int64_t> kept(all.size());
+  double loss = 0;
+  for (const ShardResult& result : results) {
+    loss += static_cast<double>(result.loss) / static_cast<double>(results.size());
+    for (std::size_t i = 0; i < result.kept.size(); ++i) {
+      const Parameters::Kept& own = result.kept[i];
+      const OptimizerTensors& expected = all[own.parameter].tensors;
+      EXPECT_EQ(kept[own.parameter], own.first) << all[own.parameter].about->name;
+      kept[own.parameter] += own.tensors.parameters.count();
+      const auto wrong = [&](const std::vector<float>& shard, const Tensor& tensor, float factor,
+                             float tolerance) {
+        return differences(shard, values_on(device, tensor), own.first, factor, tolerance);
+      };
+      const float mean = 1 / static_cast<float>(results.size());
+      EXPECT_EQ(wrong(result.gradients[i], expected.gradients, mean, 1e-4F), 0u)
+          << all[own.parameter].about->name;
+      EXPECT_EQ(wrong(result.parameters[i], expected.parameters, 1, 1e-3F), 0u)
+          << all[own.parameter].about->name;
+      EXPECT_EQ(wrong(result.moments[i], expected.second_moments, 1, 1e-6F), 0u)
+          << all[own.parameter].about->name;
+    }
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(kept[i], all[i].about->count());
+  EXPECT_NEAR(loss, static_cast<double>(values_on(device, whole.model.loss()).front()), 1e-4);
+}
+
 TEST_P(Sharded, StepsAreThoseOfTheWholeModel) {
   const int ranks = machine_->size();
   Device& device = machine_->device(0);
@@ -108,29 +154,12 @@ TEST_P(Sharded, StepsAreThoseOfTheWholeModel) {
     whole.model.forward(*whole.stream);
     whole.model.backward(*whole.stream, Accumulate::no);
   });
-  const std::vector<ShardResult> results = run();
-  const std::vector<Parameters::Kept> all = whole.model.parameters().kept();
-  std::vector<std::int64_t> kept(all.size());
-  double loss = 0;
-  for (const ShardResult& result : results) {
-    loss += static_cast<double>(result.loss) / ranks;
-    for (std::size_t i = 0; i < result.kept.size(); ++i) {
-      const Parameters::Kept& own = result.kept[i];
-      const OptimizerTensors& expected = all[own.parameter].tensors;
-      EXPECT_EQ(kept[own.parameter], own.first) << own.about->name;
-      kept[own.parameter] += own.tensors.parameters.count();
-      const auto wrong = [&](const std::vector<float>& shard, const Tensor& tensor, float factor,
-                             float tolerance) {
-        return differences(shard, values_on(device, tensor), own.first, factor, tolerance);
-      };
-      const float mean = 1 / static_cast<float>(ranks);
-      EXPECT_EQ(wrong(result.gradients[i], expected.gradients, mean, 1e-4F), 0u) << own.about->name;
-      EXPECT_EQ(wrong(result.parameters[i], expected.parameters, 1, 1e-3F), 0u) << own.about->name;
-      EXPECT_EQ(wrong(result.moments[i], expected.second_moments, 1, 1e-6F), 0u) << own.about->name;
-    }
+  for (const bool keeps : {false, true}) {
+    SCOPED_TRACE(keeps ? "blocks stay gathered" : "blocks are gathered twice");
+    expect_steps_of(whole, run({keeps}));
+    const int units = kBlocks + 2;  // tables, blocks, and what stands behind them
+    EXPECT_EQ(calls_of_a_step_, 2 * units + (keeps ? 0 : kBlocks - 2));
   }
-  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(kept[i], all[i].about->count());
-  EXPECT_NEAR(loss, static_cast<double>(values_on(device, whole.model.loss()).front()), 1e-4);
 }
 
 // What a step without communication computes with.
@@ -140,18 +169,17 @@ TEST(ShardedBuffers, BeginAsTheLastBlocksThatUseThem) {
   const RankModel whole(device, several_blocks(1), 0),
       shard(device, several_blocks(1), 0, Shard{1, 2});
   const Parameters& parameters = shard.model.parameters();
-  const std::size_t blocks = 5;
-  std::size_t block = 0, compared = 0;
+  int block = 0, compared = 0;
   for (const Parameters::Unit& unit : parameters.units()) {
-    if (unit.buffer && ++block + 2 <= blocks) continue;
+    if (unit.block && ++block + 2 <= kBlocks) continue;
     for (std::size_t i = unit.range.first; i < unit.range.last; ++i, ++compared) {
       EXPECT_EQ(values_on(device, parameters.weight(i)),
                 values_on(device, whole.model.parameters().weight(i)))
           << parameters.all()[i].about.name;
     }
   }
-  EXPECT_EQ(block, blocks);
-  EXPECT_GT(compared, 0u);
+  EXPECT_EQ(block, kBlocks);
+  EXPECT_GT(compared, 0);
 }
 
 // On a simulated machine, where a delay is as long as it should be. Of few blocks, none is gathered
@@ -159,15 +187,18 @@ TEST(ShardedBuffers, BeginAsTheLastBlocksThatUseThem) {
 TEST_P(Sharded, WaitForCallsThatAreLate) {
   if (!machine_->is_virtual()) GTEST_SKIP() << "takes long";
   for (const std::int64_t layers : {5, 2, 1}) {
-    const auto expected = run(false, layers), late = run(true, layers);
-    for (std::size_t rank = 0; rank < expected.size(); ++rank) {
-      EXPECT_TRUE(late[rank].parameters == expected[rank].parameters) << layers;
+    const auto expected = run({false, false, layers});
+    for (const bool keeps : {false, true}) {
+      const auto late = run({keeps, true, layers});
+      for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+        EXPECT_TRUE(late[rank].parameters == expected[rank].parameters) << layers << ' ' << keeps;
+      }
     }
   }
 }
 
 TEST_P(Sharded, RepeatToTheBit) {
-  const auto once = run(), again = run();
+  const auto once = run({}), again = run({});
   for (std::size_t rank = 0; rank < once.size(); ++rank) {
     EXPECT_TRUE(once[rank].parameters == again[rank].parameters);
   }
