@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Checks the HIP device where there is no ROCm. All that it needs is Debian sid's, unpacked in FOLDER
-# and not installed. Ends with 77 where these packages cannot be had.
-#   check_hip.sh FOLDER            compiles the host sources against HIP 6's header, and compares
-#                                  that header with the one of the stand-in (tests/standin): values,
-#                                  sizes, offsets, every function's type; and ROCr's with what
-#                                  device/hip/hsa.h declares of it
+# Checks the HIP device where there is no ROCm. All that it needs is Debian's, unpacked in FOLDER and
+# not installed: sid's packages of ROCm, and the newer ones of experimental. Ends with 77 where these
+# packages cannot be had.
+#   check_hip.sh [FOLDER]          compiles the host sources against HIP's headers of both, and
+#                                  compares these with the stand-in's (tests/standin): values, sizes,
+#                                  offsets, every function's type; and those of ROCr, AMD SMI, ROCm
+#                                  SMI, rocBLAS, hipBLASLt and RCCL with what Duet declares of them
 #   check_hip.sh gfx942 [FOLDER]   compiles all kernels for the architecture (or gfx950) with the
 #                                  clang that ROCm's device libraries are built for, and checks the
-#                                  assembly (tests/hip_assembly); FOLDER: build-hip-kernels
+#                                  assembly (tests/hip_assembly)
+# FOLDER: build-hip-kernels
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/..")
 standin=$root/tests/standin
@@ -17,60 +19,70 @@ if [[ ${1:-} == gfx* ]]; then
   [[ $1 == gfx942 || $1 == gfx950 ]] ||
     { echo "check_hip.sh: expected gfx942 or gfx950, not '$1'" >&2; exit 2; }
   shift
-  set -- "${1:-$root/build-hip-kernels}"
 fi
-folder=$(realpath -m "${1:?usage: check_hip.sh [gfx942|gfx950] FOLDER}")
+folder=$(realpath -m "${1:-$root/build-hip-kernels}")
 sid=$folder/sid
 warnings=(-Wall -Wextra -Werror -Wno-deprecated-declarations)
-amd=(-D__HIP_PLATFORM_AMD__ -isystem "$sid/usr/include")
 
-# with_sid COMMAND...: apt-get or apt-cache, which sees Debian sid alone, and no package as installed.
-with_sid() {
-  local tool=$1
-  shift
-  "$tool" -qq -o "Dir::Etc::sourcelist=$sid/sources.list" -o Dir::Etc::sourceparts=/dev/null \
-    -o "Dir::State::lists=$sid/lists" -o "Dir::State::status=$sid/cache/status" -o "Dir::Cache=$sid/cache" \
-    -o APT::Sandbox::User=root -o Acquire::http::Timeout=20 "$@"
+# with_debian RELEASE COMMAND...: apt-get or apt-cache, which sees Debian's sid and, as RELEASE,
+# experimental alone, and no package as installed.
+with_debian() {
+  local release=$1 tool=$2 under=$folder/$1
+  shift 2
+  "$tool" -qq -o "Dir::Etc::sourcelist=$under/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+    -o "Dir::State::lists=$under/lists" -o "Dir::State::status=$under/cache/status" \
+    -o "Dir::Cache=$under/cache" -o "APT::Default-Release=$release" -o APT::Sandbox::User=root \
+    -o Acquire::http::Timeout=20 "$@"
 }
 
-need() { "$@" || { echo "skipped: needs packages of Debian sid ($*)" >&2; exit 77; }; }
+need() { "$@" || { echo "skipped: needs packages of Debian ($*)" >&2; exit 77; }; }
 
-# unpack NAME: what fetch_NAME downloads, into FOLDER/sid, once.
+# unpack RELEASE NAME: what fetch_NAME downloads, into FOLDER/RELEASE, once.
 unpack() {
-  [[ ! -e $sid/unpacked-$1 ]] || return 0
-  mkdir -p "$sid/lists/partial" "$sid/cache/archives/partial"
-  local archive
+  local release=$1 name=$2 under=$folder/$1
+  [[ ! -e $under/unpacked-$name ]] || return 0
+  mkdir -p "$under/lists/partial" "$under/cache/archives/partial"
+  local archive each
   archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' |
     head -n 1) || true
   need test -n "$archive"
-  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive sid main" > "$sid/sources.list"
-  : > "$sid/cache/status"
-  need with_sid apt-get update
-  (cd "$sid/cache/archives" && "fetch_$1")
-  for package in "$sid/cache/archives"/*.deb; do dpkg -x "$package" "$sid"; done
-  rm -r "$sid/cache" "$sid/lists"
-  touch "$sid/unpacked-$1"
+  for each in sid "$release"; do
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive $each main"
+  done | sort -u > "$under/sources.list"
+  : > "$under/cache/status"
+  need with_debian "$release" apt-get update
+  (cd "$under/cache/archives" && "fetch_$name" "$release")
+  for package in "$under/cache/archives"/*.deb; do dpkg -x "$package" "$under"; done
+  rm -r "$under/cache" "$under/lists"
+  touch "$under/unpacked-$name"
 }
 
-fetch_header() { need with_sid apt-get download libamdhip64-dev libhsa-runtime-dev; }
+fetch_header() { need with_debian "$1" apt-get download libamdhip64-dev libhsa-runtime-dev; }
+
+# ROCm SMI's header includes one of libdrm's.
+fetch_libraries() {
+  need with_debian "$1" apt-get download libamd-smi-dev librocm-smi-dev librocblas-dev libhipblaslt-dev \
+    libhipblas-common-dev librccl-dev libdrm-dev
+}
 
 # Of clang's dependencies only its libraries with theirs: the others are for code of the host.
 fetch_compiler() {
   local libraries
-  libraries=$(with_sid apt-cache search --names-only '^rocm-device-libs-[0-9]+$' | sort -V | tail -n 1)
+  libraries=$(with_debian "$1" apt-cache search --names-only '^rocm-device-libs-[0-9]+$' | sort -V | tail -n 1)
   libraries=${libraries%% *}
   need test -n "$libraries"
   local llvm=${libraries##*-}
-  need with_sid apt-get install --download-only --no-install-recommends --yes \
+  need with_debian "$1" apt-get install --download-only --no-install-recommends --yes \
     "$libraries" "libclang-cpp$llvm" "libclang-common-$llvm-dev"
-  need with_sid apt-get download "clang-$llvm"
+  need with_debian "$1" apt-get download "clang-$llvm"
 }
 
+# Those of one folder as one file.
 check_host_sources() {
-  for source in "$root"/src/{device/gpu,device/hip,gemm/gpu,gemm/lt,gemm/hipblaslt,gemm/rocblas}/*.cc; do
-    [[ $source != *_test.cc ]] || continue
-    g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -DDUET_GPU_HIP -DDUET_ARCHITECTURES='"gfx942"' \
-      -fsyntax-only -I"$root/src" "$source"
+  for sources in "$root"/src/{device/gpu,device/hip,gemm/gpu,gemm/lt,gemm/hipblaslt,gemm/rocblas}; do
+    find "$sources" -maxdepth 1 -name '*.cc' -not -name '*_test.cc' -printf '#include "%p"\n' |
+      g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -DDUET_GPU_HIP -DDUET_ARCHITECTURES='"gfx942"' \
+        -fsyntax-only -I"$root/src" -x c++ -
   done
 }
 
@@ -82,8 +94,17 @@ compare_with_standin() {
   sed -n '/^extern "C" {/,/^}/p' "$standin/hip/hip_runtime_api.h" > "$folder/functions.h"
   printf '#include <cstdint>\n#include <hip/hip_runtime_api.h>\n#include "functions.h"\n' > "$folder/functions.cc"
   g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -fsyntax-only "$folder/functions.cc"
-  g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -fsyntax-only "$standin/hsa_values.cc"
 }
+
+compare_declarations() {
+  for values in hsa amd_smi library; do
+    g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -DDUET_GPU_HIP -fsyntax-only -I"$root/src" -I"$standin" \
+      "$standin/${values}_values.cc"
+  done
+}
+
+# version HEADER MACRO: "7.2", of the macros that begin so.
+version() { sed -n "s/^#define $2_M[AI][JN]OR *//p" "$include/$1" | paste -sd.; }
 
 # The kernels of src, but those that only NVIDIA's GPUs have, as assembly: as many at once as there
 # are cores. Clang runs with sid's C library, under sid's dynamic linker, and so does not find its own
@@ -107,16 +128,23 @@ compile_kernels() {
       -DDUET_GPU_HIP -I"$root/src"
 }
 
-unpack header
 if [[ -n $architecture ]]; then
   assembly=$folder/$architecture
-  unpack compiler
+  unpack sid header
+  unpack sid compiler
   compile_kernels
   python3 "$root/tests/hip_assembly/check.py" "$assembly"/*.s
   exit
 fi
-check_host_sources
-compare_with_standin
-version=$(sed -n 's/^#define HIP_VERSION_M[AI][JN]OR *//p' \
-  "$sid/usr/include/hip/hip_version.h" | paste -sd.)
-echo "compiled against HIP $version, whose interface is the stand-in's"
+for release in sid experimental; do
+  unpack "$release" header
+  unpack "$release" libraries
+  include=$folder/$release/usr/include
+  amd=(-D__HIP_PLATFORM_AMD__ -isystem "$include")
+  check_host_sources
+  compare_with_standin
+  compare_declarations
+  echo "HIP $(version hip/hip_version.h HIP_VERSION): the host sources compile, the stand-in has its interface," \
+    "and ROCr, ROCm SMI, rocBLAS, hipBLASLt, AMD SMI $(version amd_smi/amdsmi.h AMDSMI_LIB_VERSION) and" \
+    "RCCL $(version rccl/rccl.h NCCL) (compared from 2.27 on) are as declared"
+done

@@ -57,8 +57,10 @@ Library::Library(const std::vector<std::string>& names) {
   throw Unavailable(reason);
 }
 
+void* Library::symbol_or_null(const char* name) const { return dlsym(handle_, name); }
+
 void* Library::symbol(const char* name) const {
-  void* address = dlsym(handle_, name);
+  void* address = symbol_or_null(name);
   if (address == nullptr) throw Unavailable(last_error());
   return address;
 }

@@ -2,6 +2,7 @@
 // such as NVML. Duet starts without a module that cannot be opened, and reports why.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,20 @@ class Library {
     return reinterpret_cast<Function>(symbol(name));
   }
 
+  // Sets `function` to the first of the names that the library has; without any it stays as it is.
+  template <typename Function>
+  void find(std::initializer_list<const char*> names, Function& function) const {
+    for (const char* name : names) {
+      if (void* const address = symbol_or_null(name)) {
+        function = reinterpret_cast<Function>(address);
+        return;
+      }
+    }
+  }
+
  private:
+  void* symbol_or_null(const char* name) const;
+
   void* handle_ = nullptr;
 };
 

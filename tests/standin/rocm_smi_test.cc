@@ -5,10 +5,14 @@
 namespace duet::hip {
 namespace {
 
-const RocmSmi& smi() { return *RocmSmi::instance(); }
+const RocmSmi& rocm_smi() {
+  static const RocmSmi opened;
+  return opened;
+}
 
 TEST(RocmSmi, ReadsTheDeviceAtAnAddress) {
-  const auto first = smi().telemetry("ffff:00:00.0"), second = smi().telemetry("ffff:01:00.0");
+  const auto first = rocm_smi().telemetry("ffff:00:00.0"),
+             second = rocm_smi().telemetry("ffff:01:00.0");
   ASSERT_TRUE(first && second);
   EXPECT_DOUBLE_EQ(first->watts, 400);
   EXPECT_DOUBLE_EQ(second->watts, 410);
@@ -17,22 +21,22 @@ TEST(RocmSmi, ReadsTheDeviceAtAnAddress) {
   EXPECT_DOUBLE_EQ(first->memory_mhz, 1300);
   EXPECT_DOUBLE_EQ(first->celsius, 45);
   EXPECT_GT(first->joules, 0);
-  EXPECT_EQ(smi().driver_version(), "6.8.5");
-  EXPECT_FALSE(smi().telemetry("0000:00:00.0"));
+  EXPECT_EQ(rocm_smi().driver_version(), "6.8.5");
+  EXPECT_FALSE(rocm_smi().telemetry("0000:00:00.0"));
 }
 
 TEST(RocmSmi, CountsEnergy) {
-  const auto before = smi().joules("ffff:00:00.0");
-  const auto after = smi().joules("ffff:00:00.0");
+  const auto before = rocm_smi().joules("ffff:00:00.0");
+  const auto after = rocm_smi().joules("ffff:00:00.0");
   ASSERT_TRUE(before && after);
   EXPECT_GE(*after, *before);
-  EXPECT_FALSE(smi().joules("ffff:03:00.0")) << "has no counter";
-  EXPECT_EQ(smi().telemetry("ffff:03:00.0")->joules, 0);
+  EXPECT_FALSE(rocm_smi().joules("ffff:03:00.0")) << "has no counter";
+  EXPECT_EQ(rocm_smi().telemetry("ffff:03:00.0")->joules, 0);
 }
 
 TEST(RocmSmi, TellsOfMemoryErrors) {
-  const auto good = smi().health("ffff:00:00.0"), bad = smi().health("ffff:02:00.0"),
-             plain = smi().health("ffff:03:00.0");
+  const auto good = rocm_smi().health("ffff:00:00.0"), bad = rocm_smi().health("ffff:02:00.0"),
+             plain = rocm_smi().health("ffff:03:00.0");
   ASSERT_TRUE(good && bad && plain);
   EXPECT_EQ(good->ecc, true);
   EXPECT_EQ(good->uncorrected_errors, 0);
@@ -45,11 +49,11 @@ TEST(RocmSmi, TellsOfMemoryErrors) {
 }
 
 TEST(RocmSmi, KnowsTheLinks) {
-  const auto links = smi().links("ffff:00:00.0", "ffff:01:00.0");
+  const auto links = rocm_smi().links("ffff:00:00.0", "ffff:01:00.0");
   ASSERT_TRUE(links);
   EXPECT_EQ(links->count, 1);
   EXPECT_DOUBLE_EQ(links->gb_per_s, 64);
-  EXPECT_FALSE(smi().links("ffff:00:00.0", "ffff:00:00.0"));
+  EXPECT_FALSE(rocm_smi().links("ffff:00:00.0", "ffff:00:00.0"));
 }
 
 }  // namespace

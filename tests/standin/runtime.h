@@ -6,7 +6,8 @@
 //   arch=NAME  the devices' architecture (gfx942)
 //   no-peers   no device reaches another one's memory
 //   no-gemm    hipBLASLt's heuristic finds no solution
-//   no-smi     ROCm SMI does not start
+//   no-smi     neither AMD SMI nor ROCm SMI starts; no-amd-smi: AMD SMI does not
+//   amd-smi=N  AMD SMI's version (26)
 //   rccl=X.Y.Z RCCL's version (2.22.3)
 //   no-sdma    ROCr names no engines
 //   no-advice  ROCr recommends no engines: it is older than ROCm 7

@@ -41,19 +41,6 @@ std::string reasons_in_words(unsigned long long bits) {
   return words;
 }
 
-// Sets `function` to the first of the names that the library has. Older drivers have older names.
-template <typename Function>
-void find(const Library& library, std::initializer_list<const char*> names, Function& function) {
-  for (const char* name : names) {
-    try {
-      function = library.function<Function>(name);
-      return;
-    } catch (const Unavailable&) {
-      continue;  // the function stays null, and its value is unknown
-    }
-  }
-}
-
 // The value that `function` returns; 0 where this GPU or driver does not support it.
 template <typename Value, typename Function, typename... Arguments>
 double value_of(Function function, Arguments... arguments) {
@@ -66,23 +53,23 @@ double value_of(Function function, Arguments... arguments) {
 
 Nvml::Nvml() {
   const Library library({"libnvidia-ml.so.1"});
-  find(library, {"nvmlInit_v2"}, init_);
-  find(library, {"nvmlSystemGetDriverVersion"}, driver_version_);
-  find(library, {"nvmlDeviceGetHandleByPciBusId_v2"}, handle_by_bus_);
-  find(library, {"nvmlDeviceGetPowerUsage"}, power_);
-  find(library, {"nvmlDeviceGetEnforcedPowerLimit"}, power_limit_);
-  find(library, {"nvmlDeviceGetClockInfo"}, clock_);
-  find(library, {"nvmlDeviceGetTemperature"}, temperature_);
-  find(library, {"nvmlDeviceGetTotalEnergyConsumption"}, energy_);
-  find(library,
-       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
-       clock_reasons_);
-  find(library, {"nvmlDeviceGetEccMode"}, ecc_mode_);
-  find(library, {"nvmlDeviceGetTotalEccErrors"}, ecc_errors_);
-  find(library, {"nvmlDeviceGetRemappedRows"}, remapped_rows_);
-  find(library, {"nvmlDeviceGetNvLinkState"}, link_state_);
-  find(library, {"nvmlDeviceGetNvLinkRemotePciInfo_v2"}, link_end_);
-  find(library, {"nvmlDeviceGetNvLinkRemoteDeviceType"}, link_end_kind_);
+  library.find({"nvmlInit_v2"}, init_);
+  library.find({"nvmlSystemGetDriverVersion"}, driver_version_);
+  library.find({"nvmlDeviceGetHandleByPciBusId_v2"}, handle_by_bus_);
+  library.find({"nvmlDeviceGetPowerUsage"}, power_);
+  library.find({"nvmlDeviceGetEnforcedPowerLimit"}, power_limit_);
+  library.find({"nvmlDeviceGetClockInfo"}, clock_);
+  library.find({"nvmlDeviceGetTemperature"}, temperature_);
+  library.find({"nvmlDeviceGetTotalEnergyConsumption"}, energy_);
+  library.find(
+      {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
+      clock_reasons_);
+  library.find({"nvmlDeviceGetEccMode"}, ecc_mode_);
+  library.find({"nvmlDeviceGetTotalEccErrors"}, ecc_errors_);
+  library.find({"nvmlDeviceGetRemappedRows"}, remapped_rows_);
+  library.find({"nvmlDeviceGetNvLinkState"}, link_state_);
+  library.find({"nvmlDeviceGetNvLinkRemotePciInfo_v2"}, link_end_);
+  library.find({"nvmlDeviceGetNvLinkRemoteDeviceType"}, link_end_kind_);
   if (init_ == nullptr || handle_by_bus_ == nullptr) throw Unavailable("NVML is too old");
   if (const Result result = init_(); result != 0) {
     throw Unavailable(fmt::format("nvmlInit_v2() returned {}", result));

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "device/gpu/built_for.h"
 #include "device/gpu/vendor_calls.h"
-#include "device/hip/rocm_smi.h"
+#include "device/hip/smi.h"
 
 namespace duet::hip {
 namespace {
@@ -39,8 +39,7 @@ void describe(int, const hipDeviceProp_t& properties, DeviceInfo& info) {
   info.details["hardware queues"] = std::getenv(kQueues);
   int driver = 0;
   DUET_GPU_CHECK(hipDriverGetVersion(&driver));
-  const RocmSmi* smi = RocmSmi::instance();
-  const std::string version = smi != nullptr ? smi->driver_version() : "";
+  const std::string version = smi() != nullptr ? smi()->driver_version() : "";
   info.details["driver"] =
       version.empty() ? fmt::format("HIP {}", driver) : fmt::format("{} (HIP {})", version, driver);
 }

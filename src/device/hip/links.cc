@@ -1,5 +1,5 @@
 #include "device/gpu/vendor_calls.h"
-#include "device/hip/rocm_smi.h"
+#include "device/hip/smi.h"
 
 namespace duet::hip {
 namespace {
@@ -15,8 +15,7 @@ Link direct_link(const LinkEnd& from, const LinkEnd& to) {
   const hipError_t result = hipExtGetLinkTypeAndHopCount(from.ordinal, to.ordinal, &type, &hops);
   forget(result);
   if (result != hipSuccess || type != kXgmi) return {};
-  const RocmSmi* smi = RocmSmi::instance();
-  const auto links = smi != nullptr ? smi->links(from.bus, to.bus) : std::nullopt;
+  const auto links = smi() != nullptr ? smi()->links(from.bus, to.bus) : std::nullopt;
   if (!links) return {"xGMI", 0, 0, false};
   return {"xGMI", links->count, links->gb_per_s, false};
 }

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "device/gpu/vendor_calls.h"
-#include "device/hip/rocm_smi.h"
+#include "device/hip/smi.h"
 
 namespace duet::hip {
 namespace {
@@ -40,20 +40,17 @@ std::optional<Telemetry> from_sysfs(const std::string& bus) {
 }  // namespace
 
 std::optional<Telemetry> read_telemetry(const std::string& bus) {
-  const RocmSmi* smi = RocmSmi::instance();
-  const auto reading = smi != nullptr ? smi->telemetry(bus) : std::nullopt;
+  const auto reading = smi() != nullptr ? smi()->telemetry(bus) : std::nullopt;
   return reading ? reading : from_sysfs(bus);
 }
 
 std::optional<DeviceHealth> read_health(const std::string& bus) {
-  const RocmSmi* smi = RocmSmi::instance();
-  return smi != nullptr ? smi->health(bus) : std::nullopt;
+  return smi() != nullptr ? smi()->health(bus) : std::nullopt;
 }
 
 // The driver counts energy for the library only.
 std::optional<double> read_joules(const std::string& bus) {
-  const RocmSmi* smi = RocmSmi::instance();
-  return smi != nullptr ? smi->joules(bus) : std::nullopt;
+  return smi() != nullptr ? smi()->joules(bus) : std::nullopt;
 }
 
 }  // namespace duet::hip
