@@ -8,7 +8,7 @@
 #   MOST       largest size of copies and collectives (1G)
 #   SHAPES     flags that choose GEMM's shapes (--set seed)
 #   OPTIONS    further flags of every measurement
-#   LIMIT      most seconds of a step (900)
+#   LIMIT      most seconds of a step (1800)
 set -uo pipefail
 out=${1:?usage: bench/on_amd.sh OUT}
 out=$(realpath -m "$out")
@@ -23,14 +23,19 @@ mkdir -p "$out" || exit 1
 
 info() {
   "$duet" info --device hip
-  for tool in rocminfo "rocm-smi --showtopo" "amd-smi topology"; do
+  "$duet" health --device hip --no-measurements --verbose
+  for tool in rocminfo "rocm-smi --showtopo" "amd-smi topology" "amd-smi metric"; do
     echo "== $tool"
     command -v "${tool%% *}" > /dev/null && $tool
   done
   "$duet" info --device hip > /dev/null  # the step fails where this does, whatever the tools do
 }
 
-conformance() { "$build/tests/conformance_test" --gtest_filter='*/hip'; }
+# `make run` does not build it.
+conformance() {
+  [[ -x $build/tests/conformance_test ]] || cmake --build "$build" --target conformance_test || return 1
+  "$build/tests/conformance_test" --gtest_filter='*/hip'
+}
 
 # Who moved the bytes is the journal's field `executor`: dma is a copy of the runtime's, sdma one by
 # the engine that the note `sdma_engines` names.
@@ -51,7 +56,10 @@ collectives() {
     "${options[@]}" --json "$out/collectives.jsonl"
 }
 
-overlap() { "$duet" overlap --device hip "${options[@]}" --json "$out/overlap.jsonl"; }
+overlap() {
+  "$duet" overlap --device hip --policy base,priority,partition,dma,dma+partition --units 32 \
+    "${options[@]}" --json "$out/overlap.jsonl"
+}
 
 # One step, for the loop below, which gives it a limit of time.
 [[ $# -lt 2 ]] || { "$2"; exit; }
@@ -65,7 +73,7 @@ for step in $steps; do
 done
 for step in $steps; do
   echo "== $step (${SECONDS}s)"
-  timeout "${LIMIT:-900}" bench/on_amd.sh "$out" "$step" > "$out/$step.txt" 2>&1 || failed+=("$step")
+  timeout "${LIMIT:-1800}" bench/on_amd.sh "$out" "$step" > "$out/$step.txt" 2>&1 || failed+=("$step")
   tail -n 3 "$out/$step.txt"
 done
 printf '%s\n' "${failed[@]:-none}" > "$out/failed.txt"

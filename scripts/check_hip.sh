@@ -6,9 +6,9 @@
 #                                  compares these with the stand-in's (tests/standin): values, sizes,
 #                                  offsets, every function's type; and those of ROCr, AMD SMI, ROCm
 #                                  SMI, rocBLAS, hipBLASLt and RCCL with what Duet declares of them
-#   check_hip.sh gfx942 [FOLDER]   compiles all kernels for the architecture (or gfx950) with the
-#                                  clang that ROCm's device libraries are built for, and checks the
-#                                  assembly (tests/hip_assembly)
+#   check_hip.sh gfx942 [FOLDER]   compiles all kernels for the architecture (or gfx950), with the
+#                                  newest of HIP's headers, by the clang that sid's device libraries
+#                                  are built for, and checks the assembly (tests/hip_assembly)
 # FOLDER: build-hip-kernels
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/..")
@@ -21,7 +21,7 @@ if [[ ${1:-} == gfx* ]]; then
   shift
 fi
 folder=$(realpath -m "${1:-$root/build-hip-kernels}")
-sid=$folder/sid
+sid=$folder/sid newest=$folder/experimental/usr
 warnings=(-Wall -Wextra -Werror -Wno-deprecated-declarations)
 
 # with_debian RELEASE COMMAND...: apt-get or apt-cache, which sees Debian's sid and, as RELEASE,
@@ -122,7 +122,7 @@ compile_kernels() {
       "$@" "$source" -o "$folder/$(basename "$source" .cu).s" || exit 255' \
       compile SOURCE "$assembly" "$loader" --library-path "$(dirname "$loader"):$llvm/lib" \
       "$llvm/bin/clang++" -resource-dir "$resources" -x hip --cuda-device-only -S \
-      --offload-arch="$architecture" --hip-path="$sid/usr" -isystem "$sid/usr/include" \
+      --offload-arch="$architecture" --hip-path="$newest" -isystem "$newest/include" \
       --rocm-device-lib-path="$resources/amdgcn/bitcode" \
       -std=c++17 -O3 -Wall -Wextra -Wshadow -Werror -Wno-unused-command-line-argument \
       -DDUET_GPU_HIP -I"$root/src"
@@ -130,7 +130,7 @@ compile_kernels() {
 
 if [[ -n $architecture ]]; then
   assembly=$folder/$architecture
-  unpack sid header
+  unpack experimental header
   unpack sid compiler
   compile_kernels
   python3 "$root/tests/hip_assembly/check.py" "$assembly"/*.s

@@ -12,6 +12,7 @@ struct DeviceHealth {
   std::optional<bool> remap_pending;  // a memory row is to be replaced at the next reset
   std::optional<bool> remap_failed;   // and cannot be: no spare row is left
   std::optional<int> links_up, links_down;
+  bool tells_limits = false;  // of the clocks, in Telemetry::throttle
 };
 
 // Implemented beside Device by devices whose driver tells it.

@@ -28,9 +28,10 @@ std::optional<DeviceHealth> health_of(Device& device) {
 
 // The limits of the clocks while the records were measured, and now.
 std::optional<std::vector<std::string>> limits_seen(Device& device,
+                                                    const std::optional<DeviceHealth>& health,
                                                     const std::vector<Record>& records) {
   const std::optional<Telemetry> now = device.telemetry();
-  if (!now) return std::nullopt;
+  if (!now || !health || !health->tells_limits) return std::nullopt;
   std::vector<std::string> seen{now->throttle};
   for (const Record& record : records) {
     // A record has one telemetry: that of its first device.
@@ -87,7 +88,7 @@ Check pcie_check(const std::string& device, const std::optional<PcieWidth>& widt
 }
 
 Check clocks_check(const std::string& device, const std::optional<std::vector<std::string>>& seen) {
-  if (!seen) return {"clocks", device, Status::unknown, "no telemetry"};
+  if (!seen) return {"clocks", device, Status::unknown, kNoHealth};
   for (const std::string& text : *seen) {
     for (const std::string_view bad : kBadLimits) {
       if (text.find(bad) == std::string::npos) continue;
@@ -106,7 +107,7 @@ std::vector<Check> machine_checks(Machine& machine, const std::vector<Record>& r
     checks.push_back(ecc_check(info.name, health));
     checks.push_back(links_check(info.name, health, spec_links(info.model), machine.size() == 1));
     checks.push_back(pcie_check(info.name, pcie_width("/sys", info.bus)));
-    checks.push_back(clocks_check(info.name, limits_seen(device, records)));
+    checks.push_back(clocks_check(info.name, limits_seen(device, health, records)));
   }
   return checks;
 }

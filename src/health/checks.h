@@ -32,7 +32,7 @@ Check links_check(const std::string& device, const std::optional<DeviceHealth>& 
 Check pcie_check(const std::string& device, const std::optional<PcieWidth>& width);
 
 // Limits of the clocks that a device in order does not have: heat, the power supply, the hardware's
-// slowdown. `seen` are the texts of Telemetry::throttle; nullopt: the device has no telemetry.
+// slowdown. `seen` are the texts of Telemetry::throttle; nullopt: the driver does not tell.
 Check clocks_check(const std::string& device, const std::optional<std::vector<std::string>>& seen);
 
 // All checks of all devices of a machine. `records` are results that were measured on it.

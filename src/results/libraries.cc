@@ -86,6 +86,15 @@ std::string rocm_smi(void* library) {
   });
 }
 
+// amdsmi.h: amdsmi_version_t opens with three numbers; the first is that of the file.
+std::string amd_smi(void* library) {
+  using Call = int (*)(std::uint32_t*);
+  return with<Call>(library, "amdsmi_get_lib_version", [](Call call) {
+    std::uint32_t v[16] = {};
+    return call(v) == 0 ? fmt::format("{}.{}.{}", v[0], v[1], v[2]) : "";
+  });
+}
+
 // "4.2.0.abcdef"
 std::string rocblas(void* library) {
   using Call = int (*)(char*, std::size_t);
@@ -166,6 +175,10 @@ const std::vector<Known>& known() {
       {"cuDNN", "deep learning on NVIDIA GPUs", {"libcudnn.so.9"}, cudnn},
       {"NCCL", "collectives on NVIDIA GPUs", {"libnccl.so.2"}, nccl},
       {"HIP", "AMD GPUs", {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"}, hip},
+      {"AMD SMI",
+       "clocks and power of AMD GPUs",
+       {"libamd_smi.so.27", "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24"},
+       amd_smi},
       {"ROCm SMI",
        "clocks and power of AMD GPUs",
        {"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.1"},

@@ -40,10 +40,16 @@ TEST_P(AmdSmiVersions, ReadsTheDeviceAtAnAddress) {
 TEST_P(AmdSmiVersions, TellsWhyClocksAreLimited) {
   const AmdSmi smi;
   for (int reading = 0; reading < 2; ++reading) {
-    EXPECT_EQ(smi.telemetry(kWell)->throttle, "");
-    EXPECT_EQ(smi.telemetry(kCapped)->throttle, oldest() ? "" : "power cap");
-    EXPECT_EQ(smi.telemetry(kFaulty)->throttle, oldest() ? "" : "thermal, of the memory");
+    const auto well = smi.telemetry(kWell), capped = smi.telemetry(kCapped),
+               faulty = smi.telemetry(kFaulty);
+    EXPECT_EQ(well->throttle, "");
+    EXPECT_EQ(capped->throttle, oldest() ? "" : "power cap");
+    EXPECT_EQ(faulty->throttle, oldest() ? "" : "thermal, of the memory");
   }
+}
+
+TEST_P(AmdSmiVersions, SaysWhetherItTellsLimits) {
+  EXPECT_EQ(AmdSmi().health(kWell)->tells_limits, !oldest());
 }
 
 TEST_P(AmdSmiVersions, TellsOfLinksThatAreDown) {
@@ -83,6 +89,7 @@ TEST(AmdSmi, LeavesOutWhatADeviceDoesNotSupport) {
   EXPECT_EQ(reading->compute_mhz, 0) << "all ones";
   EXPECT_EQ(reading->joules, 0);
   EXPECT_EQ(reading->throttle, "");
+  EXPECT_FALSE(health->tells_limits);
   EXPECT_DOUBLE_EQ(reading->celsius, 45);
   EXPECT_FALSE(smi.joules(kSilent));
   EXPECT_FALSE(health->ecc || health->remap_pending || health->links_up);

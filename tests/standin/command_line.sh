@@ -27,7 +27,9 @@ says() {
 
 says 'gfx942' 0 info --device hip
 says 'xGMI: 64.00 GB/s a direction, peer access' 0 info --device hip
-says 'driver: 6.8.5 (HIP' 0 info --device hip
+says 'driver: 6.12.12 (HIP' 0 info --device hip
+DUET_STANDIN=no-amd-smi says 'driver: 6.8.5 (HIP' 0 info --device hip
+says 'AMD SMI  *26.1.0' 0 info --device hip
 says 'ROCm SMI  *7.3.0' 0 info --device hip
 DUET_STANDIN=no-smi says 'xGMI: peer access' 0 info --device hip
 says '12 measured' 0 copy --device hip:0,1 --sizes 64K --kind peer --executor dma --iterations 3
@@ -110,6 +112,15 @@ beside=(overlap --compute gemm:64x64x64 --communicate all_gather:64K --policy dm
 says '1 measured' 0 "${beside[@]}" --device hip:0,1 --json energy.jsonl
 grep -q '"idle_watts":8[01]' energy.jsonl || fail "no energy: $(cat energy.jsonl)"
 says 'hip:3' 0 "${beside[@]}" --device hip:2,3
+
+# Why clocks are limited, in a journal and as health, and links that are down.
+says '1 measured' 0 gemm --device hip:1 --engine rocblas --shapes 64x64x64 --dtype bf16 --mode sustained \
+  --seconds 0.2 --json limited.jsonl
+grep -q '"throttle":\["power cap"\]' limited.jsonl || fail "no reason: $(cat limited.jsonl)"
+health=(health --no-measurements --device)
+says 'links 2 ok' 0 "${health[@]}" hip:0,1
+says 'hip:2: 6 of 7 links up; hip:2: clocks are limited: thermal, of the memory' 1 "${health[@]}" hip:2
+DUET_STANDIN=no-amd-smi says 'links 2 unknown, pcie 2 unknown, clocks 2 unknown' 0 "${health[@]}" hip:0,1
 
 # two_processes TEXT DEVICES DEVICES ARGUMENT...: the output of the first has the text. FIRST has
 # words of DUET_STANDIN for that one.

@@ -44,6 +44,7 @@ TEST(RocmSmi, TellsOfMemoryErrors) {
   EXPECT_EQ(bad->uncorrected_errors, 2);
   EXPECT_EQ(bad->remap_pending, true);
   EXPECT_EQ(bad->remap_failed, false);
+  EXPECT_FALSE(good->tells_limits);
   EXPECT_FALSE(plain->ecc);
   EXPECT_FALSE(plain->remap_pending);
 }

@@ -144,6 +144,8 @@ std::optional<DeviceHealth> Nvml::health(const std::string& bus) const {
     health.remap_pending = waiting != 0;
     health.remap_failed = failed != 0;
   }
+  unsigned long long bits = 0;
+  health.tells_limits = clock_reasons_ != nullptr && clock_reasons_(*device, &bits) == 0;
   add_links(*device, health);
   return health;
 }

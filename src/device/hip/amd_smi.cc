@@ -130,7 +130,9 @@ std::string AmdSmi::limits_between(const Steps& before, const Steps& now) {
 std::string AmdSmi::limits_since_last(Processor device, const Steps& now) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto last = last_.find(device);
-  if (last == last_.end() || now.all == kUnknown || now.all <= last->second.all) return "";
+  if (last == last_.end() || now.all == kUnknown || now.all <= last->second.all) {
+    return "";
+  }
   const std::string limits = limits_between(last->second, now);
   last->second = now;
   return limits;
@@ -163,10 +165,12 @@ std::optional<Telemetry> AmdSmi::telemetry(const std::string& bus) const {
 // that is down says something.
 std::optional<DeviceHealth> AmdSmi::health(const std::string& bus) const {
   std::optional<DeviceHealth> health = SmiCalls::health(bus);
+  if (!health) return health;
+  const Processor device = *device_at(bus);
+  const auto now = sensors(device);
+  health->tells_limits = now && now->steps.all != kUnknown;
   amd_smi::LinkStatus links{};
-  if (!health || link_status_ == nullptr || link_status_(*device_at(bus), &links) != 0) {
-    return health;
-  }
+  if (link_status_ == nullptr || link_status_(device, &links) != 0) return health;
   int up = 0, down = 0;
   for (std::uint32_t link = 0; link < std::min(links.count, amd_smi::kMostLinks); ++link) {
     if (links.status[link] == amd_smi::kUp) ++up;

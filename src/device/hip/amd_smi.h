@@ -12,7 +12,7 @@ class AmdSmi : public SmiCalls<amd_smi::Processor> {
   AmdSmi();  // throws Unavailable
 
   // Why clocks are limited is told for the time since the last call for the device, or since the
-  // library was opened: the GPU counts how long each limit was in force.
+  // library was opened: the GPU counts for how long each limit was in force.
   std::optional<Telemetry> telemetry(const std::string& bus) const override;
   std::optional<DeviceHealth> health(const std::string& bus) const override;
   std::string driver_version() const override;
