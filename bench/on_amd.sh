@@ -37,11 +37,13 @@ conformance() {
   "$build/tests/conformance_test" --gtest_filter='*/hip'
 }
 
-# Who moved the bytes is the journal's field `executor`: dma is a copy of the runtime's, sdma one by
-# the engine that the note `sdma_engines` names.
+# Who moved the bytes is the journal's field `executor`: dma is a copy of the runtime's, without SDMA
+# one of its kernels; sdma is one by the engine that the note `sdma_engines` names.
 copy() {
   local status=0
   "$duet" copy --device hip --sizes "64K..$most" "${options[@]}" --json "$out/copy.jsonl" || status=1
+  HSA_ENABLE_SDMA=0 "$duet" copy --device hip --kind peer --executor dma --sizes "64K..$most" \
+    "${options[@]}" --json "$out/blit.jsonl" || status=1
   "$duet" copy --device hip --executor sdma --host-memory pinned --sizes "64K..$most" \
     "${options[@]}" --json "$out/sdma.jsonl" || status=1
   return $status

@@ -49,7 +49,7 @@ std::uint32_t number() {
              : static_cast<std::uint32_t>(std::atoi(text.c_str() + std::strlen("amd-smi=")));
 }
 
-// Each reading comes a hundred steps after the last one. Version 24 is the one of ROCm 6.2, whose
+// Each reading comes a thousand steps after the last one. Version 24 is the one of ROCm 6.2, whose
 // table ends before the steps.
 template <typename Counter>
 void write_metrics(Gpu& gpu, void* out) {
@@ -57,9 +57,9 @@ void write_metrics(Gpu& gpu, void* out) {
   Metrics metrics;
   std::memset(&metrics, 0xFF, sizeof metrics);
   metrics.watts = static_cast<std::uint16_t>(watts_of(gpu));
-  metrics.ticks = gpu.steps += 100;
+  metrics.ticks = gpu.steps += 1000;
   metrics.hot = 0;
-  metrics.power = gpu.ordinal == 1 ? metrics.ticks / 2 : 7;
+  metrics.power = metrics.ticks / (gpu.ordinal == 1 ? 2 : 200);  // 0.5% counts as none
   metrics.memory = gpu.ordinal == 2 ? metrics.ticks / 4 : 0;
   metrics.socket = metrics.regulators = 0;
   const std::size_t bytes =
@@ -178,11 +178,11 @@ int amdsmi_get_minmax_bandwidth_between_processors(abi::Processor from, abi::Pro
   return kSuccess;
 }
 
-// One of the eight places has no link.
+// One of the eight places has no link. In version 25 the list is cut off.
 int amdsmi_get_gpu_xgmi_link_status(abi::Processor device, abi::LinkStatus* links) {
   if (number() == 24 || !has_counters(gpu_of(device))) return kNotSupported;
-  *links = {abi::kMostLinks, {1, 1, 1, 1, 1, 1, 1, 2}, {}};
-  if (has_errors(gpu_of(device))) links->status[4] = abi::kDown;
+  *links = {number() == 25 ? 4 : abi::kMostLinks, {1, 1, 1, 1, 1, 1, 1, 2}, {}};
+  if (has_errors(gpu_of(device))) links->status[2] = abi::kDown;
   return kSuccess;
 }
 
