@@ -7,29 +7,50 @@
 namespace duet {
 namespace {
 
+// Elements at a time: what they are reduced to stays in the first-level cache, and the loops over
+// them are made of vector instructions.
+constexpr std::size_t kBlock = 1024;
+
 template <typename Value>
-Value combined(Reduction op, Value a, Value b) {
-  if (op == Reduction::max) return std::max(a, b);
-  if (op == Reduction::min) return std::min(a, b);
-  return a + b;
+void combine(Reduction op, Value* results, const Value* values, std::size_t count) {
+  if (op == Reduction::max) {
+    for (std::size_t i = 0; i < count; ++i) results[i] = std::max(results[i], values[i]);
+  } else if (op == Reduction::min) {
+    for (std::size_t i = 0; i < count; ++i) results[i] = std::min(results[i], values[i]);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) results[i] += values[i];
+  }
 }
 
-void reduce_whole(Reduction op, const std::vector<const std::byte*>& inputs, std::byte* output,
-                  std::size_t elements, std::uint32_t divisor) {
-  const auto load_at = [](const std::byte* input, std::size_t i) {
-    std::int32_t value;
-    std::memcpy(&value, input + i * sizeof value, sizeof value);
-    return static_cast<std::int64_t>(value);
-  };
-  for (std::size_t i = 0; i < elements; ++i) {
-    std::int64_t value = load_at(inputs.front(), i);
+// All inputs of a block are read before it is written, since the output may be one of them.
+// load(input, values, count) and store(values, output, count) convert elements.
+template <typename Value, typename Load, typename Store>
+void reduce_blocks(Reduction op, const std::vector<const std::byte*>& inputs, std::byte* output,
+                   std::size_t bytes, std::size_t element_bytes, Value divisor, Load load,
+                   Store store) {
+  Value results[kBlock], values[kBlock];
+  for (std::size_t at = 0; at < bytes; at += kBlock * element_bytes) {
+    const std::size_t count = std::min(kBlock, (bytes - at) / element_bytes);
+    load(inputs.front() + at, results, count);
     for (std::size_t k = 1; k < inputs.size(); ++k) {
-      value = combined(op, value, load_at(inputs[k], i));
+      load(inputs[k] + at, values, count);
+      combine(op, results, values, count);
     }
-    if (op == Reduction::avg) value /= static_cast<std::int64_t>(divisor);
-    const auto result = static_cast<std::int32_t>(value);
-    std::memcpy(output + i * sizeof result, &result, sizeof result);
+    for (std::size_t i = 0; op == Reduction::avg && i < count; ++i) results[i] /= divisor;
+    store(results, output + at, count);
   }
+}
+
+void load_whole(const std::byte* input, std::int64_t* values, std::size_t count) {
+  std::int32_t elements[kBlock];
+  std::memcpy(elements, input, count * sizeof *elements);
+  std::copy(elements, elements + count, values);
+}
+
+void store_whole(const std::int64_t* values, std::byte* output, std::size_t count) {
+  std::int32_t elements[kBlock];
+  for (std::size_t i = 0; i < count; ++i) elements[i] = static_cast<std::int32_t>(values[i]);
+  std::memcpy(output, elements, count * sizeof *elements);
 }
 
 }  // namespace
@@ -42,16 +63,19 @@ bool is_reducible(DType dtype) {
 void reduce(DType dtype, Reduction op, const std::vector<const std::byte*>& inputs,
             std::byte* output, std::size_t elements, std::uint32_t divisor) {
   if (divisor == 0) divisor = static_cast<std::uint32_t>(inputs.size());
-  if (dtype == DType::int32) return reduce_whole(op, inputs, output, elements, divisor);
-  const std::size_t size = size_of(dtype);
-  for (std::size_t i = 0; i < elements; ++i) {
-    float value = load(dtype, inputs.front() + i * size);
-    for (std::size_t k = 1; k < inputs.size(); ++k) {
-      value = combined(op, value, load(dtype, inputs[k] + i * size));
-    }
-    if (op == Reduction::avg) value /= static_cast<float>(divisor);
-    store(dtype, output + i * size, value);
+  const std::size_t size = size_of(dtype), bytes = elements * size;
+  if (dtype == DType::int32) {
+    return reduce_blocks<std::int64_t>(op, inputs, output, bytes, size, divisor, load_whole,
+                                       store_whole);
   }
+  reduce_blocks<float>(
+      op, inputs, output, bytes, size, static_cast<float>(divisor),
+      [dtype](const std::byte* input, float* values, std::size_t count) {
+        convert(dtype, input, DType::fp32, values, count);
+      },
+      [dtype](const float* values, std::byte* to, std::size_t count) {
+        convert(DType::fp32, values, dtype, to, count);
+      });
 }
 
 }  // namespace duet
