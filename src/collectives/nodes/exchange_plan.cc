@@ -137,17 +137,18 @@ void ExchangePlan::plan_moves(const NodeRank& rank, const CollectiveBuffers& buf
     if (step >= kPartSlots && step - kPartSlots < pieces_.size()) {
       move_in_node(rank, buffers, pieces_[step - kPartSlots]);
     }
+    moves_.end_round();
   }
   moves_.prepare();
 }
 
-void ExchangePlan::pass_slots(Stream& filled, Stream& freed) {
-  for (std::size_t i = 0; i < full_.size(); ++i) {
-    filled.handshake(full_[i]);
-    filled.handshake(go_[i]);
-    freed.handshake(gone_[i]);
-    freed.handshake(free_[i]);
-  }
+void ExchangePlan::send(Stream& stream, std::size_t message) {
+  if (!staging_) return wire_->enqueue(stream, message);
+  slot_lanes_.at(0).handshake(full_[message]);
+  slot_lanes_.at(0).handshake(go_[message]);
+  wire_->enqueue(stream, message);
+  slot_lanes_.at(1).handshake(gone_[message]);
+  slot_lanes_.at(1).handshake(free_[message]);
 }
 
 // The slots' own semaphores say when they may be written, so only what stays in the node waits for
@@ -158,13 +159,15 @@ void ExchangePlan::enqueue(Stream& stream) {
   wire_->begin(stream);
   const int slot_lanes = full_.empty() ? 0 : 2;
   slot_lanes_.fork(stream, slot_lanes);
-  if (slot_lanes > 0) pass_slots(slot_lanes_.at(0), slot_lanes_.at(1));
   if (!in_node_.may_write.waits.empty()) stream.handshake(in_node_.may_write);
   const int side = moves_.side_lanes();
   const int all = side + static_cast<int>(local_.size());
   lanes_.fork(stream, all);
   for (const Copy& copy : local_) lanes_.at(side).copy(copy);
-  moves_.enqueue(stream);
+  for (std::size_t i = 0; i < rounds_.size() + kPartSlots; ++i) {
+    moves_.enqueue_round(stream, i);
+    if (i < rounds_.size()) send(stream, i);
+  }
   lanes_.join(stream, all);
   if (!arrivals_.waits.empty()) stream.handshake(arrivals_);
   wire_->end(stream);

@@ -50,7 +50,8 @@ class ExchangePlan : public PeerPlan {
   void move_in_node(const NodeRank& rank, const CollectiveBuffers& buffers, const ByteRange& piece);
   void copy_own(const NodeRank& rank, const CollectiveBuffers& buffers);
   void plan_moves(const NodeRank& rank, const CollectiveBuffers& buffers);
-  void pass_slots(Stream& filled, Stream& freed);
+  // Behind the pushes of its round.
+  void send(Stream& stream, std::size_t message);
 
   PeerChannels peers_;  // of the node
   NodeHandshakes in_node_;

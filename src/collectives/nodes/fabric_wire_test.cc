@@ -38,12 +38,12 @@ class FabricWireTest : public ::testing::TestWithParam<const char*> {
   }
 
   static void on_nodes(int nodes, const std::function<void(Team&, CollectiveSession&)>& fn,
-                       bool staged = false, int ranks_of_node = 1) {
+                       bool staged = false, int ranks_of_node = 1, int queue = 0) {
     NetworkOptions network;
     network.provider = GetParam();
     network.staged = staged;
     network.link_gbit = 1;  // so slow that what is staged goes in the smallest chunks
-    on_rails(nodes, network, fn, ranks_of_node);
+    on_rails(nodes, network, fn, ranks_of_node, queue);
   }
 };
 
@@ -131,6 +131,17 @@ TEST_P(FabricWireTest, MessagesWaitForAllRanksOfTheirNode) {
     }
   };
   for (const bool staged : {false, true}) on_nodes(2, calls, staged, 2);
+}
+
+// A message's chunks wait for what is pushed and reduced before it goes: a rank that enqueued them
+// first would wait for ever for room in its queue.
+TEST_P(FabricWireTest, StagedCallsThatFillTheQueuesOfStreamsAreRight) {
+  const auto calls = [](Team& team, CollectiveSession& session) {
+    for (const CollectiveKind kind : kOverRails) {
+      run_calls(team, plans_of(session), collective_of(kind, 6 * kSmallestChunk / 4 + 1), {2});
+    }
+  };
+  on_nodes(2, calls, true, 2, 2);
 }
 
 // Of nothing, and of fewer elements than ranks: columns in which some parts are empty, or all.
@@ -224,6 +235,7 @@ Fill sent_by(int rank) { return {FillKind::pattern, static_cast<std::uint64_t>(r
 void call(Rank& rank, Wire& wire, const Span& source, Stream& stream) {
   stream.fill(source, sent_by(rank.index));
   wire.begin(stream);
+  wire.enqueue(stream, 0);
   stream.handshake({{}, {wire.come(0)}});
   wire.end(stream);
   stream.synchronize(60);
@@ -281,6 +293,7 @@ TEST_P(FabricWireTest, AStagedMessageHasGoneAndComeWithItsLastChunk) {
         stream->fill(source.span(), sent_by(rank.index + 2 * round));
         wire->begin(*stream);
         stream->handshake({{wire->go(0)}, {}});
+        wire->enqueue(*stream, 0);
         stream->handshake({{}, {wire->gone(0)}});
         stream->fill(source.span(), sent_by(-1));
         reader->handshake({{}, {wire->come(0)}});

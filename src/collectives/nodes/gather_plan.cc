@@ -36,6 +36,7 @@ GatherPlan::GatherPlan(NodeRank& rank, const Span& own, const Span& recv,
   messages_ = cut_into_messages(bytes, largest, false);
   wire_ = make_wire(rank, traffic(rank));
   for (const WireMessage& each : traffic(rank).messages) {
+    ++wire_messages_;
     for (const WirePiece& piece : each.pieces) add_network_bytes(piece.source.bytes);
   }
   plan_own(rank);
@@ -115,6 +116,7 @@ void GatherPlan::pass_on(const NodeRank& rank) {
 void GatherPlan::enqueue(Stream& stream) {
   if (!in_node_.ready.signals.empty()) stream.handshake(in_node_.ready);
   wire_->begin(stream);
+  for (std::size_t i = 0; i < wire_messages_; ++i) wire_->enqueue(stream, i);
   if (!in_node_.may_write.waits.empty()) stream.handshake(in_node_.may_write);
   const int side = moves_.side_lanes();
   const int all = side + static_cast<int>(local_.size());

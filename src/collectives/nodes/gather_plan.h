@@ -49,6 +49,7 @@ class GatherPlan : public PeerPlan {
   std::vector<ByteRange> parts_;  // by rank
   // Of the largest part: to the nearest node, and to others.
   std::vector<ByteRange> first_messages_, messages_;
+  std::size_t wire_messages_ = 0;  // to all nodes
   std::unique_ptr<Wire> wire_;
   LocalMoves moves_;
   std::vector<Copy> local_;  // the rank's own chunk, where it is not in place

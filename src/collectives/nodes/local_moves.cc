@@ -72,6 +72,13 @@ void LocalMoves::enqueue(Stream& stream) {
   if (prepared_ != nullptr) stream.launch(*prepared_);
 }
 
+void LocalMoves::enqueue_round(Stream& stream, std::size_t round) {
+  if (by_ == MoveBy::copy_engines) {
+    return steps_.enqueue(stream, lanes_, round == 0 ? 0 : rounds_[round - 1], rounds_[round]);
+  }
+  if (round == 0 && prepared_ != nullptr) stream.launch(*prepared_);
+}
+
 std::string LocalMoves::description() const {
   if (by_ == MoveBy::kernel) return fmt::format("a kernel of {} blocks", kMovingBlocks);
   return fmt::format("pushes on {} {}", steps_.lanes(), steps_.lanes() == 1 ? "lane" : "lanes");

@@ -35,6 +35,10 @@ class LocalMoves {
   // join it again after.
   int side_lanes() const { return by_ == MoveBy::kernel ? 0 : steps_.lanes() - 1; }
   void enqueue(Stream& stream);
+  // What was added up to here, behind the round before, is a round: enqueue_round() takes them in
+  // order. A kernel makes the moves of all rounds, and comes with the first one.
+  void end_round() { rounds_.push_back(steps_.size()); }
+  void enqueue_round(Stream& stream, std::size_t round);
 
   std::string description() const;  // "pushes on 2 lanes", "a kernel of 32 blocks"
 
@@ -45,6 +49,7 @@ class LocalMoves {
   SideStreams& lanes_;
   MoveBy by_;
   CopySteps steps_;
+  std::vector<std::size_t> rounds_;  // the steps that each ends with
   LocalKernel kernel_;
   std::unique_ptr<PreparedKernel> prepared_;
 };

@@ -91,7 +91,10 @@ void MappedWire::begin(Stream& stream) {
   if (opens_.signals.empty()) return;
   stream.handshake(opens_);
   streams_.fork(stream, in_flight_);
-  steps_.enqueue(stream, streams_);
+}
+
+void MappedWire::enqueue(Stream& stream, std::size_t message) {
+  steps_.enqueue(stream, streams_, message, message + 1);
 }
 
 void MappedWire::end(Stream& stream) {

@@ -23,6 +23,7 @@ class MappedWire : public Wire {
   Semaphore come(std::size_t message) const override { return own(2, message); }
   const Span& region() const override { return region(node_); }
   void begin(Stream& stream) override;
+  void enqueue(Stream& stream, std::size_t message) override;
   void end(Stream& stream) override;
   std::string description() const override;
 

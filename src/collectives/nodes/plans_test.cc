@@ -209,6 +209,11 @@ TEST_P(NodePlans, OfRanksThatAreDealtOut) {
 TEST_P(NodePlans, ManyCallsInARowSomeCaptured) { run_all({60, false, 0, 3}, 37, 16); }
 
 INSTANTIATE_TEST_SUITE_P(Clusters, NodePlans, ::testing::ValuesIn(kClusters), cluster_label);
+// A rank's messages wait for pushes that it has still to enqueue, if streams take no more copies.
+INSTANTIATE_TEST_SUITE_P(FullQueues, NodePlans,
+                         ::testing::Values(Cluster{"host:4:queue=1", 2},
+                                           Cluster{"host:6:queue=1", 2}),
+                         cluster_label);
 
 class LateNodePlans : public NodePlans {};
 

@@ -13,11 +13,14 @@
 namespace duet {
 
 // Runs fn as so many nodes, each with a session of the engine dma. What it throws is a failure.
+// Each stream takes `queue` copies at a time, 0: any number.
 inline void on_rails(int nodes, const NetworkOptions& network,
                      const std::function<void(Team&, CollectiveSession&)>& fn,
-                     int ranks_of_node = 1) {
+                     int ranks_of_node = 1, int queue = 0) {
+  std::string device = "host:" + std::to_string(ranks_of_node);
+  if (queue > 0) device += ":queue=" + std::to_string(queue);
   run_processes(nodes, [&](Processes& processes) {
-    const auto machine = open_machine("host:" + std::to_string(ranks_of_node));
+    const auto machine = open_machine(device);
     Team team(*machine, {}, &processes);
     team.set_node_size(ranks_of_node);
     team.set_network(network);

@@ -75,6 +75,7 @@ ScatterPlan::ScatterPlan(NodeRank& rank, const Collective& collective,
   kernel.blocks = kBlocks;
   for (const Round& round : rounds_) {
     push(rank, round);
+    moves_.end_round();
     if (reduces(round)) kernel.items.push_back(reduced(rank, round));
   }
   moves_.prepare();
@@ -195,7 +196,10 @@ void ScatterPlan::enqueue(Stream& stream) {
   lanes_.fork(stream, side);
   kernel_lane_.fork(stream, 1);
   if (reduction_ != nullptr) kernel_lane_.at(0).launch(*reduction_);
-  moves_.enqueue(stream);
+  for (std::size_t i = 0; i < rounds_.size(); ++i) {
+    moves_.enqueue_round(stream, i);
+    if (rounds_[i].distance > 0) wire_->enqueue(stream, rounds_[i].message);
+  }
   kernel_lane_.join(stream, 1);
   lanes_.join(stream, side);
   if (!last_gone_.waits.empty()) stream.handshake(last_gone_);

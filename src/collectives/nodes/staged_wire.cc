@@ -16,9 +16,9 @@ constexpr std::size_t kSlots = 4;
 // their bytes.
 constexpr double kChunkSeconds = 80e-6;
 constexpr std::uint64_t kSmallestChunk = 512 << 10, kLargestUsualChunk = 4 << 20;
-// Of a call, beside the last chunk of each message, so that its work fits a stream's queue: a rank
-// whose enqueue() waits for room while its peers wait for what it has still to enqueue would wait
-// for ever.
+// Of a call, beside the last chunk of each message, so that its work fits a stream's queue: a start
+// gate holds streams until all of a call is enqueued, and a stream whose queue is full keeps its
+// caller waiting.
 constexpr std::uint64_t kMostChunks = 128;
 constexpr std::uint64_t kSlotGrain = 4 << 10;
 
@@ -73,9 +73,11 @@ StagedWire::StagedWire(NodeRank& rank, const WireTraffic& traffic, Network& netw
   rails_ = std::make_unique<FabricWire>(rank, between_slots(rank, traffic), network, watchdog);
   // By turns, so that a call that is longer than a stream's queue fills both queues alike.
   for (std::size_t i = 0; i < agreed_->chunks.size(); ++i) {
+    if (agreed_->chunks[i].first) first_step_.push_back(steps_.size());
     copy_out(traffic, i);
     copy_in(rank, traffic, i);
   }
+  first_step_.push_back(steps_.size());
   CopyStep all_gone;
   all_gone.lane = kOutLane;
   for (std::size_t i = agreed_->chunks.size() - slots_; i < agreed_->chunks.size(); ++i) {
@@ -199,11 +201,15 @@ void StagedWire::begin(Stream& stream) {
   if (messages_ == 0) return;
   rails_->begin(stream);
   streams_.fork(stream, kInLane);
-  steps_.enqueue(stream, streams_);
+}
+
+void StagedWire::enqueue(Stream& stream, std::size_t message) {
+  steps_.enqueue(stream, streams_, first_step_[message], first_step_[message + 1]);
 }
 
 void StagedWire::end(Stream& stream) {
   if (messages_ == 0) return;
+  steps_.enqueue(stream, streams_, first_step_[messages_], steps_.size());
   streams_.join(stream, kInLane);
   rails_->end(stream);
 }

@@ -34,6 +34,7 @@ class StagedWire : public Wire, private DeviceWaits {
   }
   const Span& region() const override { return region_span_; }
   void begin(Stream& stream) override;
+  void enqueue(Stream& stream, std::size_t message) override;
   void end(Stream& stream) override;
   std::string description() const override;
 
@@ -73,6 +74,7 @@ class StagedWire : public Wire, private DeviceWaits {
   std::unique_ptr<FabricWire> rails_;
   SideStreams streams_;  // one copies out, one in
   CopySteps steps_;
+  std::vector<std::size_t> first_step_;  // by message, and behind the last one
   std::unique_ptr<Watched> watched_;
 };
 

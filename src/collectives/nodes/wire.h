@@ -87,8 +87,12 @@ class Wire {
   virtual Semaphore gone(std::size_t message) const = 0;
   virtual Semaphore come(std::size_t message) const = 0;
 
-  // After what `stream` has got so far, the region may be written, and messages go.
+  // After what `stream` has got so far, the region may be written.
   virtual void begin(Stream& stream) = 0;
+  // To be called for each message, in order; for a staged one behind what signals its `go`, in an
+  // order that all ranks keep. A wire may have work of its own for a message, and a stream whose
+  // queue is full keeps its caller waiting until earlier work has ended.
+  virtual void enqueue(Stream& stream, std::size_t message) = 0;
   // What `stream` gets from here on starts when all messages of this rank have gone.
   virtual void end(Stream& stream) = 0;
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 
 #include "core/affinity.h"
 #include "core/clock.h"
@@ -23,7 +24,8 @@
 namespace duet::host {
 namespace {
 
-constexpr int kMostDevices = 64;
+constexpr int kMostDevices = 64, kMostCopies = 1 << 20;
+constexpr std::string_view kQueue = ":queue=";
 
 std::string cpu_model() {
   std::ifstream file("/proc/cpuinfo");
@@ -162,8 +164,9 @@ std::optional<Difference> HostDevice::check(const Span& span, const Fill& fill) 
   return all;
 }
 
-HostMachine::HostMachine(int devices)
+HostMachine::HostMachine(int devices, std::size_t most_copies)
     : name_(devices == 1 ? "host" : fmt::format("host:{}", devices)),
+      most_copies_(most_copies),
       scheduler_(make_thread_scheduler()) {
   std::vector<int> cores = allowed_cores();
   if (cores.empty()) cores.push_back(0);
@@ -206,17 +209,27 @@ bool HostMachine::is_shared(const Span& span) const {
 
 namespace {
 
+// Whether all of the text is a number from 1 to `most`.
+bool read_number(std::string_view text, int most, int& number) {
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && rest == text.data() + text.size() && number >= 1 && number <= most;
+}
+
 std::unique_ptr<Machine> open_host(const std::string& argument) {
-  int devices = 1;
-  if (!argument.empty()) {
-    const char* end = argument.data() + argument.size();
-    const auto [rest, error] = std::from_chars(argument.data(), end, devices);
-    if (error != std::errc() || rest != end || devices < 1 || devices > kMostDevices) {
-      throw UsageError(fmt::format("--device host:{}: expected host:N with N from 1 to {}",
-                                   argument, kMostDevices));
-    }
+  if (argument.empty()) return std::make_unique<HostMachine>(1);
+  const std::size_t colon = std::min(argument.find(':'), argument.size());
+  const std::string_view text = argument, queue = text.substr(colon);
+  int devices = 1, copies = 0;
+  const bool bounded = queue.rfind(kQueue, 0) == 0;
+  const bool known =
+      queue.empty() || (bounded && read_number(queue.substr(kQueue.size()), kMostCopies, copies));
+  if (!known || !read_number(text.substr(0, colon), kMostDevices, devices)) {
+    throw UsageError(
+        fmt::format("--device host:{}: expected host:N with N from 1 to {}, or host:N:queue=K with "
+                    "K from 1 to {}",
+                    argument, kMostDevices, kMostCopies));
   }
-  return std::make_unique<HostMachine>(devices);
+  return std::make_unique<HostMachine>(devices, static_cast<std::size_t>(copies));
 }
 
 }  // namespace

@@ -49,10 +49,12 @@ class HostDevice : public Device {
   Workers workers_;  // last, so that they end before the memory that they use is unmapped
 };
 
-// The machine of --device host:N: this process's cores, divided among N devices.
+// The machine of --device host:N: this process's cores, divided among N devices. A stream takes at
+// most so many copies, 0: any number; one more waits until one has ended, as streams of GPUs do
+// whose queues are full.
 class HostMachine : public Machine {
  public:
-  explicit HostMachine(int devices);
+  explicit HostMachine(int devices, std::size_t most_copies = 0);
 
   const std::string& name() const override { return name_; }
   int size() const override { return static_cast<int>(devices_.size()); }
@@ -66,6 +68,7 @@ class HostMachine : public Machine {
   // Whether device memory is allocated so that other processes can map it.
   bool shareable() const { return shareable_; }
   MachineSync& sync() { return sync_; }
+  std::size_t most_copies() const { return most_copies_; }
   // Throws BadArgument unless the span is memory of one of this machine's devices. `what` names the
   // span in the message.
   void require_own(const Span& span, const char* what) const;
@@ -74,6 +77,7 @@ class HostMachine : public Machine {
 
  private:
   std::string name_;
+  std::size_t most_copies_;
   std::atomic<bool> shareable_{false};
   MachineSync sync_;
   std::unique_ptr<RankScheduler> scheduler_;

@@ -18,6 +18,7 @@ namespace {
 // larger.
 constexpr std::uint64_t kPastCaches = 32 << 20;
 constexpr int kMostParts = 1024;  // of one copy
+constexpr double kRoomSeconds = 10;
 
 HostEvent& own(Event& event, const HostDevice& device, MachineSync& sync) {
   auto* host = dynamic_cast<HostEvent*>(&event);
@@ -88,6 +89,7 @@ void HostStream::enqueue_copy(const Copy& copy) {
   if (copy.source.owner != &device_ && copy.destination.owner != &device_) {
     throw BadArgument(fmt::format("{}: neither side of the copy is its own", device_.info().name));
   }
+  wait_for_room();
   const std::size_t bytes = copy.source.bytes;
   std::byte* to = copy.destination.data;
   const std::byte* from = copy.source.data;
@@ -102,14 +104,23 @@ void HostStream::enqueue_copy(const Copy& copy) {
                               : Through::caches;
   device_.workers().push(
       &queue_,
-      {nullptr, [this, to, from, bytes, parts, through] {
+      {nullptr,
+       [this, to, from, bytes, parts, through] {
          const std::size_t share = (bytes / static_cast<std::size_t>(parts) + 63) / 64 * 64;
          device_.workers().parallel(parts, [&](int part) {
            const std::size_t begin = std::min(bytes, share * static_cast<std::size_t>(part));
            const std::size_t end = part + 1 == parts ? bytes : std::min(bytes, begin + share);
            copy_bytes(to + begin, from + begin, end - begin, through);
          });
-       }});
+       },
+       false, true});
+}
+
+void HostStream::wait_for_room() {
+  const std::size_t most = device_.machine().most_copies();
+  if (most == 0 || device_.workers().wait_for_room(queue_, most, kRoomSeconds)) return;
+  throw Timeout(fmt::format("{}: a stream's queue had no room for a copy in {} s: {} are there",
+                            device_.info().name, kRoomSeconds, most));
 }
 
 void HostStream::enqueue_fill(const Span& span, const Fill& fill) {

@@ -56,6 +56,7 @@ class HostStream : public RecordableStream {
   void enqueue_wait(const Semaphore& semaphore, std::uint64_t value) override;
   void enqueue_run(const Task& task) override;
   void enqueue_launch(PreparedKernel& prepared) override;
+  void wait_for_room();
   void push_ordered_items(const HostKernel& kernel);
   void rethrow();  // throws and clears the error of the first operation that threw
 

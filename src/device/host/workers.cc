@@ -84,6 +84,16 @@ void Workers::push(Queue* queue, Operation operation) {
   if (next_queue() != nullptr || must_poll()) wake_one();
 }
 
+bool Workers::wait_for_room(const Queue& queue, std::size_t most, double deadline_seconds) {
+  std::unique_lock<std::mutex> lock(sync_.mutex);
+  const auto is_copy = [](const Operation& each) { return each.copies; };
+  return sync_.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds), [&] {
+    const auto& operations = queue.operations;
+    return std::count_if(operations.begin(), operations.end(), is_copy) <
+           static_cast<std::ptrdiff_t>(most);
+  });
+}
+
 bool Workers::finish(double deadline_seconds) {
   std::unique_lock<std::mutex> lock(sync_.mutex);
   const auto idle = [this] {
@@ -176,12 +186,13 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (queue->error == nullptr) queue->error = error;
   if (queue->operations.front().polled) --polled_;
+  const bool copied = queue->operations.front().copies;
   queue->operations.pop_front();
   queue->running = false;
   // The operation may have reached an event or written a semaphore that another queue waits for. A
   // queue of this pool needs no other worker: this one takes it next.
   sync_.poke(this);
-  if (queue->operations.empty()) sync_.changed.notify_all();
+  if (queue->operations.empty() || copied) sync_.changed.notify_all();
   return true;
 }
 

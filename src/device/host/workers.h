@@ -24,6 +24,7 @@ struct Operation {
   std::function<bool()> ready;
   std::function<void()> body;
   bool polled = false;  // another process may make it ready, which wakes no worker here
+  bool copies = false;  // counted by wait_for_room()
 };
 
 // The operations of one stream, in order.
@@ -39,8 +40,8 @@ struct Queue {
 class MachineSync {
  public:
   std::mutex mutex;
-  // Notified when a queue becomes empty, an event is reached, or the parts of a parallel() are
-  // done.
+  // Notified when a queue becomes empty, a copy has ended, an event is reached, or the parts of a
+  // parallel() are done.
   std::condition_variable changed;
 
   // Wakes a worker of every device that has an operation to run. A worker passes its own pool as
@@ -71,6 +72,8 @@ class Workers {
   // Drops operations that have not started and waits for one that has.
   void remove(Queue* queue);
   void push(Queue* queue, Operation operation);  // wakes a worker if one is needed
+  // Waits until the queue has fewer than `most` copies. Returns false if that takes longer.
+  bool wait_for_room(const Queue& queue, std::size_t most, double deadline_seconds);
   // Waits until no operation runs and none may start. Returns false if that takes longer.
   bool finish(double deadline_seconds);
 

@@ -178,6 +178,7 @@ void NodesPlan::enqueue(Stream& stream, const Iteration& iteration) {
   }
   parts_.sweep_before(stream, from, to, iteration.partials);
   push(stream, now, written);
+  for (std::size_t i = 0; i < routes_.size(); ++i) now.wire->enqueue(stream, i);
   parts_.sweep_beside(stream, from, to, iteration.partials);
   if (executor_ == Executor::dma) lanes_.join(stream, kBoth);
   forward_.join(stream, 1);
