@@ -11,12 +11,13 @@
 namespace duet {
 namespace {
 
-// Of pieces on a rail: small enough that a slow rail has little left at the end, large enough that
-// posting costs little. A piece that a copy engine copies between GPUs costs some 6 us besides its
-// bytes (docs/nodes.md: two H100), as much as those of 2 MiB, and no rail is slow.
+// Of pieces on a rail: small enough that a slow rail has little left at the end, of a call's as
+// many as kPiecesOfRail; large enough that posting costs little. A piece that a copy engine copies
+// between GPUs costs some 6 us besides its bytes (docs/nodes.md: two H100), as much as those of 2
+// MiB, and no rail is slow.
 constexpr std::uint64_t kLargestRailPiece = 512 << 10, kSmallestRailPiece = 64 << 10;
+constexpr std::uint64_t kPiecesOfRail = 64;
 constexpr std::uint64_t kLargestCopiedPiece = 16 << 20;
-constexpr int kPiecesInFlight = 8;  // on a rail
 
 // Tokens of posts: a piece's index, or a permission and the node that gets it.
 constexpr std::uint64_t kPermissionToken = std::uint64_t{1} << 63;
@@ -44,6 +45,7 @@ std::uint64_t* address_of(const Semaphore& semaphore) {
 // What a message needs at most, in a column.
 struct MessageSize {
   std::uint64_t bytes = 0, parts = 0;
+  std::uint64_t all = 0;  // bytes of all messages
 };
 
 MessageSize largest_message(const WireTraffic& traffic) {
@@ -53,6 +55,7 @@ MessageSize largest_message(const WireTraffic& traffic) {
     for (const WirePiece& piece : message.pieces) bytes += piece.source.bytes;
     largest.bytes = std::max(largest.bytes, bytes);
     largest.parts = std::max<std::uint64_t>(largest.parts, message.pieces.size());
+    largest.all += bytes;
   }
   return largest;
 }
@@ -63,15 +66,20 @@ MessageSize largest_of(const std::vector<std::string>& all) {
     const std::vector<std::string> fields = unpack(each);
     largest.bytes = std::max<std::uint64_t>(largest.bytes, std::stoull(fields.at(0)));
     largest.parts = std::max<std::uint64_t>(largest.parts, std::stoull(fields.at(1)));
+    largest.all = std::max<std::uint64_t>(largest.all, std::stoull(fields.at(2)));
   }
   return largest;
 }
 
 // Small messages are spread over all rails as well.
-std::uint64_t piece_bytes_for(std::uint64_t message, int rails, MemoryPath path) {
+std::uint64_t piece_bytes_for(const MessageSize& message, int rails, MemoryPath path) {
   constexpr std::uint64_t kGrain = 4 << 10;
-  const std::uint64_t share = message / static_cast<std::uint64_t>(rails);
-  const std::uint64_t largest = path == MemoryPath::ipc ? kLargestCopiedPiece : kLargestRailPiece;
+  const auto count = static_cast<std::uint64_t>(rails);
+  std::uint64_t share = message.bytes / count, largest = kLargestCopiedPiece;
+  if (path != MemoryPath::ipc) {
+    share = std::min(share, message.all / (count * kPiecesOfRail));
+    largest = kLargestRailPiece;
+  }
   return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestRailPiece, largest);
 }
 
@@ -117,9 +125,10 @@ FabricWire::~FabricWire() {
 void FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
   const MessageSize own = largest_message(traffic);
   const auto largest = rank.in_column.team.gather_as<MessageSize>(
-      rank.in_column, pack({std::to_string(own.bytes), std::to_string(own.parts)}),
+      rank.in_column,
+      pack({std::to_string(own.bytes), std::to_string(own.parts), std::to_string(own.all)}),
       "the other nodes to tell the size of their messages", largest_of);
-  piece_bytes_ = piece_bytes_for(largest->bytes, network_.rail_count(), network_.path());
+  piece_bytes_ = piece_bytes_for(*largest, network_.rail_count(), network_.path());
   stride_ = largest->bytes / piece_bytes_ + largest->parts;
 }
 
@@ -156,6 +165,7 @@ void FabricWire::add_pieces(const WireTraffic& traffic, const WireMessage& messa
       const std::size_t number = states_.size() * stride_ + pieces_.size() - state.first;
       pieces_.push_back({states_.size(), static_cast<std::uint32_t>(number), source, begin + done,
                          bytes, part.offset + done, -1});
+      bytes_ += bytes;
     }
   }
   state.pieces = pieces_.size() - state.first;
@@ -172,8 +182,7 @@ void FabricWire::register_regions(NodeRank& rank, const WireTraffic& traffic) {
       for (const Span& source : traffic.sources) {
         sources_.push_back(std::make_unique<Region>(rails, source, node_));
       }
-      in_flight_.resize(static_cast<std::size_t>(rails.size()));
-      posted_.resize(static_cast<std::size_t>(rails.size()));
+      dealer_.emplace(static_cast<std::size_t>(rails.size()));
       descriptors = region_->descriptors();
     });
     return descriptors;
@@ -231,6 +240,7 @@ void FabricWire::begin_call() {
   done_told_ = false;
   unqueued_ = sending_ = coming_ = messages_;
   next_taken_ = 0;
+  dealer_->begin(bytes_);
   std::fill(come_.begin(), come_.end(), false);
   for (MessageState& state : states_) {
     state.queued = false;
@@ -290,16 +300,14 @@ bool FabricWire::queue_messages() {
   return found;
 }
 
-// The rail with the least under way, so that a slow rail gets fewer pieces; -1: none takes it now.
+// -1: none takes it now.
 int FabricWire::rail_for(const Piece& piece) const {
+  std::vector<int> rails = network_.rails().all_living();
   const int peer = states_[piece.message].node;
-  int best = -1;
-  for (const int rail : network_.rails().all_living()) {
-    const auto at = static_cast<std::size_t>(rail);
-    if (posted_[at] >= kPiecesInFlight || !region_->reaches(peer, rail)) continue;
-    if (best < 0 || in_flight_[at] < in_flight_[static_cast<std::size_t>(best)]) best = rail;
-  }
-  return best;
+  rails.erase(std::remove_if(rails.begin(), rails.end(),
+                             [&](int rail) { return !region_->reaches(peer, rail); }),
+              rails.end());
+  return dealer_->choose(rails, piece.bytes);
 }
 
 bool FabricWire::deal_pieces() {
@@ -319,8 +327,7 @@ void FabricWire::post(std::size_t index, int rail) {
   const Region& source = *sources_[piece.source];
   const int peer = states_[piece.message].node;
   piece.rail = rail;
-  in_flight_[static_cast<std::size_t>(rail)] += piece.bytes;
-  ++posted_[static_cast<std::size_t>(rail)];
+  dealer_->post(rail, piece.bytes);
   RailPost post;
   post.call = RailCall::write_imm;
   post.peer = peer;
@@ -338,13 +345,8 @@ void FabricWire::ended(std::uint64_t token) {
     --telling_;
     return;
   }
-  off_rail(pieces_[token]);
+  dealer_->ended(pieces_[token].rail, pieces_[token].bytes);
   piece_ended(token);
-}
-
-void FabricWire::off_rail(const Piece& piece) {
-  in_flight_[static_cast<std::size_t>(piece.rail)] -= piece.bytes;
-  --posted_[static_cast<std::size_t>(piece.rail)];
 }
 
 void FabricWire::piece_ended(std::size_t index) {
@@ -352,7 +354,7 @@ void FabricWire::piece_ended(std::size_t index) {
   if (--states_[message].to_end == 0) sent(message);
 }
 
-bool FabricWire::lost(int, const std::vector<std::uint64_t>& tokens) {
+bool FabricWire::lost(int rail, const std::vector<std::uint64_t>& tokens) {
   for (const std::uint64_t token : tokens) {
     if (token >= kPermissionToken) {
       const int peer = static_cast<int>((token - kPermissionToken) >> kNodeShift);
@@ -364,7 +366,7 @@ bool FabricWire::lost(int, const std::vector<std::uint64_t>& tokens) {
       continue;
     }
     const Piece& piece = pieces_[token];
-    off_rail(piece);
+    dealer_->lost(rail, piece.bytes);
     const auto resolved = [this, token](bool arrived) {
       arrived ? piece_ended(token) : waiting_.push_front(token);
     };

@@ -17,10 +17,12 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives/nodes/network.h"
+#include "collectives/nodes/rail_dealer.h"
 #include "collectives/nodes/wire.h"
 
 namespace duet {
@@ -104,7 +106,6 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   std::uint32_t first_permission() const { return static_cast<std::uint32_t>(messages_ * stride_); }
   std::uint32_t immediate_of_permission(std::size_t permission) const;
   int rail_for(const Piece& piece) const;
-  void off_rail(const Piece& piece);
   void piece_ended(std::size_t index);
   bool deal_pieces();
   void post(std::size_t index, int rail);
@@ -120,6 +121,7 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   Buffer allocated_;  // the region, where it is the wire's own
   Span region_span_;
   std::uint64_t piece_bytes_ = 0;  // of the largest pieces, in the whole column
+  std::uint64_t bytes_ = 0;        // that this rank sends
   std::size_t stride_ = 0;         // numbers of a message
   std::size_t slots_ = 0;          // 0: every message has its own place in the region
   Buffer words_;                   // start, done; go, gone, come and taken of every message
@@ -141,8 +143,7 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   std::size_t next_taken_ = 0;                           // message
   int telling_ = 0;                                      // permissions under way to peers
   std::deque<std::size_t> waiting_;                      // pieces to deal to rails
-  std::vector<std::uint64_t> in_flight_;                 // bytes, by rail
-  std::vector<int> posted_;                              // pieces in flight, by rail
+  std::optional<RailDealer> dealer_;
   std::unique_ptr<Watched> watched_;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "collectives/collective_work.h"
 #include "collectives/nodes/all_reduce_plan.h"
@@ -225,6 +226,28 @@ TEST_P(LateNodePlans, RanksOutOfStepLeaveTheSame) {
 INSTANTIATE_TEST_SUITE_P(Host, LateNodePlans,
                          ::testing::ValuesIn(std::vector<Cluster>{{"host:4", 2}, {"host:6", 2}}),
                          cluster_label);
+
+// Where a node has one rank, and in a small node: with many pieces little is left to add behind the
+// last one that has come.
+TEST(NodesSession, ReducesSmallPieces) {
+  for (const int node_size : {1, 2}) {
+    const auto machine = open_machine("host:" + std::to_string(2 * node_size));
+    Team team(*machine);
+    team.set_node_size(node_size);
+    const auto session = make_dma_collectives()->open(team);
+    team.each([&](Rank& rank) {
+      const std::uint64_t part = 32 << 20;
+      const Collective c = collective_of(CollectiveKind::reduce_scatter, part / sizeof(float));
+      const Buffer send = rank.device.allocate(send_bytes(c, rank.index, rank.size));
+      const Buffer recv = rank.device.allocate(part);
+      const std::string algorithm = session->plan(rank, c, {send.span(), recv.span()})->algorithm();
+      int messages = 0;
+      ASSERT_EQ(std::sscanf(algorithm.c_str(), "between nodes %d messages", &messages), 1);
+      EXPECT_GE(messages, node_size == 1 ? 8 : 5) << algorithm;
+      team.barrier("all ranks to have looked");
+    });
+  }
+}
 
 TEST(NodesSession, UnequalNodesAreSkippedWithTheReason) {
   const auto machine = open_machine("host:3");

@@ -18,22 +18,30 @@ constexpr int kBlocks = 24;
 // Messages that are made or under way at a time.
 constexpr std::size_t kOutgoing = 4;
 constexpr std::uint64_t kGrain = 4 << 10;
+constexpr std::uint64_t kPiecesAlone = 8, kSmallestAlone = 4 << 20, kLargestAlone = 16 << 20;
 
 std::uint64_t whole_grains(std::uint64_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
 
-// A piece costs L - 1 pushes, of which each takes some 4 us
-// besides its bytes, so pieces are larger than what is only moved; but five follow each other, or
-// of small parts three, since nothing hides what the first and the last one wait for. Bus bandwidth
-// in GB/s of a reduce_scatter of 8 GiB on simulated p5.48xlarge, reduced by 16 blocks, of pieces of
+// A piece costs L - 1 pushes, of which each takes some 4 us besides its bytes, so pieces are larger
+// than what is only moved; but five follow each other, or of small parts three where pushes are
+// many, since nothing hides what the first and the last one wait for. Bus bandwidth in GB/s of a
+// reduce_scatter of 8 GiB on simulated p5.48xlarge, reduced by 16 blocks, of pieces of
 //
 //              4 MiB   6.4 MiB   8 MiB   11 MiB   13 MiB   17 MiB   32 MiB
 //   8 nodes      352         -     386        -      393      399      395
 //   16 nodes     343       365       -      386      388      326        -
 //   32 nodes     248         -     293      326        -        -        -
-std::uint64_t piece_for(std::uint64_t part, int node_size) {
+//
+// Where a node has one rank, pieces are the messages, and what is left behind the last one is to
+// add it.
+std::uint64_t piece_for(std::uint64_t part, int nodes, int node_size) {
   constexpr std::uint64_t kPieces = 5, kFewest = 3, kOverMoved = 4, kWorthSlots = 11 << 20;
+  constexpr int kManyPushes = 16;  // of a piece, to all nodes
+  if (node_size == 1) return std::clamp(part / kPiecesAlone, kSmallestAlone, kLargestAlone);
   const std::uint64_t moved = message_for(part, node_size);
-  const std::uint64_t least = std::max(moved, std::min(part / kFewest, kWorthSlots));
+  const bool many_pushes = nodes * (node_size - 1) >= kManyPushes;
+  const std::uint64_t least =
+      many_pushes ? std::max(moved, std::min(part / kFewest, kWorthSlots)) : moved;
   return std::clamp(part / kPieces, least, std::max(least, kOverMoved * moved));
 }
 
@@ -56,7 +64,7 @@ ScatterPlan::ScatterPlan(NodeRank& rank, const Collective& collective,
     result_ = parts_[static_cast<std::size_t>(rank.whole.index)].begin;
   }
   const std::uint64_t most =
-      largest_piece > 0 ? largest_piece : piece_for(largest, rank.node_size());
+      largest_piece > 0 ? largest_piece : piece_for(largest, rank.nodes(), rank.node_size());
   pieces_ = (largest + most - 1) / most;
   piece_bytes_ = pieces_ == 0 ? kGrain : whole_grains((largest + pieces_ - 1) / pieces_);
   pieces_ = (largest + piece_bytes_ - 1) / piece_bytes_;
