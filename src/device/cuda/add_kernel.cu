@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kWarp) add_kernel(gpu::LocalKernelTable table)
     const gpu::LocalTableItem item = table.items[i];
     const ItemSemaphores semaphores = semaphores_of(table, item);
     const bool has_semaphores = semaphores.waits + semaphores.signals > 0;
-    if (has_semaphores) wait_for_item(table, item, semaphores);
+    if (has_semaphores) wait_for_item(table, i, item, semaphores);
     if (item.sources > 0) add_slice<Type>(item, table.addresses + item.first, ring);
     if (has_semaphores) signal_item(table, i, semaphores);
   }

@@ -37,6 +37,12 @@ std::uint32_t items_ahead(const std::vector<LocalKernelItem>& items, std::size_t
   return 0;
 }
 
+bool waits_for_cpu_memory(const LocalKernelItem& item) {
+  return std::any_of(item.waits.begin(), item.waits.end(), [](const Semaphore& semaphore) {
+    return semaphore.word.kind == MemoryKind::pinned;
+  });
+}
+
 // Whether vectors of 16 bytes can be added as they are.
 bool is_aligned(const LocalKernel& kernel) {
   return std::all_of(kernel.items.begin(), kernel.items.end(), [](const LocalKernelItem& item) {
@@ -54,6 +60,7 @@ GpuLocalKernel::GpuLocalKernel(GpuDevice& device, const LocalKernel& kernel)
     : GpuKernel(device), dtype_(kernel.dtype), op_(kernel.op) {
   blocks_ = kernel.blocks > 0 ? kernel.blocks : default_blocks(kernel);
   adds_in_flight_ = kernel.adds && device.adds_in_flight() && is_aligned(kernel);
+  const bool one_polls = blocks_ > 1 && !kernel.semaphores_by_block;
   std::vector<gpu::LocalTableItem> items;
   std::vector<std::uint64_t> addresses;
   for (const LocalKernelItem& item : kernel.items) {
@@ -64,7 +71,7 @@ GpuLocalKernel::GpuLocalKernel(GpuDevice& device, const LocalKernel& kernel)
                      static_cast<std::uint32_t>(item.signals.size()), common_width(item),
                      first_share(item, blocks_),
                      kernel.semaphores_by_block ? 0 : items_ahead(kernel.items, items.size()),
-                     divisor_of(item)});
+                     divisor_of(item), one_polls && waits_for_cpu_memory(item) ? 1U : 0U});
     if (!item.waits.empty() || !item.signals.empty()) {
       table_.ordered_items = static_cast<int>(items.size());
     }
@@ -76,7 +83,8 @@ GpuLocalKernel::GpuLocalKernel(GpuDevice& device, const LocalKernel& kernel)
   gpu::Packed packed;
   const std::size_t item_at = packed.add(items), address_at = packed.add(addresses),
                     finished_at = packed.add(std::vector<std::uint64_t>(items.size(), 0)),
-                    passed_at = packed.add(std::vector<std::uint64_t>(1, 0));
+                    passed_at = packed.add(std::vector<std::uint64_t>(1, 0)),
+                    started_at = packed.add(std::vector<std::uint64_t>(1, 0));
   memory_ = device_.allocate(packed.bytes().size());
   device_.write(memory_.span(), packed.bytes().data());
 
@@ -85,6 +93,7 @@ GpuLocalKernel::GpuLocalKernel(GpuDevice& device, const LocalKernel& kernel)
   table_.addresses = reinterpret_cast<unsigned char* const*>(base + address_at);
   table_.finished = reinterpret_cast<unsigned long long*>(base + finished_at);
   table_.passed = reinterpret_cast<std::uint64_t*>(base + passed_at);
+  table_.started = reinterpret_cast<std::uint64_t*>(base + started_at);
   table_.item_count = static_cast<int>(items.size());
   table_.averages = kernel.op == Reduction::avg;
   table_.semaphores_by_block = kernel.semaphores_by_block;

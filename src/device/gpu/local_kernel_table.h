@@ -21,6 +21,8 @@ struct LocalTableItem {
   // earlier item that waits for one of the same semaphores. 0: none.
   std::uint32_t behind = 0;
   std::uint32_t divisor = 1;  // of averages
+  // 1: it waits for semaphores in the CPU's memory, which the first block alone polls.
+  std::uint32_t first_block_polls = 0;
 };
 
 struct LocalKernelTable {
@@ -28,6 +30,9 @@ struct LocalKernelTable {
   unsigned char* const* addresses = nullptr;
   unsigned long long* finished = nullptr;  // per item with semaphores: blocks that have finished it
   std::uint64_t* passed = nullptr;         // number of leading items that all blocks have finished
+  // Number of leading items that may start, as the first block tells the others where it polls
+  // alone.
+  std::uint64_t* started = nullptr;
   int item_count = 0;
   int ordered_items = 0;  // number of leading items up to the last one with semaphores
   bool averages = false;

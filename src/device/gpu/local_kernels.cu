@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kKernelThreads) local_kernel(gpu::LocalKernelT
     const gpu::LocalTableItem item = table.items[i];
     const ItemSemaphores semaphores = semaphores_of(table, item);
     const bool has_semaphores = semaphores.waits + semaphores.signals > 0;
-    if (has_semaphores) wait_for_item(table, item, semaphores);
+    if (has_semaphores) wait_for_item(table, i, item, semaphores);
     handle<Type, Op>(item, table.addresses + item.first, table.averages);
     if (has_semaphores) signal_item(table, i, semaphores);
   }
