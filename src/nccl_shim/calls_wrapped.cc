@@ -116,6 +116,9 @@ DUET_NCCL_WRAPPER(ncclAlltoAll)
 DUET_NCCL_WRAPPER(ncclBroadcast)
 (const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclBroadcast);
+  if (is_real(__builtin_return_address(0))) {  // ncclBcast, which is taken over or ordered itself
+    return real(send, receive, count, type, root, comm, stream);
+  }
   const Call call{Kind::broadcast, send, receive, count * size_of(type), root};
   return take_or_forward(comm, call, stream,
                          [=] { return real(send, receive, count, type, root, comm, stream); });

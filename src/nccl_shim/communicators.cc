@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <deque>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +19,9 @@ struct Table {
   std::unordered_map<nccl::Comm, std::shared_ptr<Communicator>> entries;
   std::atomic<bool> any{false}, forked{false};
   Guard guard;
+  // Devices and copies of communicators that have ended, which something may still use.
+  std::mutex left_mutex;
+  std::deque<std::pair<std::unique_ptr<ShimDevice>, std::unique_ptr<PairCopies>>> left;
 };
 
 Table& entered() {
@@ -40,8 +44,11 @@ Communicator::Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairC
 }
 
 Communicator::~Communicator() {
-  copies->drain();  // while the guard still notices that a peer is gone
+  const bool ended = copies->end();  // while the guard still notices that a peer is gone
   entered().guard.remove(*copies);
+  if (ended) return;
+  const std::lock_guard<std::mutex> lock(entered().left_mutex);
+  entered().left.emplace_back(std::move(device), std::move(copies));
 }
 
 std::string Communicator::name_part(const std::string& what) {

@@ -18,12 +18,12 @@ class Communicator {
  public:
   Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairCopies> by, std::string named,
                bool blocking_calls);
-  ~Communicator();  // as ~PairCopies
+  ~Communicator();  // as ~PairCopies; where something may still use the copies, they are left
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  const std::unique_ptr<ShimDevice> device;
-  const std::unique_ptr<PairCopies> copies;
+  std::unique_ptr<ShimDevice> device;
+  std::unique_ptr<PairCopies> copies;
   const std::string name;               // of its segment
   const bool blocking;                  // by NCCL's configuration
   std::atomic<bool> finalizing{false};  // if it is nonblocking, without a wait for calls

@@ -1,6 +1,10 @@
 // The functions that make and end communicators, as the drop-in's libraries export them.
+#include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -48,20 +52,25 @@ struct NewPart {
   nccl::Comm* handle;
 };
 
-nccl::Result enter_part(const NewPart& made) {
-  if (*made.handle == nullptr) return nccl::kSuccess;  // this rank is in no part
-  std::unique_ptr<PendingCreation> pending;
+using Pending = std::vector<std::unique_ptr<PendingCreation>>;
+
+// On the part's own device, which need not be the current one.
+nccl::Result announce_part(const NewPart& made, Pending& pending) {
+  const nccl::Comm handle = *made.handle;
+  if (handle == nullptr) return nccl::kSuccess;  // this rank is in no part
   try {
-    pending = announce(made.handle, segment_name(made.parent.data(), made.parent.size(), made.part),
-                       ask("ncclCommUserRank", *made.handle), ask("ncclCommCount", *made.handle),
-                       open_current_device());
+    auto one =
+        announce(made.handle, segment_name(made.parent.data(), made.parent.size(), made.part),
+                 ask("ncclCommUserRank", handle), ask("ncclCommCount", handle),
+                 open_device(ask("ncclCommCuDevice", handle)));
+    if (one == nullptr) return nccl::kSuccess;
+    one->all_come = true;
+    pending.push_back(std::move(one));
+    return nccl::kSuccess;
   } catch (const Error& error) {
     log_error(made.call + ": " + error.what());
     return nccl::kSystemError;
   }
-  if (pending == nullptr) return nccl::kSuccess;
-  pending->all_come = true;
-  return enter_all(list_of(std::move(pending)));
 }
 
 // `result` is that of the real call. Without a configuration the part has its parent's.
@@ -74,9 +83,14 @@ nccl::Result complete_part(const NewPart& made, const Communicator& parent,
     log_info(made.call + ": all calls of the new communicator are forwarded: " + why);
     return result;
   }
-  if (!in_group()) return enter_part(made);
-  queue_completion([made] { return enter_part(made); });
-  return result;
+  const auto announcement = [made](Pending& pending) { return announce_part(made, pending); };
+  if (in_group()) {
+    queue_announcement(announcement);
+    return result;
+  }
+  Pending pending;
+  const nccl::Result announced = announcement(pending);
+  return announced == nccl::kSuccess ? enter_all(pending) : announced;
 }
 
 // Ranks that are left out do not call.
@@ -89,9 +103,9 @@ std::string name_of_shrink(const int* excluded, int count) {
 }
 
 // After the real ncclCommInitAll.
-nccl::Result enter_all_of_process(nccl::Comm* handles, int count) {
-  return enter_all(announce_all(handles, count,
-                                [](nccl::Comm handle) { return ask("ncclCommCuDevice", handle); }));
+Pending announce_all_of_process(nccl::Comm* handles, int count) {
+  return announce_all(handles, count,
+                      [](nccl::Comm handle) { return ask("ncclCommCuDevice", handle); });
 }
 
 // The real NCCL's result or state, unless it is success while calls of a finalized communicator
@@ -106,6 +120,40 @@ void abort_copies(Communicator& communicator) {
   communicator.copies->abort(kAbortSeconds);
   const std::string warning = communicator.copies->warning();
   if (!warning.empty()) log_error("abort: " + warning);
+}
+
+// Aborts the calls that are taken over beside what the real NCCL does to its own: on a stream
+// either may be behind the other. Its end waits until that is done.
+class AbortBeside {
+ public:
+  explicit AbortBeside(std::shared_ptr<Communicator> communicator)
+      : communicator_(std::move(communicator)) {
+    if (communicator_ == nullptr) return;
+    communicator_->copies->begin_abort();
+    try {
+      thread_ = std::thread([this] { abort_copies(*communicator_); });
+    } catch (const std::system_error&) {
+      abort_copies(*communicator_);
+    }
+  }
+  ~AbortBeside() {
+    if (thread_.joinable()) thread_.join();
+  }
+  AbortBeside(const AbortBeside&) = delete;
+  AbortBeside& operator=(const AbortBeside&) = delete;
+
+ private:
+  const std::shared_ptr<Communicator> communicator_;
+  std::thread thread_;
+};
+
+// `real_end` may do its part when the group ends.
+nccl::Result abort_beside(std::shared_ptr<Communicator> communicator,
+                          const std::function<nccl::Result()>& real_end) {
+  if (communicator == nullptr) return real_end();
+  const auto beside = std::make_shared<const AbortBeside>(std::move(communicator));
+  if (in_group()) keep_to_end(beside);
+  return real_end();
 }
 
 }  // namespace
@@ -141,8 +189,11 @@ DUET_NCCL_WRAPPER(ncclCommInitAll)(Comm* comms, int count, const int* devices) {
   DUET_NCCL_REAL(ncclCommInitAll);
   const Result result = real(comms, count, devices);
   if (result != duet::nccl::kSuccess || !settings_are_valid()) return result;
-  if (!in_group()) return enter_all_of_process(comms, count);
-  queue_completion([=] { return enter_all_of_process(comms, count); });
+  if (!in_group()) return enter_all(announce_all_of_process(comms, count));
+  queue_announcement([=](Pending& pending) {
+    for (auto& each : announce_all_of_process(comms, count)) pending.push_back(std::move(each));
+    return duet::nccl::kSuccess;
+  });
   return result;
 }
 
@@ -161,8 +212,9 @@ DUET_NCCL_WRAPPER(ncclCommShrink)
   DUET_NCCL_REAL(ncclCommShrink);
   if (is_created_late(comm)) return refuse_early();
   const std::shared_ptr<Communicator> parent = find(comm);
-  if (parent != nullptr && (flags & duet::nccl::kShrinkAbort) != 0) abort_copies(*parent);
-  const Result result = real(comm, excluded, count, part, config, flags);
+  const bool aborts = (flags & duet::nccl::kShrinkAbort) != 0;
+  const Result result = abort_beside(
+      aborts ? parent : nullptr, [=] { return real(comm, excluded, count, part, config, flags); });
   if (parent == nullptr) return result;
   const std::string name = parent->name_part(name_of_shrink(excluded, count));
   return complete_part({"ncclCommShrink", parent->name, name, part}, *parent, config, result);
@@ -189,18 +241,18 @@ DUET_NCCL_WRAPPER(ncclCommDestroy)(Comm comm) {
 DUET_NCCL_WRAPPER(ncclCommAbort)(Comm comm) {
   DUET_NCCL_REAL(ncclCommAbort);
   end_late(comm);
-  if (const auto taken = take_out(comm)) abort_copies(*taken);
-  return real(comm);
+  return abort_beside(take_out(comm), [=] { return real(comm); });
 }
 
 DUET_NCCL_WRAPPER(ncclCommRevoke)(Comm comm, int flags) {
   DUET_NCCL_REAL(ncclCommRevoke);
   end_late(comm);
-  if (const auto found = find(comm)) abort_copies(*found);
-  return real(comm, flags);
+  return abort_beside(find(comm), [=] { return real(comm, flags); });
 }
 
 DUET_NCCL_WRAPPER(ncclCommGetAsyncError)(Comm comm, Result* error) {
+  DUET_NCCL_REAL(ncclCommGetAsyncError);
+  if (is_real(__builtin_return_address(0))) return real(comm, error);
   const auto found = find(comm);
   if (found != nullptr && !found->copies->error().empty()) {
     *error = duet::nccl::kRemoteError;

@@ -30,7 +30,8 @@ struct Group {
   std::vector<QueuedCall> calls;
   std::vector<QueuedOrder> orders;
   std::vector<std::unique_ptr<PendingCreation>> creations;
-  std::vector<std::function<nccl::Result()>> completions;
+  std::vector<Announcement> announcements;
+  std::vector<std::shared_ptr<const void>> kept;
 };
 
 Group& group() {
@@ -50,8 +51,6 @@ Streams streams_of(const std::vector<QueuedCall>& calls) {
   }
   return streams;
 }
-
-using Queued = std::vector<QueuedCall>::const_iterator;
 
 using Queued = std::vector<QueuedCall>::const_iterator;
 
@@ -119,9 +118,11 @@ void queue_creation(std::unique_ptr<PendingCreation> pending) {
   group().creations.push_back(std::move(pending));
 }
 
-void queue_completion(std::function<nccl::Result()> what) {
-  group().completions.push_back(std::move(what));
+void queue_announcement(Announcement announcement) {
+  group().announcements.push_back(std::move(announcement));
 }
+
+void keep_to_end(std::shared_ptr<const void> what) { group().kept.push_back(std::move(what)); }
 
 nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
   Group& open = group();
@@ -139,8 +140,8 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
   const nccl::Result real = real_end();
   if (own != nccl::kSuccess) return own;
   if (real != nccl::kSuccess && real != nccl::kInProgress) return real;
-  for (const auto& each : ended.completions) {
-    const nccl::Result result = each();
+  for (const Announcement& each : ended.announcements) {
+    const nccl::Result result = each(ended.creations);
     if (result != nccl::kSuccess) return result;
   }
   return enter_created(std::move(ended.creations), real);

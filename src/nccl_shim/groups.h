@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "collectives/nccl/abi.h"
 #include "nccl_shim/communicators.h"
@@ -19,8 +20,14 @@ void queue_call(std::shared_ptr<Communicator> communicator, const Call& call,
 // Of a call that the real NCCL has queued itself.
 void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream);
 void queue_creation(std::unique_ptr<PendingCreation> pending);
-// Does `what` behind the real end, if that succeeds.
-void queue_completion(std::function<nccl::Result()> what);
+// Of communicators that can be announced when NCCL has created them: `announcement` adds them to
+// its argument. It is called behind the real end, if that succeeds, before any of the group's
+// communicators is entered: ranks of one thread wait for each other then.
+using Announcement =
+    std::function<nccl::Result(std::vector<std::unique_ptr<PendingCreation>>& pending)>;
+void queue_announcement(Announcement announcement);
+// Keeps `what` until the real end has returned.
+void keep_to_end(std::shared_ptr<const void> what);
 
 // The end of a group. At the outermost one, what is queued here is enqueued in the order of its
 // calls, before `real_end`: an order that all ranks have in common, because all take over the same

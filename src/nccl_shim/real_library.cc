@@ -1,7 +1,10 @@
 #include "nccl_shim/real_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "collectives/nccl/abi.h"
@@ -53,6 +56,42 @@ void* open_real() {
   return handle;
 }
 
+// Of a library in memory.
+struct Range {
+  std::uintptr_t begin = 0, end = 0;
+  bool has(std::uintptr_t address) const { return address >= begin && address < end; }
+};
+
+struct Search {
+  std::uintptr_t address;  // in the library that is looked for
+  Range found;
+};
+
+int look_at(dl_phdr_info* library, std::size_t, void* data) {
+  auto* const search = static_cast<Search*>(data);
+  Range range{UINTPTR_MAX, 0};
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const auto& part = library->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = library->dlpi_addr + part.p_vaddr;
+    range.begin = std::min(range.begin, begin);
+    range.end = std::max(range.end, begin + part.p_memsz);
+  }
+  if (!range.has(search->address)) return 0;
+  search->found = range;
+  return 1;
+}
+
+Range find_real() {
+  try {
+    Search search{reinterpret_cast<std::uintptr_t>(real_function("ncclGetVersion")), {}};
+    dl_iterate_phdr(look_at, &search);
+    return search.found;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 nccl::Result refuse_argument() { return nccl::kInvalidArgument; }
 nccl::Result refuse_usage() { return nccl::kInvalidUsage; }
 nccl::Result refuse_system() { return nccl::kSystemError; }
@@ -78,6 +117,11 @@ void* real_function_or_refusal(const char* name) {
   }
   log_error(std::string(name) + ": " + why);
   return reinterpret_cast<void*>(refusal);
+}
+
+bool is_real(const void* address) {
+  static const Range real = find_real();
+  return real.has(reinterpret_cast<std::uintptr_t>(address));
 }
 
 }  // namespace duet::nccl_shim

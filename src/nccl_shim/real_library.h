@@ -11,4 +11,9 @@ void* real_function(const char* name);
 // a line on standard error that says why. Does not throw.
 void* real_function_or_refusal(const char* name);
 
+// Whether the code at `address` is the real library's. NCCL asks its own communicators for their
+// state by the name that programs use, and so arrives in a preloaded drop-in: it wants what it
+// knows itself. Does not throw.
+bool is_real(const void* address);
+
 }  // namespace duet::nccl_shim

@@ -29,6 +29,7 @@ struct Shared {
   std::atomic<int> present;
   std::atomic<int> come[2];  // to a barrier, in turn
   std::atomic<int> barriers;
+  std::atomic<int> splitting, split;  // ranks that have come to a split, and that have read it
   int colors[kRanks], keys[kRanks];
   unsigned char data[kRanks][kMostBytes];
 };
@@ -38,6 +39,8 @@ struct ncclComm {
   int rank, ranks, device = host_gpu_device(), splits = 0;
   std::map<int, int> shrinks;  // by the first rank that is left out
   Shared* shared;
+  std::atomic<bool> aborted{false};
+  std::atomic<int> running{0};  // calls
 
   ncclComm(const std::string& of, int own, int all) : name(of), rank(own), ranks(all) {
     const int file = shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
@@ -63,7 +66,7 @@ struct ncclComm {
       shared->come[number % 2] = 0;
       ++shared->barriers;
     }
-    while (shared->barriers == number) usleep(20);
+    while (shared->barriers == number && !aborted) usleep(20);
   }
 };
 
@@ -86,6 +89,7 @@ struct Gather {
 
 void run_gather(void* argument) {
   const Gather* call = static_cast<Gather*>(argument);
+  ++call->comm->running;
   Shared* shared = call->comm->shared;
   std::memcpy(shared->data[call->comm->rank], call->send, call->bytes);
   call->comm->barrier();
@@ -94,6 +98,7 @@ void run_gather(void* argument) {
                 shared->data[from], call->bytes);
   }
   call->comm->barrier();
+  --call->comm->running;
 }
 
 // Kept to the end of the process: a graph may make a call again.
@@ -113,6 +118,53 @@ bool is_nonblocking(const duet::nccl::Config* config) {
 thread_local int depth = 0;
 thread_local std::vector<std::pair<Gather*, void*>> queued;
 thread_local std::vector<ncclComm*> created;  // in this group
+
+struct Split {
+  ncclComm* comm;
+  int color, key;
+  ncclComm** part;
+};
+thread_local std::vector<Split> splits;
+
+void make_part(const Split& of) {
+  ncclComm& comm = *of.comm;
+  const int number = ++comm.splits;
+  while (comm.shared->splitting < number * comm.ranks) usleep(20);
+  int rank = 0, ranks = 0;
+  for (int peer = 0; peer < comm.ranks; ++peer) {
+    if (comm.shared->colors[peer] != of.color) continue;
+    ++ranks;
+    if (comm.shared->keys[peer] < of.key) ++rank;
+  }
+  const std::string name =
+      comm.name + "-" + std::to_string(number) + "-" + std::to_string(of.color);
+  *of.part = of.color < 0 ? nullptr : new ncclComm(name, rank, ranks);
+  if (*of.part != nullptr) (*of.part)->device = comm.device;
+  ++comm.shared->split;
+}
+
+// Each step for all before the next.
+void make_splits(const std::vector<Split>& made) {
+  for (const Split& each : made) {
+    const int before = each.comm->splits * each.comm->ranks;
+    while (each.comm->shared->split < before) usleep(20);
+    each.comm->shared->colors[each.comm->rank] = each.color;
+    each.comm->shared->keys[each.comm->rank] = each.key;
+    ++each.comm->shared->splitting;
+  }
+  for (const Split& each : made) make_part(each);
+  for (const Split& each : made) {
+    if (*each.part != nullptr) (*each.part)->wait_for_all();
+  }
+}
+
+// As the real NCCL, whose functions ask by the public one, for which programs may have another.
+ncclResult_t ensure_ready(ncclComm_t comm) {
+  ncclResult_t state = 0;
+  const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
+  if (asked != 0) return asked;
+  return state == duet::nccl::kInProgress ? duet::nccl::kInvalidArgument : state;
+}
 
 // Of a nonblocking one ncclCommGetAsyncError tells when all ranks have come.
 ncclResult_t create(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
@@ -149,20 +201,12 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int 
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part,
                            duet::nccl::Config*) {
-  comm->shared->colors[comm->rank] = color;
-  comm->shared->keys[comm->rank] = key;
-  comm->barrier();
-  int rank = 0, ranks = 0;
-  for (int peer = 0; peer < comm->ranks; ++peer) {
-    if (comm->shared->colors[peer] != color) continue;
-    ++ranks;
-    if (comm->shared->keys[peer] < key) ++rank;
+  if (const ncclResult_t ready = ensure_ready(comm)) return ready;
+  if (depth > 0) {
+    splits.push_back({comm, color, key, part});
+  } else {
+    make_splits({{comm, color, key, part}});
   }
-  comm->barrier();
-  const std::string name =
-      comm->name + "-" + std::to_string(comm->splits++) + "-" + std::to_string(color);
-  *part = color < 0 ? nullptr : new ncclComm(name, rank, ranks);
-  if (*part != nullptr) (*part)->wait_for_all();
   return 0;
 }
 
@@ -184,6 +228,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
 
 ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* part,
                             duet::nccl::Config*, int) {
+  if (const ncclResult_t ready = ensure_ready(comm)) return ready;
   const std::string name = comm->name + "-shrunk-" + std::to_string(excluded[0]) + "-" +
                            std::to_string(comm->shrinks[excluded[0]]++);
   const auto before =
@@ -194,21 +239,21 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_
 }
 
 // Work that is enqueued is no affair of the fake's.
-ncclResult_t ncclCommFinalize(ncclComm_t) { return 0; }
+ncclResult_t ncclCommFinalize(ncclComm_t comm) { return ensure_ready(comm); }
 
 ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device) {
   *device = comm->device;
-  return 0;
+  return ensure_ready(comm);
 }
 
 ncclResult_t ncclCommCount(ncclComm_t comm, int* count) {
   *count = comm->ranks;
-  return 0;
+  return ensure_ready(comm);
 }
 
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
   *rank = comm->rank;
-  return 0;
+  return ensure_ready(comm);
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
@@ -216,7 +261,12 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return 0;
 }
 
-ncclResult_t ncclCommAbort(ncclComm_t comm) { return ncclCommDestroy(comm); }
+// Ends calls that wait for other ranks.
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  for (comm->aborted = true; comm->running > 0;) usleep(20);
+  delete comm;
+  return 0;
+}
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   *error = comm->shared->present < comm->ranks ? duet::nccl::kInProgress : 0;
@@ -235,6 +285,8 @@ ncclResult_t ncclGroupEnd() {
   queued.clear();
   for (const ncclComm* each : created) each->wait_for_all();
   created.clear();
+  make_splits(splits);
+  splits.clear();
   return 0;
 }
 

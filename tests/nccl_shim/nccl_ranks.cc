@@ -1,11 +1,12 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
-// PART: one_thread, init_all (all ranks in this process), calls, reduce_scatter, all_reduce,
-// streams, group, split, nonblocking_split, shrink, finalize, nonblocking, nonblocking_group,
-// nonblocking_late, nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured,
-// captured_small, forked, killed, killed_in_launch, killed_at_once, killed_and_shrunk,
-// failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process
-// prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
+// PART: one_thread, one_thread_split, init_all (all ranks in this process), calls, reduce_scatter,
+// all_reduce, streams, group, split, nonblocking_split, shrink, finalize, nonblocking,
+// nonblocking_group, nonblocking_late, nonblocking_stopped, nonblocking_aborted,
+// nonblocking_finalize, captured, captured_small, forked, killed, killed_in_launch, killed_at_once,
+// killed_behind, killed_and_shrunk, failed_device (with the stand-in for libcuda), mixed (rank 0
+// without LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit code 0
+// if all data were right.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -133,7 +134,9 @@ void group(const Rank& of) {
 
 void split(const Rank& of, duet::nccl::Config* config = nullptr) {
   Rank part{of.rank / 2, of.ranks / 2, nullptr, of.streams};
+  host_gpu_set_device(0);  // a part is on its parent's device, whatever the current one is
   must(ncclCommSplit(of.comm, of.rank % 2, of.rank, &part.comm, config), "ncclCommSplit");
+  host_gpu_set_device(of.rank);
   calls(part, 1);
   must(ncclCommDestroy(part.comm), "ncclCommDestroy");
 }
@@ -282,6 +285,16 @@ void killed(const Rank& of) {
   expect_remote_error(of);
 }
 
+// A call of NCCL itself waits for the dead rank, and one that is taken over is behind it.
+void killed_behind(const Rank& of) {
+  calls(of, 1, 2);
+  if (of.rank == 1) raise(SIGKILL);
+  Step small(of.rank, of.ranks, 1, kSmall), large(of.rank, of.ranks, 2, kLarge);
+  small.gather(of.comm, of.streams[0]);
+  large.gather(of.comm, of.streams[0]);
+  expect_remote_error(of);
+}
+
 // The ranks that are left go on without the one that has died.
 void killed_and_shrunk(const Rank& of) {
   calls(of, 1, 2);
@@ -344,39 +357,58 @@ void failed_device(const Rank& of) {
   must(of.rank == 0 ? ncclCommAbort(of.comm) : ncclCommDestroy(of.comm), "ncclComm...");
 }
 
-// All ranks in one process and one thread, as nccl-tests with -g: everything is in groups. By
-// ncclCommInitAll without `id`.
-int one_thread(int ranks, const ncclUniqueId* id) {
+// All of `all` are of one communicator, or of several that have as many ranks each.
+void calls_in_groups(const std::vector<Rank>& all) {
+  for (int number = 0; number < 12; ++number) {
+    std::vector<std::unique_ptr<Step>> steps;
+    must(ncclGroupStart(), "ncclGroupStart");
+    for (const Rank& each : all) {
+      steps.push_back(
+          std::make_unique<Step>(each.rank, each.ranks, number, number % 2 == 0 ? kLarge : kSmall));
+      steps.back()->fill(each.streams[0]);
+      steps.back()->gather(each.comm, each.streams[0]);
+    }
+    must(ncclGroupEnd(), "ncclGroupEnd");
+    for (std::size_t i = 0; i < all.size(); ++i) steps[i]->check(all[i].streams[0]);
+    for (const Rank& each : all) each.synchronise();
+  }
+}
+
+// Ranks of odd numbers, and those of even ones.
+void split_in_group(const std::vector<Rank>& all) {
+  std::vector<Rank> parts;
+  for (const Rank& each : all)
+    parts.push_back({each.rank / 2, each.ranks / 2, nullptr, each.streams});
+  must(ncclGroupStart(), "ncclGroupStart");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    must(ncclCommSplit(all[i].comm, all[i].rank % 2, all[i].rank, &parts[i].comm, nullptr),
+         "ncclCommSplit");
+  }
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  calls_in_groups(parts);
+  for (const Rank& each : parts) must(ncclCommDestroy(each.comm), "ncclCommDestroy");
+}
+
+// All ranks in one process and one thread, as nccl-tests with -g: everything is in groups.
+enum class By { init, init_all, split };
+int one_thread(int ranks, const ncclUniqueId& id, By by) {
   std::vector<Rank> all;
   for (int rank = 0; rank < ranks; ++rank) all.push_back({rank, ranks, nullptr, {}});
   must(ncclGroupStart(), "ncclGroupStart");
   for (Rank& each : all) {
     host_gpu_set_device(each.rank);
     each.streams.push_back(host_gpu_create_stream());
-    if (id != nullptr)
-      must(ncclCommInitRank(&each.comm, ranks, *id, each.rank), "ncclCommInitRank");
+    if (by != By::init_all)
+      must(ncclCommInitRank(&each.comm, ranks, id, each.rank), "ncclCommInitRank");
   }
   must(ncclGroupEnd(), "ncclGroupEnd");
-  if (id == nullptr) {
+  if (by == By::init_all) {
     std::vector<ncclComm_t> comms(all.size());
     must(ncclCommInitAll(comms.data(), ranks, nullptr), "ncclCommInitAll");
     for (std::size_t i = 0; i < all.size(); ++i) all[i].comm = comms[i];
   }
-  for (int number = 0; number < 12; ++number) {
-    std::vector<std::unique_ptr<Step>> steps;
-    must(ncclGroupStart(), "ncclGroupStart");
-    for (const Rank& each : all) {
-      steps.push_back(
-          std::make_unique<Step>(each.rank, ranks, number, number % 2 == 0 ? kLarge : kSmall));
-      steps.back()->fill(each.streams[0]);
-      steps.back()->gather(each.comm, each.streams[0]);
-    }
-    must(ncclGroupEnd(), "ncclGroupEnd");
-    for (const Rank& each : all) {
-      steps[static_cast<std::size_t>(each.rank)]->check(each.streams[0]);
-    }
-    for (const Rank& each : all) each.synchronise();
-  }
+  calls_in_groups(all);
+  if (by == By::split) split_in_group(all);
   for (const Rank& each : all) must(ncclCommDestroy(each.comm), "ncclCommDestroy");
   std::printf("all ranks: %d all-gathers by NCCL\n", fake_nccl_all_gathers());
   return failures;
@@ -512,6 +544,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "forked") forked(of);
   if (part == "killed") {
     killed(of);
+  } else if (part == "killed_behind") {
+    killed_behind(of);
   } else if (part == "killed_in_launch") {
     killed_in_launch(of);
   } else if (part == "killed_at_once") {
@@ -544,8 +578,9 @@ int main(int argc, char** argv) {
     return run(std::atoi(argv[3]), ranks, id, part) == 0 ? 0 : 1;
   }
   std::snprintf(id.bytes, sizeof id.bytes, "/fake-nccl-%d", getpid());
-  if (part == "one_thread") return one_thread(ranks, &id) == 0 ? 0 : 1;
-  if (part == "init_all") return one_thread(ranks, nullptr) == 0 ? 0 : 1;
+  if (part == "one_thread") return one_thread(ranks, id, By::init) == 0 ? 0 : 1;
+  if (part == "one_thread_split") return one_thread(ranks, id, By::split) == 0 ? 0 : 1;
+  if (part == "init_all") return one_thread(ranks, id, By::init_all) == 0 ? 0 : 1;
   std::vector<pid_t> processes;
   for (int rank = 0; rank < ranks; ++rank) {
     processes.push_back(fork());

@@ -40,9 +40,13 @@ run 2 captured 7 $large # 3 of them in a graph; of 8 others, half are larger
 run 2 forked 2 $large
 run 2 one_thread 12 $large # 6 calls of each rank
 run 4 one_thread 24 $large
+run 4 one_thread_split 48 $large
+said "communicator of 2 ranks: all_gather from 8192 B"
 run 4 init_all 24 $large
 said "communicator of 4 ranks: all_gather from 8192 B"
 run 2 killed 1 $large
+run 2 killed_behind 2 $large
+[[ $last != *"abort: "* ]] || fail "an abort waits in vain: $last"
 run 2 killed_at_once 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
 run 3 reduce_scatter 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
 said "communicator of 3 ranks: reduce_scatter from 1048576 B by copy engines; the rest is forwarded"

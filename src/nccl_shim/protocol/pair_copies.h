@@ -92,7 +92,7 @@ class PairCopies {
   PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank, int ranks,
              const Method& method);
   // Waits until nothing of this communicator runs on this rank, unless a peer is gone; then as
-  // abort().
+  // abort(). To be ended only where end() is true.
   ~PairCopies();
   PairCopies(const PairCopies&) = delete;
   PairCopies& operator=(const PairCopies&) = delete;
@@ -131,6 +131,11 @@ class PairCopies {
   // Returns when nothing of this rank runs and no peer writes its buffers any more; after `seconds`
   // with a line in warning() if that is not so. May be called from any thread, at any time.
   void abort(double seconds);
+  // The first of it, which does not wait: no call ends any more that may not be whole.
+  void begin_abort();
+  // Waits as the destructor does. False if something may still use what this object has: then it
+  // must not be destroyed.
+  bool end();
 
   // Empty, or why the communicator is broken.
   std::string error() const;
@@ -301,7 +306,7 @@ class PairCopies {
   std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back
 
   std::atomic<bool> ending_{false};
-  bool stuck_ = false;
+  std::atomic<bool> stuck_{false};
   mutable std::mutex error_mutex_;
   std::string error_, warning_;
 };

@@ -33,13 +33,16 @@ class Until {
 
 void PairCopies::pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
-PairCopies::~PairCopies() {
+bool PairCopies::end() {
   if (!ending_ && !drain()) abort(kDrainSeconds);
-  if (!stuck_) {  // lanes that still wait are left to the end of the process
-    device_.destroy_stream(push_lane_);
-    device_.destroy_stream(pull_lane_);
-  }
-  if (slots_ != nullptr && !stuck_ && !(ending_ && peers_run())) device_.free(slots_);
+  return !stuck_;
+}
+
+PairCopies::~PairCopies() {
+  end();
+  device_.destroy_stream(push_lane_);
+  device_.destroy_stream(pull_lane_);
+  if (slots_ != nullptr && !(ending_ && peers_run())) device_.free(slots_);
   (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
   device_.unshare_words(&(*segment_)->words);
 }
@@ -160,9 +163,13 @@ bool PairCopies::may_touch(int peer, const Share& share) const {
   return runs(peer) && !(share.has_pushed && share.has_pulled && share.has_arrived);
 }
 
-void PairCopies::abort(double seconds) {
+void PairCopies::begin_abort() {
   ending_ = true;  // a thread in enqueue() or drain() lets go of the mutex
   break_with("aborted");
+}
+
+void PairCopies::abort(double seconds) {
+  begin_abort();
   const std::lock_guard<std::mutex> lock(mutex_);
   Unsettled unsettled = revoke_untaken();
   try_record(*pushed_, push_lane_);
@@ -183,6 +190,7 @@ void PairCopies::abort(double seconds) {
   for (int peer = 0; peer < ranks_; ++peer) {
     for (; may_touch(peer, unsettled[peer]); end_own_waits(unsettled)) {
       if (limit.passed()) {
+        stuck_ = true;
         warn("rank " + std::to_string(peer) + " may still copy from or to this rank's buffers");
         return;
       }

@@ -103,11 +103,10 @@ TEST(PairCopiesGroups, EachRankOfAThreadPushesItsOwnPart) {
 }
 
 TEST(PairCopiesGroups, ACallThatWasAbortedIsNotFinished) {
-  std::atomic<int> begun{0};
+  std::atomic<int> begun{0};  // a rank whose peer has aborted cannot begin
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
     rank.copies->begin(buffers.call(), rank.stream());
-    // A rank whose peer has aborted cannot begin.
     for (++begun; begun < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     rank.copies->abort(1);
     EXPECT_THROW(rank.copies->finish(), PeerFailed);
@@ -123,12 +122,19 @@ TEST(PairCopiesWaits, AnAbortEndsIt) {
       return;
     }
     const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::thread aborting([&rank] {
+    std::atomic<bool> coming{false};
+    rank.device.before_look_up = [&coming] { coming = true; };
+    std::thread aborting([&] {
+      while (!coming) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       rank.copies->abort(30);
     });
     const auto begin = std::chrono::steady_clock::now();
-    rank.copies->enqueue(buffers.call(), rank.stream());
+    try {
+      rank.copies->enqueue(buffers.call(), rank.stream());
+    } catch (const PeerFailed&) {
+      // Aborted before the wait.
+    }
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
     aborting.join();
     EXPECT_EQ(rank.copies->warning(), "");
