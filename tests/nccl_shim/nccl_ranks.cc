@@ -149,6 +149,23 @@ void shrink(const Rank& of, int excluded, int flags) {
   must(ncclCommDestroy(part.comm), "ncclCommDestroy");
 }
 
+// Calls of two communicators on one stream: rank 0 makes them in a group, the others do not.
+void group_of_two(const Rank& of) {
+  Rank other = of;
+  must(ncclCommSplit(of.comm, 0, of.rank, &other.comm, nullptr), "ncclCommSplit");
+  for (int round = 0; round < 3; ++round) {
+    Step large(of.rank, of.ranks, 1, kLarge), small(of.rank, of.ranks, 2, kSmall);
+    for (Step* each : {&large, &small}) each->fill(of.streams[0]);
+    if (of.rank == 0) must(ncclGroupStart(), "ncclGroupStart");
+    large.gather(of.comm, of.streams[0]);
+    small.gather(other.comm, of.streams[0]);
+    if (of.rank == 0) must(ncclGroupEnd(), "ncclGroupEnd");
+    for (Step* each : {&large, &small}) each->check(of.streams[0]);
+    of.synchronise();
+  }
+  must(ncclCommDestroy(other.comm), "ncclCommDestroy");
+}
+
 // Three ranks, of which each but the first is left out once, and rank 2 once more.
 void shrink_in_turn(const Rank& of) {
   for (const int excluded : {2, 1, 2}) {
@@ -533,6 +550,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "nonblocking_finalize") finalize_nonblocking(of);
   if (part == "streams") calls(of, 3);
   if (part == "group") group(of);
+  if (part == "group_of_two") group_of_two(of);
   if (part == "reduce_scatter") reduce_scatter(of);
   if (part == "all_reduce") all_reduce(of);
   if (part == "split") split(of);

@@ -59,6 +59,7 @@ for ranks in 2 3; do
   run $ranks streams 0 $large DUET_NCCL_PACKETS=1K
   run $ranks group 0 $large DUET_NCCL_PACKETS=1K
 done
+run 2 group_of_two 0 $large DUET_NCCL_PACKETS=1K
 run 2 captured_small 0 DUET_NCCL_PACKETS=16K
 run 3 captured_small 0 DUET_NCCL_PACKETS=32K
 run 3 killed_in_launch 0 DUET_NCCL_PACKETS=32K

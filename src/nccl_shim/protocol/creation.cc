@@ -66,7 +66,7 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
 Creation::~Creation() {
   const bool has_agreed = (*segment_)->ranks[rank_].stage.load() == Stage::agreed;
   if (given_up_ && !has_agreed) set_stage(Stage::refused);
-  if (given_up_ && has_agreed && copies_ != nullptr) copies_->abort(0);
+  if (given_up_ && has_agreed && copies_ != nullptr) copies_->break_with("ended");
   segment_->unlink();
   release_piece();
 }

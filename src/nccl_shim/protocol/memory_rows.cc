@@ -3,13 +3,19 @@
 #include "core/error.h"
 
 namespace duet::nccl_shim {
+namespace {
+
+// Slots, and two staging buffers of each length, which doubles.
+constexpr std::size_t kRowsOfTheDropIn = 64;
+
+}  // namespace
 
 LentMemory::LentMemory(ShimDevice& device, Segment& segment, int rank)
     : device_(device), segment_(segment), rank_(rank) {
   for (std::uint32_t row = kRows; row-- > 0;) free_.push_back(row);
 }
 
-BufferPlace LentMemory::place(const void* pointer, std::size_t bytes) {
+BufferPlace LentMemory::place(const void* pointer, std::size_t bytes, Owner owner) {
   const Allocation allocation = device_.allocation(pointer, bytes);
   const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(pointer) - allocation.base;
   const auto known = rows_.find(allocation.base);
@@ -17,14 +23,14 @@ BufferPlace LentMemory::place(const void* pointer, std::size_t bytes) {
     if (known->second.allocation.id == allocation.id) return {known->second.row, offset};
     take_back(allocation.base);
   }
-  return {lend(allocation), offset};
+  return {lend(allocation, owner), offset};
 }
 
-std::uint32_t LentMemory::lend(const Allocation& allocation) {
+std::uint32_t LentMemory::lend(const Allocation& allocation, Owner owner) {
   take_back_ended();
-  if (free_.empty()) {
-    throw Unavailable("more than " + std::to_string(kRows) +
-                      " allocations are lent to other ranks");
+  if (free_.size() <= (owner == Owner::drop_in ? 0 : kRowsOfTheDropIn)) {
+    throw Unavailable("no more than " + std::to_string(kRows) +
+                      " allocations can be lent to other ranks");
   }
   const ExportedMemory memory = device_.export_memory(allocation);
   const std::uint32_t row = free_.back();

@@ -18,13 +18,14 @@ class LentMemory {
   LentMemory(ShimDevice& device, Segment& segment, int rank);
 
   // Lends what `pointer` is in, if it is not yet. Throws Unavailable if that cannot be exported, or
-  // if all rows are taken by allocations that exist.
-  BufferPlace place(const void* pointer, std::size_t bytes);
+  // if all rows are taken by allocations that exist. Some rows are for memory of the drop-in's own.
+  enum class Owner { program, drop_in };
+  BufferPlace place(const void* pointer, std::size_t bytes, Owner owner = Owner::program);
 
   std::size_t count() const { return rows_.size(); }
 
  private:
-  std::uint32_t lend(const Allocation& allocation);
+  std::uint32_t lend(const Allocation& allocation, Owner owner);
   void take_back(std::uintptr_t base);
   void take_back_ended();
 

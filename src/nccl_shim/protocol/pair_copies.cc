@@ -64,37 +64,43 @@ void PairCopies::or_break(Stream user, const std::function<void()>& what) {
   try {
     what();
   } catch (const Error& error) {
-    begun_.reset();
     break_with(error.what());
+    give_up_begun();
     // Behind as much of the call as was enqueued.
     if (device_.capture(user) == kNotCaptured) try_record(*last_.call, user);
     throw;
   }
 }
 
+// Gives the streams nothing but waits for earlier calls: what a call is made of comes in the order
+// in which calls finish, which is that in which they are made.
 void PairCopies::begin_locked(const Call& call, Stream user, bool in_group) {
   or_break(user, [&] {
     check_whole();
-    borrowed_.release_ended();
     Tail& tail = by_packets(call) ? tail_of(device_.capture(user)) : last_;
-    follow(tail, user);
-    Begun begun{call, user, tail, {}, {}, {}};
-    if (by_packets(call)) {
-      enqueue_packets(call, user);
-    } else {
-      begin_large(begun, in_group);
-    }
-    begun_.emplace(begun);
+    begun_.emplace(Begun{call, user, tail, 0, {}, {}, false});
+    if (!by_packets(call)) begin_large(*begun_, in_group);
   });
 }
 
 void PairCopies::finish_locked() {
+  if (!begun_) throw PeerFailed("aborted in a group");
   const Stream user = begun_->user;
   or_break(user, [&] {
-    if (ending_) throw PeerFailed("aborted in a group");
-    if (!by_packets(begun_->call)) finish_large(*begun_);
+    follow(begun_->tail, user);
+    if (by_packets(begun_->call)) {
+      enqueue_packets(begun_->call, user);
+    } else {
+      finish_large(*begun_);
+    }
     become_last(begun_->tail, user);
   });
+  begun_.reset();
+}
+
+// Who has come to the call, or has taken it back, is expected to do what it does for it.
+void PairCopies::give_up_begun() {
+  if (begun_ && begun_->number != 0) settle(*begun_);
   begun_.reset();
 }
 
@@ -112,12 +118,15 @@ void PairCopies::begin_large(Begun& begun, bool in_group) {
   const std::uint64_t number = number_ + 1;
   wait_for_room(number);
   begun.mine = publish(call, number);
-  if (begun.mine.send_staged) {
-    device_.copy(begun.user, const_cast<char*>(begun.mine.send), call.send,
-                 send_bytes(call, rank_, ranks_));
-  }
   begun.number = number_ = number;
   begun.roles = take_roles(call, number, in_group);
+}
+
+void PairCopies::settle(Begun& begun) {
+  if (begun.settled) return;
+  wait_for_late_peers(begun.call, begun.roles, begun.number);
+  count(begun.call, begun.roles);
+  begun.settled = true;
 }
 
 void PairCopies::finish_large(Begun& begun) {
@@ -127,9 +136,11 @@ void PairCopies::finish_large(Begun& begun) {
   const std::uint64_t number = begun.number;
   const Stream user = begun.user;
   const std::uint32_t first_piece = pieces_;
-  wait_for_late_peers(call, begun.roles, number);
-  count(call, roles);
-
+  if (mine.send_staged) {
+    device_.copy(user, const_cast<char*>(mine.send), call.send, send_bytes(call, rank_, ranks_));
+  }
+  settle(begun);
+  borrowed_.release_ended();  // of the peers' buffers in this call, none may be where one was
   check_not_revoked(call, roles);
   check_same(call, roles, number);
   pass_through_slots(call, mine, first_piece, user);
@@ -195,7 +206,7 @@ const char* PairCopies::lend(const void* buffer, std::size_t bytes, StagingBuffe
     return static_cast<const char*>(buffer);
   } catch (const Unavailable&) {
     const char* staged = staging.at_least(bytes);
-    place = lent_.place(staged, bytes);
+    place = lent_.place(staged, bytes, LentMemory::Owner::drop_in);
     return staged;
   }
 }

@@ -130,9 +130,13 @@ class PairCopies {
   // unusable for all ranks: their streams stop before the end of a call that may not be whole.
   // Returns when nothing of this rank runs and no peer writes its buffers any more; after `seconds`
   // with a line in warning() if that is not so. May be called from any thread, at any time.
+  // Where all calls of this rank are done nobody else's lacks anything: then only those fail that
+  // wait for further ones.
   void abort(double seconds);
   // The first of it, which does not wait: no call ends any more that may not be whole.
   void begin_abort();
+  // Makes the communicator unusable for all ranks, as an error does; what is enqueued stays.
+  void break_with(const std::string& why);
   // Waits as the destructor does. False if something may still use what this object has: then it
   // must not be destroyed.
   bool end();
@@ -181,7 +185,7 @@ class PairCopies {
     std::unique_ptr<LaunchRecord> record;  // of a capture with calls: records last_.call
   };
 
-  // A call behind begin().
+  // A call behind begin(). `settled`: roles do not change any more, and its words are counted.
   struct Begun {
     Call call;
     Stream user;
@@ -189,6 +193,7 @@ class PairCopies {
     std::uint64_t number;
     Buffers mine;
     Roles roles;
+    bool settled;
   };
 
   static void pause();  // of a loop that waits
@@ -212,7 +217,9 @@ class PairCopies {
   void begin_locked(const Call& call, Stream user, bool in_group);
   void finish_locked();
   void begin_large(Begun& begun, bool in_group);
+  void settle(Begun& begun);
   void finish_large(Begun& begun);
+  void give_up_begun();
   void try_record(StreamEvent& event, Stream stream) noexcept;
   Tail& tail_of(std::uint64_t capture);
   void follow_calls(const Tail& tail, Stream user);
@@ -269,10 +276,11 @@ class PairCopies {
 
   void set_error(const std::string& why);
   void warn(const std::string& what);
-  void break_with(const std::string& why);
   bool waits_for(int peer) const;
   Unsettled revoke_untaken();
   void end_own_waits(Unsettled& unsettled);
+  bool leave();
+  std::string why_gone(int peer) const;
   bool runs(int peer) const;  // whether work of a peer may still run
   bool peers_run() const;
   bool may_touch(int peer, const Share& share) const;
@@ -306,6 +314,7 @@ class PairCopies {
   std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back
 
   std::atomic<bool> ending_{false};
+  std::atomic<bool> left_{false};  // aborted with all calls done
   std::atomic<bool> stuck_{false};
   mutable std::mutex error_mutex_;
   std::string error_, warning_;

@@ -93,6 +93,16 @@ bool PairCopies::waits_for(int peer) const {
          waits_for_packets_of(peer);
 }
 
+// Empty, or why the peer does nothing any more.
+std::string PairCopies::why_gone(int peer) const {
+  const std::string rank = "rank " + std::to_string(peer);
+  if (processes_[peer] != nullptr && processes_[peer]->has_ended()) {
+    return "the process of " + rank + " has ended";
+  }
+  const bool ended = (*segment_)->ranks[peer].drained.load(std::memory_order_acquire) != 0;
+  return ended ? rank + " has ended its communicator" : "";
+}
+
 void PairCopies::watch() {
   if (ending_ || !error().empty()) return;
   if ((*segment_)->broken.load(std::memory_order_acquire) != 0) {
@@ -100,9 +110,12 @@ void PairCopies::watch() {
     return;
   }
   for (int peer = 0; peer < ranks_; ++peer) {
-    if (processes_[peer] == nullptr || !waits_for(peer) || !processes_[peer]->has_ended()) continue;
+    if (peer == rank_ || !waits_for(peer)) continue;
+    const std::string why = why_gone(peer);
+    // Looked at once more: it may have done its part before it ended.
+    if (why.empty() || !waits_for(peer)) continue;
     // The other ranks find out by themselves. Nothing is released: this rank's streams stop here.
-    set_error("the process of rank " + std::to_string(peer) + " has ended");
+    set_error(why);
     gate(rank_).store(kGateClosed, std::memory_order_release);
     return;
   }
@@ -163,14 +176,27 @@ bool PairCopies::may_touch(int peer, const Share& share) const {
   return runs(peer) && !(share.has_pushed && share.has_pulled && share.has_arrived);
 }
 
+// True if all calls are done: this rank takes part no more.
+bool PairCopies::leave() {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock || ending_ || begun_ || !error().empty() || !device_.done(*last_.call)) return false;
+  left_ = ending_ = true;
+  set_error("aborted");
+  (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
+  return true;
+}
+
 void PairCopies::begin_abort() {
+  if (left_ || leave()) return;
   ending_ = true;  // a thread in enqueue() or drain() lets go of the mutex
   break_with("aborted");
 }
 
 void PairCopies::abort(double seconds) {
   begin_abort();
+  if (left_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
+  give_up_begun();
   Unsettled unsettled = revoke_untaken();
   try_record(*pushed_, push_lane_);
   try_record(*pulled_, pull_lane_);
@@ -197,6 +223,7 @@ void PairCopies::abort(double seconds) {
       pause();
     }
   }
+  stuck_ = false;
 }
 
 void PairCopies::warn(const std::string& what) {

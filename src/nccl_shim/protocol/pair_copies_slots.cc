@@ -32,7 +32,7 @@ void PairCopies::make_slots() {
   slots_ = static_cast<char*>(device_.allocate(bytes));
   try {
     RankEntry& own = (*segment_)->ranks[rank_];
-    own.slots = own.packets = lent_.place(slots_, bytes);
+    own.slots = own.packets = lent_.place(slots_, bytes, LentMemory::Owner::drop_in);
     own.packets.offset += kSlotsOfAPair * peers * method_.piece_bytes;
     if (method_.most_by_packets > 0) {
       device_.clear(own_packets(), packet_memory());

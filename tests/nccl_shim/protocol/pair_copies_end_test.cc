@@ -1,8 +1,10 @@
 // Ranks that come late, errors, and aborts of PairCopies.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <thread>
 
@@ -111,6 +113,91 @@ TEST(PairCopiesGroups, ACallThatWasAbortedIsNotFinished) {
     rank.copies->abort(1);
     EXPECT_THROW(rank.copies->finish(), PeerFailed);
     EXPECT_EQ(rank.device.copies, 0);
+  });
+}
+
+// Rank 0 has begun a call to which rank 1 has come as well: rank 1 still copies into its buffer
+// when it aborts itself, and not later.
+TEST(PairCopiesGroups, AnAbortWaitsForWhoHasComeToACallThatHadBegun) {
+  std::atomic<bool> begun{false}, enqueued{false};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    while (rank.rank == 1 && !begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->begin(buffers.call(), rank.stream());
+    begun = true;
+    if (rank.rank == 1) {
+      rank.copies->finish();
+      enqueued = true;
+      rank.wait_for_error();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      rank.copies->abort(30);
+    } else {
+      while (!enqueued) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      rank.copies->abort(30);
+      std::memset(buffers.call().receive, 7, 800);
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      const auto* const bytes = static_cast<const char*>(buffers.call().receive);
+      EXPECT_EQ(std::count(bytes, bytes + 800, 7), 800);
+      EXPECT_THROW(rank.copies->finish(), PeerFailed);
+    }
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+// Rank 0 is done with all its calls and aborts, as a program does at its end.
+TEST(PairCopiesErrors, ARankThatIsDoneBreaksNoCallOfAnother) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::atomic<bool> go{false};
+    rank.device.before_copy = [&](ShimDevice::Stream stream) {
+      if (rank.rank == 0 || stream != rank.stream()) return;  // else of its own part
+      rank.run(stream, [&] {
+        while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      });
+    };
+    rank.run(rank.stream(), [&] { buffers.fill(1); });
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    if (rank.rank == 0) {
+      rank.synchronise();
+      rank.copies->abort(30);
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    EXPECT_EQ(rank.copies->error(), "");
+    go = true;
+    rank.synchronise();
+    EXPECT_EQ(buffers.wrong(1), 0u);
+    rank.device.before_copy = nullptr;
+    rank.copies->enqueue(buffers.call(), rank.stream());  // to which rank 0 does not come
+    rank.wait_for_error();
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+TEST(PairCopiesErrors, NothingIsGivenUpThatStillWaits) {
+  std::atomic<int> enqueued{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::atomic<bool> go{false};
+    rank.run(rank.stream(), [&] {
+      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    for (++enqueued; enqueued < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (rank.rank == 0) {
+      rank.copies->abort(0.02);
+      EXPECT_EQ(rank.copies->warning(), "work of this rank still runs");
+      EXPECT_FALSE(rank.copies->end());
+    } else {
+      rank.wait_for_error();
+    }
+    go = true;
+    rank.copies->abort(30);
+    EXPECT_TRUE(rank.copies->end());
+    rank.synchronise();
   });
 }
 

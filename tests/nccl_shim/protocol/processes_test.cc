@@ -85,6 +85,71 @@ TEST(PairCopiesProcesses, TenThousandCallsWithBuffersThatComeAndGoLeaveNothing) 
   EXPECT_FALSE(testing::has_segments());
 }
 
+// The rest goes through staging buffers, which are lent as well.
+TEST(PairCopiesProcesses, ManyMoreBuffersThanARankLends) {
+  on_processes({2, 0, 0}, [](TestRank& rank) {
+    for (int number = 0; number < 300; ++number) {
+      const std::size_t bytes = number < 290 ? 512 : 512u * static_cast<unsigned>(number - 288);
+      gather(rank, allocate(rank, bytes), allocate(rank, 2 * bytes), bytes,
+             static_cast<unsigned char>(number));
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_LE(rank.copies->lent(), kRows);
+  });
+}
+
+std::atomic<int>* shared_number() {
+  return static_cast<std::atomic<int>*>(
+      mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+}
+
+void wait_until(const std::atomic<int>& number, int value) {
+  while (number != value) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// Rank 0 waits in a call while rank 1 frees two buffers and takes a new one where one of them was:
+// CUDA maps no memory of a process at a base that is still mapped.
+TEST(PairCopiesProcesses, WhatAPeerHasFreedIsUnmappedBeforeNewMemoryIsMapped) {
+  std::atomic<int>* const waits = shared_number();
+  on_processes({2, 0, 0, 0.1}, [&](TestRank& rank) {
+    rank.device.maps_a_base_once = true;
+    unsigned char* const send = allocate(rank, 4096);
+    unsigned char* const receive[] = {allocate(rank, 8192), allocate(rank, 8192)};
+    for (int number = 0; number < 2; ++number) {
+      gather(rank, send, receive[number], 4096, static_cast<unsigned char>(number));
+    }
+    if (rank.rank == 0) {
+      rank.device.before_look_up = [&] { *waits = 1; };
+      gather(rank, send, receive[0], 4096, 3);
+      return;
+    }
+    wait_until(*waits, 1);
+    for (unsigned char* each : receive) rank.device.free(each);
+    unsigned char* const again = allocate(rank, 8192);
+    EXPECT_TRUE(again == receive[0] || again == receive[1]);
+    gather(rank, send, again, 4096, 3);
+  });
+  munmap(waits, sizeof(int));
+}
+
+// A call of a group that is not finished, and that the peer does not come to.
+TEST(PairCopiesProcesses, AnAbortTakesBackACallThatHasBegun) {
+  std::atomic<int>* const aborted = shared_number();
+  on_processes({2, 0, 0}, [&](TestRank& rank) {
+    if (rank.rank == 1) {
+      wait_until(*aborted, 1);
+      return;
+    }
+    const Call call{Kind::all_gather, allocate(rank, 4096), allocate(rank, 8192), 4096};
+    rank.copies->begin(call, rank.stream());
+    rank.copies->abort(1);
+    EXPECT_EQ(rank.copies->warning(), "");
+    *aborted = 1;
+    EXPECT_THROW(rank.copies->finish(), PeerFailed);
+  });
+  munmap(aborted, sizeof(int));
+}
+
 TEST(PairCopiesProcesses, DelaysAndThreeRanks) {
   on_processes({3, 100, 300}, [](TestRank& rank) {
     unsigned char* send = allocate(rank, 4096);

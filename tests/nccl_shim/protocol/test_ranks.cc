@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <thread>
 
@@ -25,7 +26,31 @@ std::string name_start() {
   return start;
 }
 
+constexpr std::size_t kBaseAt = 48;  // in ExportedMemory, behind what the host device writes
+
 }  // namespace
+
+ExportedMemory TestDevice::export_memory(const Allocation& allocation) {
+  ExportedMemory memory = HostShimDevice::export_memory(allocation);
+  std::memcpy(memory.bytes + kBaseAt, &allocation.base, sizeof allocation.base);
+  return memory;
+}
+
+void* TestDevice::import_memory(const ExportedMemory& memory, std::size_t bytes) {
+  std::uintptr_t base = 0;
+  std::memcpy(&base, memory.bytes + kBaseAt, sizeof base);
+  for (const auto& [own, of_owner] : mapped_) {
+    if (maps_a_base_once && of_owner == base) throw Error("a base that is mapped already");
+  }
+  void* const own = HostShimDevice::import_memory(memory, bytes);
+  mapped_[own] = base;
+  return own;
+}
+
+void TestDevice::unimport_memory(void* base, std::size_t bytes) {
+  mapped_.erase(base);
+  HostShimDevice::unimport_memory(base, bytes);
+}
 
 TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank)
     : rank(own_rank),

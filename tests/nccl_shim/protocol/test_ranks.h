@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ struct Setting {
 };
 
 // A device that calls `before_look_up`, if there is one, where a call's buffers are looked up, and
-// counts copies.
+// `before_copy` where a copy is enqueued; that counts copies; and that maps memory of another
+// process at one base once at a time, as CUDA does, if that is asked for.
 class TestDevice : public host::HostShimDevice {
  public:
   using HostShimDevice::HostShimDevice;
@@ -34,10 +36,20 @@ class TestDevice : public host::HostShimDevice {
   }
   void copy(Stream stream, void* to, const void* from, std::size_t bytes) override {
     ++copies;
+    if (before_copy) before_copy(stream);
     HostShimDevice::copy(stream, to, from, bytes);
   }
+  ExportedMemory export_memory(const Allocation& allocation) override;
+  void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;
+  void unimport_memory(void* base, std::size_t bytes) override;
+
   std::function<void()> before_look_up;
+  std::function<void(Stream)> before_copy;
+  bool maps_a_base_once = false;
   int copies = 0;
+
+ private:
+  std::map<void*, std::uintptr_t> mapped_;  // the owner's base, by the own one
 };
 
 // One rank of a test, with its communicator.
