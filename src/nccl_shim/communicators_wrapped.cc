@@ -129,6 +129,7 @@ class AbortBeside {
   explicit AbortBeside(std::shared_ptr<Communicator> communicator)
       : communicator_(std::move(communicator)) {
     if (communicator_ == nullptr) return;
+    communicator_->aborted = true;
     communicator_->copies->begin_abort();
     try {
       thread_ = std::thread([this] { abort_copies(*communicator_); });
@@ -254,7 +255,7 @@ DUET_NCCL_WRAPPER(ncclCommGetAsyncError)(Comm comm, Result* error) {
   DUET_NCCL_REAL(ncclCommGetAsyncError);
   if (is_real(__builtin_return_address(0))) return real(comm, error);
   const auto found = find(comm);
-  if (found != nullptr && !found->copies->error().empty()) {
+  if (found != nullptr && !found->aborted && !found->copies->error().empty()) {
     *error = duet::nccl::kRemoteError;
     return duet::nccl::kSuccess;
   }

@@ -131,6 +131,7 @@ namespace {
 
 std::string why_nothing_is_taken() {
   if (settings().mode == Mode::off) return "DUET_NCCL_MODE=off";
+  if (is_forked()) return "this process was forked from one that calls NCCL";
   if (taken_over().empty() && settings().packets == 0) {
     return "no threshold is set (DUET_NCCL_MIN_...)";
   }

@@ -148,12 +148,14 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
 }
 
 nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_end) {
+  if (group().depth > 1) return end_group(real_end);
   const Group ended = std::exchange(group(), Group{});
+  nccl::Result forwarded = nccl::kSuccess;
   for (const QueuedCall& each : ended.calls) {
-    const nccl::Result result = each.forward();
-    if (result != nccl::kSuccess) return result;
+    if (forwarded == nccl::kSuccess) forwarded = each.forward();
   }
-  return real_end();
+  const nccl::Result real = real_end();
+  return forwarded == nccl::kSuccess ? real : forwarded;
 }
 
 nccl::Result result_of(const std::function<void()>& what) {

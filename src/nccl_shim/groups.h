@@ -34,7 +34,8 @@ void keep_to_end(std::shared_ptr<const void> what);
 // calls.
 nccl::Result end_group(const std::function<nccl::Result()>& real_end);
 
-// Hands the queue to the real NCCL: nothing of it is enqueued here. The group ends with `real_end`.
+// Hands the queue of an outermost group to the real NCCL: nothing of it is enqueued here. The group
+// ends with `real_end`.
 nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_end);
 
 // Does `what`, and turns an error into a result and a line on standard error.

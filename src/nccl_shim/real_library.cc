@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "collectives/nccl/abi.h"
 #include "core/error.h"
@@ -95,6 +96,7 @@ Range find_real() {
 nccl::Result refuse_argument() { return nccl::kInvalidArgument; }
 nccl::Result refuse_usage() { return nccl::kInvalidUsage; }
 nccl::Result refuse_system() { return nccl::kSystemError; }
+const char* refuse_text() { return "the real NCCL cannot be used"; }
 
 }  // namespace
 
@@ -116,7 +118,9 @@ void* real_function_or_refusal(const char* name) {
     why = error.what();
   }
   log_error(std::string(name) + ": " + why);
-  return reinterpret_cast<void*>(refusal);
+  const std::string_view function = name;
+  const bool is_text = function == "ncclGetErrorString" || function == "ncclGetLastError";
+  return is_text ? reinterpret_cast<void*>(refuse_text) : reinterpret_cast<void*>(refusal);
 }
 
 bool is_real(const void* address) {

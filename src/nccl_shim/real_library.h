@@ -7,8 +7,8 @@ namespace duet::nccl_shim {
 // bad settings, Unavailable if there is no real library. Thread-safe.
 void* real_function(const char* name);
 
-// As real_function(); where there is none, a function that returns an ncclResult_t of failure, and
-// a line on standard error that says why. Does not throw.
+// As real_function(); where there is none, a function that returns an ncclResult_t of failure, or a
+// text where the real one does, and a line on standard error that says why. Does not throw.
 void* real_function_or_refusal(const char* name);
 
 // Whether the code at `address` is the real library's. NCCL asks its own communicators for their

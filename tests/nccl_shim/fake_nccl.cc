@@ -268,6 +268,9 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return 0;
 }
 
+// Nothing of the fake's waits where programs under test revoke.
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int) { return ensure_ready(comm); }
+
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   *error = comm->shared->present < comm->ranks ? duet::nccl::kInProgress : 0;
   if (*error == 0) shm_unlink(comm->name.c_str());
@@ -287,6 +290,11 @@ ncclResult_t ncclGroupEnd() {
   created.clear();
   make_splits(splits);
   splits.clear();
+  return 0;
+}
+
+ncclResult_t ncclGroupSimulateEnd(void*) {
+  if (--depth == 0) queued.clear();
   return 0;
 }
 

@@ -45,6 +45,8 @@ expect "DUET_NCCL_LOG=all: expected warn or info" "$out"
 out=$(run reduce LD_LIBRARY_PATH="$shim/replacement:$tests")
 expect "libnccl.so.2 is Duet's own: set DUET_NCCL to the real library's path" "$out"
 expect "ncclReduce: 2" "$out"
+expect "that is: the real NCCL cannot be used" "$out"
+expect "exit 0" "$out"
 out=$(run reduce LD_LIBRARY_PATH="$shim/replacement:$tests" DUET_NCCL=libnccl.so.2)
 expect "expected the path of the real libnccl.so.2, with a slash" "$out"
 out=$(run reduce LD_LIBRARY_PATH="$shim/replacement:$tests" DUET_NCCL="$shim/replacement/libnccl.so.2")

@@ -29,9 +29,11 @@ ncclResult_t ncclCommCount(ncclComm_t comm, int* count);
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
+ncclResult_t ncclGroupSimulateEnd(void* information);
 ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, int type,
                            ncclComm_t comm, void* stream);
 ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t count, int type,

@@ -1,12 +1,12 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread, one_thread_split, init_all (all ranks in this process), calls, reduce_scatter,
-// all_reduce, streams, group, split, nonblocking_split, shrink, finalize, nonblocking,
-// nonblocking_group, nonblocking_late, nonblocking_stopped, nonblocking_aborted,
-// nonblocking_finalize, captured, captured_small, forked, killed, killed_in_launch, killed_at_once,
-// killed_behind, killed_and_shrunk, failed_device (with the stand-in for libcuda), mixed (rank 0
-// without LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit code 0
-// if all data were right.
+// all_reduce, streams, group, group_of_two, simulated, revoked, split, nonblocking_split, shrink,
+// finalize, nonblocking, nonblocking_group, nonblocking_late, nonblocking_stopped,
+// nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked, killed,
+// killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk, failed_device (with the
+// stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process prints how many
+// all-gathers came to the real NCCL; exit code 0 if all data were right.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -166,6 +166,34 @@ void group_of_two(const Rank& of) {
   must(ncclCommDestroy(other.comm), "ncclCommDestroy");
 }
 
+// Calls of a group that is simulated are not made, and what comes behind an inner one is still of
+// the outer group.
+void simulated(const Rank& of) {
+  Step not_made(of.rank, of.ranks, 1, kLarge), made(of.rank, of.ranks, 2, kLarge);
+  must(ncclGroupStart(), "ncclGroupStart");
+  not_made.gather(of.comm, of.streams[0]);
+  must(ncclGroupSimulateEnd(nullptr), "ncclGroupSimulateEnd");
+  must(ncclGroupStart(), "ncclGroupStart");
+  must(ncclGroupStart(), "ncclGroupStart");
+  must(ncclGroupSimulateEnd(nullptr), "ncclGroupSimulateEnd");
+  made.gather(of.comm, of.streams[0]);
+  made.fill(of.streams[0]);  // before the call, which is enqueued when the group ends
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  made.check(of.streams[0]);
+  of.synchronise();
+  expect(not_made.receive[0] == 0, "no data of a group that is simulated");
+}
+
+ncclResult_t state_of(ncclComm_t comm);
+
+// All calls are done: a rank that revokes is no error of another, nor of its own.
+void revoked(const Rank& of) {
+  calls(of, 1, 2);
+  must(ncclCommRevoke(of.comm, 0), "ncclCommRevoke");
+  must(state_of(of.comm), "ncclCommGetAsyncError's state");
+  split(of);
+}
+
 // Three ranks, of which each but the first is left out once, and rank 2 once more.
 void shrink_in_turn(const Rank& of) {
   for (const int excluded : {2, 1, 2}) {
@@ -268,11 +296,25 @@ void captured(const Rank& of, std::size_t nodes, bool taken) {
   host_gpu_destroy_graph(graph);
 }
 
-// A child has no communicator, and is not held up by one either.
-void forked(const Rank& of) {
+void communicate(const Rank& like, const ncclUniqueId& id) {
+  Rank of{like.rank, like.ranks, nullptr, {host_gpu_create_stream()}};
+  must(ncclCommInitRank(&of.comm, of.ranks, id, of.rank), "ncclCommInitRank");
   calls(of, 1, 2);
+  must(ncclCommDestroy(of.comm), "ncclCommDestroy");
+  host_gpu_destroy_stream(of.streams[0]);
+}
+
+// A child has no communicator, and is not held up by one either. What it creates is forwarded, also
+// by ranks that are not forked.
+void forked(const Rank& of, ncclUniqueId id) {
+  calls(of, 1, 2);
+  std::strcat(id.bytes, "-forked");
   const pid_t child = fork();
-  if (child == 0) _exit(0);
+  if (child == 0) {
+    if (of.rank == 0) communicate(of, id);
+    _exit(failures);
+  }
+  if (of.rank != 0) communicate(of, id);
   int status = 1;
   waitpid(child, &status, 0);
   expect(status == 0, "a child ends");
@@ -551,6 +593,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "streams") calls(of, 3);
   if (part == "group") group(of);
   if (part == "group_of_two") group_of_two(of);
+  if (part == "simulated") simulated(of);
+  if (part == "revoked") revoked(of);
   if (part == "reduce_scatter") reduce_scatter(of);
   if (part == "all_reduce") all_reduce(of);
   if (part == "split") split(of);
@@ -559,7 +603,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "finalize") finalize(of);
   if (part == "captured") captured(of, 9, false);
   if (part == "captured_small") captured(of, 12, true);  // each copies its own part as well
-  if (part == "forked") forked(of);
+  if (part == "forked") forked(of, id);
   if (part == "killed") {
     killed(of);
   } else if (part == "killed_behind") {

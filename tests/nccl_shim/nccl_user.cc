@@ -69,7 +69,9 @@ int main(int argc, char** argv) {
     expect(newer != nullptr && newer(nullptr, 0) == duet::nccl::kInvalidUsage,
            "a function that the real NCCL has not is refused");
   } else if (std::strcmp(part, "reduce") == 0) {
-    std::printf("ncclReduce: %d\n", reduce(ncclReduce));
+    const int result = reduce(ncclReduce);
+    std::printf("ncclReduce: %d\n", result);
+    std::printf("that is: %s\n", ncclGetErrorString(result));
   } else {
     std::fprintf(stderr, "nccl_user: expected forwarding, by_name or reduce, not '%s'\n", part);
     return 2;

@@ -11,6 +11,7 @@ for library in "$shim/libduet-nccl.so" "$shim/replacement/libnccl.so.2"; do
   needed=$(readelf -d "$library" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
     grep -vE '^(ld-linux-x86-64\.so\.2|libc\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1)$' || true)
   [[ -z $needed ]] || fail "$library: expected to need the C library alone, needs: $needed"
+  readelf -d "$library" | grep -q 'FLAGS_1.*NODELETE' || fail "$library: its threads outlive dlclose"
   ! readelf -d "$library" | grep -qE 'RPATH|RUNPATH' || fail "$library has a search path"
   "$(dirname "$0")/../build/glibc.sh" "$newest" "$library"
   others=$(exported "$library" | grep -vE '^p?nccl' || true)

@@ -30,6 +30,8 @@ for ranks in 2 3 4; do
 done
 run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
+run 4 revoked 7 $large
+run 2 simulated 1 $large # that of the group that is simulated
 run 3 shrink "" $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 3 killed_and_shrunk 3 $large # 4 of the 6 calls are behind the death
@@ -37,7 +39,9 @@ said "communicator of 2 ranks: all_gather from 8192 B"
 run 2 finalize 0 $large
 run 2 calls 0 DUET_NCCL_MIN_ALL_GATHER=0
 run 2 captured 7 $large # 3 of them in a graph; of 8 others, half are larger
-run 2 forked 2 $large
+run 2 forked "" $large
+grep -q "rank 0: 2 all-gathers" <<<"$last" || fail "expected 2 all-gathers of rank 0 by NCCL: $last"
+grep -q "rank 1: 4 all-gathers" <<<"$last" || fail "expected 4 all-gathers of rank 1 by NCCL: $last"
 run 2 one_thread 12 $large # 6 calls of each rank
 run 4 one_thread 24 $large
 run 4 one_thread_split 48 $large

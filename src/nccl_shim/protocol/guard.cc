@@ -1,7 +1,10 @@
 #include "nccl_shim/protocol/guard.h"
 
 #include <chrono>
+#include <string>
+#include <system_error>
 
+#include "core/error.h"
 #include "nccl_shim/protocol/pair_copies.h"
 
 namespace duet::nccl_shim {
@@ -17,8 +20,12 @@ Guard::~Guard() {
 
 void Guard::add(PairCopies& communicator) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  try {
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    throw Unavailable(std::string("a thread for communicators: ") + error.what());
+  }
   communicators_.insert(&communicator);
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
 }
 
 void Guard::remove(PairCopies& communicator) {

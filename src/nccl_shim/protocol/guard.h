@@ -15,7 +15,7 @@ class Guard {
  public:
   ~Guard();
 
-  void add(PairCopies& communicator);
+  void add(PairCopies& communicator);  // throws Unavailable where no thread can be started
   // When it returns, the thread does not use the communicator any more.
   void remove(PairCopies& communicator);
 
