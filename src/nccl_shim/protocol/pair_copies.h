@@ -314,7 +314,8 @@ class PairCopies {
   std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back
 
   std::atomic<bool> ending_{false};
-  std::atomic<bool> left_{false};  // aborted with all calls done
+  std::optional<Unsettled> unsettled_;  // of the first abort()
+  std::atomic<bool> left_{false};       // aborted with all calls done
   std::atomic<bool> stuck_{false};
   mutable std::mutex error_mutex_;
   std::string error_, warning_;

@@ -197,7 +197,8 @@ void PairCopies::abort(double seconds) {
   if (left_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   give_up_begun();
-  Unsettled unsettled = revoke_untaken();
+  if (!unsettled_) unsettled_ = revoke_untaken();
+  Unsettled& unsettled = *unsettled_;
   try_record(*pushed_, push_lane_);
   try_record(*pulled_, pull_lane_);
   const Until limit(seconds);
