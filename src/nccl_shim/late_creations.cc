@@ -142,6 +142,11 @@ nccl::Result refuse_early() {
   return nccl::kInvalidArgument;
 }
 
+nccl::Result ask_own_state(nccl::Comm handle, nccl::Result* state) {
+  const std::shared_ptr<LateCreation> found = find_late(handle);
+  return found == nullptr ? ask_real(handle, state) : found->ask(state);
+}
+
 nccl::Result ask_state(nccl::Comm handle, nccl::Result* state) {
   const std::shared_ptr<LateCreation> found = find_late(handle);
   if (found == nullptr) return ask_real(handle, state);

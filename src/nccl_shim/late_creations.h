@@ -20,6 +20,8 @@ bool is_created_late(nccl::Comm handle);
 // For its use until then, which NCCL does not allow either: a line, and a failure.
 nccl::Result refuse_early();
 
+// The real ncclCommGetAsyncError, by one thread at a time.
+nccl::Result ask_own_state(nccl::Comm handle, nccl::Result* state);
 // As ncclCommGetAsyncError: also ncclInProgress while is_created_late(), and the error of what
 // failed then.
 nccl::Result ask_state(nccl::Comm handle, nccl::Result* state);
