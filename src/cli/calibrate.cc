@@ -23,7 +23,7 @@ class CalibrateCommand : public Command {
  public:
   explicit CalibrateCommand(CLI::App& root)
       : app_(root.add_subcommand("calibrate",
-                                 "Make a simulated platform from journals of duet overlap "
+                                 "Compute a simulated platform from journals of duet overlap "
                                  "--isolated, copy, collective and overlap --energy")) {
     app_->add_option("JOURNALS", journals_, "Journals measured on the machine")
         ->required()

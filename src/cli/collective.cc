@@ -86,13 +86,13 @@ class CollectiveCommand : public Command {
         "all_to_all_v: distribution of the bytes over the ranks: even, random, one_heavy; default "
         "even");
     add("--packet", packets_, "LIST",
-        "all_to_all by nvshmem-block and nvshmem-grid: bytes that one put moves at most, multiples "
-        "of 16; default 64K");
+        "all_to_all by nvshmem-block and nvshmem-grid: maximum bytes of one put, multiples of 16; "
+        "default 64K");
     add_network_flags(*app_, network_);
     app_->add_flag("--tune", tune_,
                    "Measure from which size on dma is faster than kernel, and store it for the "
-                   "engine auto (docs/collectives.md); NCCL as well, where it is, for duet "
-                   "nccl-env; default sizes 64K to 1G (CPUs: 16M)");
+                   "engine auto (docs/collectives.md); if NCCL is installed, also than NCCL, for "
+                   "duet nccl-env; default sizes 64K to 1G (CPUs: 16M)");
     add_nccl_flags();
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);

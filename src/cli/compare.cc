@@ -156,8 +156,8 @@ class CompareCommand : public Command {
         ->allow_extra_args(false)
         ->check(not_empty());
     app_->add_option("--fail-on-regression", tolerated_,
-                     "Exit with 1 if a case is worse by more than this (such as 5%), became wrong "
-                     "or failed")
+                     "Exit with 1 if a case is worse by more than this (such as 5%), or became "
+                     "wrong or failed")
         ->type_name("PERCENT")
         ->check(percentage());
     app_->add_flag("--all", all_, "Also show the cases that did not change");

@@ -10,8 +10,8 @@ namespace {
 class CompletionCommand : public Command {
  public:
   explicit CompletionCommand(CLI::App& root)
-      : app_(root.add_subcommand("completion",
-                                 "Print a shell's script that completes duet's words")) {
+      : app_(root.add_subcommand(
+            "completion", "Print a script for a shell that completes duet's commands and flags")) {
     app_->add_option(
             "shell", shell_,
             "bash (source <(duet completion bash)), zsh (source <(duet completion zsh)) or "

@@ -29,8 +29,8 @@ class GemmCommand : public Command {
     add("--engine", engines_, "LIST", "Engines by name; default: all that the device has");
     app_->add_flag("--accumulate", accumulate_, "Add the product to C, as gradients are summed");
     add("--epilogue", epilogue_, "NAME",
-        "What is done to the product: none; gelu (and the product is kept); gelu_backward (the "
-        "product times GELU's slope at a third matrix); default none");
+        "Applied to the product: none; gelu (the product is stored as well); gelu_backward (times "
+        "GELU's derivative at a third matrix); default none");
     add("--layout", layouts_, "LIST",
         "Memory layouts: nn (A and B as they are, as in torch.matmul), nt (B transposed, as in "
         "F.linear), tn (A transposed, as in the gradient of a weight); default nn");

@@ -30,12 +30,13 @@ class HaloCommand : public Command {
     add("--nx", nx_, "LIST",
         "Columns of the grid, at least 3; default: GPUs 16384 and 20480, CPUs 4096, simulated "
         "1024");
-    add("--ny", ny_, "LIST", "Rows of the grid; with weak scaling, of a rank; default: as --nx");
+    add("--ny", ny_, "LIST",
+        "Rows of the grid; with weak scaling, rows per rank; default: as --nx");
     add("--ranks", ranks_, "LIST",
         "Numbers of ranks; default: all, with --scaling 1, 2, 4 ... and all");
     add("--scaling", scalings_, "LIST",
-        "none, strong (the grid is the same for every number of ranks), weak (--ny rows a rank); "
-        "the last two add speedup and efficiency over one rank; default none");
+        "none, strong (the same grid for every number of ranks), weak (--ny rows per rank); strong "
+        "and weak add speedup and efficiency over one rank; default none");
     add("--overlap", overlaps_, "LIST",
         "yes (boundary rows first, their exchange beside the rest), no; default both");
     add("--norm", norms_, "LIST",

@@ -92,17 +92,17 @@ class HealthCommand : public Command {
   explicit HealthCommand(CLI::App& root)
       : app_(root.add_subcommand(
             "health",
-            "Check this node: errors and links that drivers report, and short measurements; one "
-            "line, and exit code 1 if something is wrong")) {
+            "Check this node: errors and links that drivers report, and short measurements; prints "
+            "one line, exits with 1 if the node is faulty")) {
     add_device_flags(*app_, devices_, "all GPUs; on a node without GPUs, host");
     app_->add_option("--seconds", seconds_,
                      "Time for all of it, after which the node counts as failed; default 180")
         ->type_name("SECONDS")
         ->check(seconds_above_0("--seconds"));
     app_->add_flag("--no-measurements", no_measurements_,
-                   "Ask the drivers only, which takes a second");
+                   "Query the drivers only, which takes a second");
     add("--prometheus", prometheus_, "FILE",
-        "Write the results for node_exporter's textfile collector, and replace FILE at once");
+        "Write the results for node_exporter's textfile collector, and replace FILE atomically");
     add("--json", json_, "FILE", "Write a journal of the measurements");
     app_->add_flag("--verbose", verbose_, "Also print a line per check and figure");
   }

@@ -24,14 +24,15 @@ class HistoryCommand : public Command {
         ->type_name("JOURNAL...");
     add("--store", store_, "FILE", "The store, an SQLite file, which is created if it is missing");
     add("--match", match_, "WORDS",
-        "Show the cases in whose line all of these words are: 'gemm 8192 bf16'");
+        "Show the cases whose line contains all of these words: 'gemm 8192 bf16'");
     add("--device", device_, "TEXT",
         "Show the devices of which the name, the model or the host has this text");
-    add("--rate", rate_, "NAME", "The rate to show, as gb_per_s; default: the first of each case");
+    add("--rate", rate_, "NAME",
+        "The rate to show, such as gb_per_s; default: the first of each case");
     app_->add_flag("--over-time", over_time_, "Show each figure in each run, by time");
     add("--csv", csv_, "FILE", "Write all runs' figures as a table; -: to standard output");
     add("--time", time_, "UTC",
-        "When journals were measured that do not say so, as those of duet import: "
+        "Time of measurement for journals without one, such as those of duet import: "
         "2026-11-21T02:00:00Z");
   }
 

@@ -63,19 +63,19 @@ std::string verdicts_of(const std::vector<Record>& records) {
 class ImportCommand : public Command {
  public:
   explicit ImportCommand(CLI::App& root)
-      : app_(root.add_subcommand(
-            "import",
-            "Turn output of nccl-tests, nvbandwidth, OSU micro-benchmarks or TransferBench into a "
-            "journal, which compare and report take")) {
+      : app_(root.add_subcommand("import",
+                                 "Convert output of nccl-tests, nvbandwidth, OSU micro-benchmarks "
+                                 "or TransferBench into a journal, for compare and report")) {
     app_->add_option("files", files_,
-                     "What the tools printed (or nccl-tests -J wrote); which tool it is follows "
+                     "Output of the tools (or the file of nccl-tests -J); the tool is recognised "
                      "from the contents")
         ->type_name("FILE...");
     add("--out", out_, "FILE.jsonl", "The journal to write; -: to standard output");
     add("--collective", options_.collective, "NAME",
-        "What nccl-tests measured, as all_reduce, where its output does not name the program");
+        "The collective, such as all_reduce, if the output of nccl-tests does not name the "
+        "program");
     add("--bytes", bytes_, "SIZE",
-        "The buffer size of nvbandwidth (its --bufferSize), which its output does not tell");
+        "The buffer size of nvbandwidth (its --bufferSize), which its output does not contain");
   }
 
   CLI::App& app() override { return *app_; }

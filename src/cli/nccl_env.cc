@@ -188,10 +188,10 @@ class NcclEnvCommand : public Command {
   explicit NcclEnvCommand(CLI::App& root)
       : app_(root.add_subcommand(
             "nccl-env",
-            "Print what to put before a command that uses NCCL, so that Duet's collectives take "
-            "over its large calls (docs/pytorch.md)")) {
+            "Print the variables to put before a command that uses NCCL, so that Duet's "
+            "collectives take over its large calls (docs/pytorch.md)")) {
     add("--for", launcher_, "LAUNCHER",
-        "What starts the program: shell, torchrun, srun, mpirun (Open MPI), docker, or mpijob "
+        "Launcher of the program: shell, torchrun, srun, mpirun (Open MPI), docker, or mpijob "
         "(Kubernetes); default shell");
     add("--gpus", gpus_, "COUNT",
         "GPUs of a communicator, 2 to 8, for which thresholds are taken; default: all NVIDIA GPUs "
@@ -201,8 +201,8 @@ class NcclEnvCommand : public Command {
         "only one that the file has");
     add("--tuning", tuning_, "FILE", "The tuning file; default: that of duet collective --tune");
     add("--replace", real_, "FILE",
-        "Put Duet's library in the place of NCCL's, for programs that open NCCL by its path; FILE: "
-        "the real libnccl.so.2");
+        "Replace NCCL's library by Duet's, for programs that open NCCL by its path; FILE: the real "
+        "libnccl.so.2");
     app_->add_flag("--json", json_, "Print all of it as JSON");
   }
 

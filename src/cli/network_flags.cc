@@ -11,8 +11,8 @@ void add_network_flags(CLI::App& app, NetworkFlags& flags) {
     app.add_option(flag, value, text)->type_name(type)->check(not_empty());
   };
   add("--node-size", flags.node_size, "COUNT",
-      "Take every COUNT consecutive ranks for a node (docs/nodes.md); default: a node is who can "
-      "map each other's memory");
+      "Treat every COUNT consecutive ranks as a node (docs/nodes.md); default: ranks that can map "
+      "each other's memory are a node");
   add("--provider", flags.provider, "NAME",
       "Between nodes: libfabric's provider (tcp;ofi_rxm, shm, efa); default: tcp;ofi_rxm, or "
       "copies where ranks of all nodes can map each other's memory");
@@ -20,16 +20,17 @@ void add_network_flags(CLI::App& app, NetworkFlags& flags) {
       "Between nodes: rails of each node by name or address, a number or all, which its ranks "
       "share; default all");
   add("--stall", flags.stall, "SECONDS",
-      "Between nodes: a rail on which nothing ends for so long is lost; default 10");
+      "Between nodes: time without a completion after which a rail is lost; default 10");
   app.add_option("--link-gbit", flags.link_gbit,
                  "Between nodes: Gbit/s of one rail in one direction; default: as the link reports")
       ->type_name("GBIT")
       ->check(number_above_0("--link-gbit", kMostGbit, "Gbit/s"));
   app.add_flag("--failover", flags.failover,
-               "Between nodes: what a lost rail had under way goes over the rank's others");
-  app.add_flag("--staged", flags.staged,
-               "Between nodes: rails carry pinned buffers, also where they reach the device's "
-               "memory");
+               "Between nodes: send the messages of a lost rail over the rank's others; default: "
+               "the case fails");
+  app.add_flag(
+      "--staged", flags.staged,
+      "Between nodes: stage data in pinned memory, even if rails can access device memory");
 }
 
 NetworkOptions network_of(const NetworkFlags& flags) {

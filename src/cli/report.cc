@@ -48,8 +48,7 @@ class ReportCommand : public Command {
         ->type_name("FILE.html")
         ->check(not_empty());
     add("--store", store_, "FILE",
-        "A store of duet history: show the journals' figures over time, on all devices that it "
-        "has");
+        "A store of duet history: also show the journals' figures over time, on all its devices");
   }
 
   CLI::App& app() override { return *app_; }

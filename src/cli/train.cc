@@ -67,24 +67,24 @@ class TrainCommand : public Command {
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
     add("--layers", layers_, "COUNT", "Use the first COUNT layers only; default: all");
     add("--accumulate", accumulate_, "COUNT",
-        "Batches whose gradients one step adds up, in fp32; default 1");
+        "Batches whose gradients one step sums, in fp32; default 1");
     add("--recompute", recompute_, "PART",
-        "What of each block the backward pass computes again instead of keeping it: none, "
-        "attention or block; default none");
-    add("--optimizer", optimizer_, "NAME", "adamw or sgd; default adamw, of mlp sgd");
+        "Part of each block that the backward pass recomputes, to save memory: none, attention or "
+        "block; default none");
+    add("--optimizer", optimizer_, "NAME", "adamw or sgd; default adamw, for mlp sgd");
     add("--update", update_, "ORDER",
-        "When parameters are updated: after the backward pass, or each layer's beside the rest of "
-        "it; default after");
+        "When parameters are updated: after the backward pass, or beside it (each layer's as soon "
+        "as its gradients are complete); default after");
     add("--parallel", parallel_, "WAY",
         "Train on all devices, each with a batch of its own: ddp (each has the whole model, and "
         "gradients are summed beside the backward pass) or zero3 (parameters, gradients and "
         "optimizer states are divided among the devices; parameters are gathered and gradients "
         "reduced beside both passes); default none: on the first device alone");
     add("--engine", engines_, "LIST",
-        "--parallel: the collective engines, each measured in turn; none: nothing is communicated, "
-        "which tells what communication costs; default auto");
+        "--parallel: the collective engines, each measured in turn; none: without communication, "
+        "to see what it costs; default auto");
     add("--bucket", bucket_, "BYTES",
-        "--parallel ddp: gradients are summed once so many are complete; default 25M");
+        "--parallel ddp: bytes of gradients that one all_reduce sums; default 25M");
     app_->add_flag("--keep-gathered", keep_gathered_,
                    "--parallel zero3: parameters that were gathered for the forward pass stay for "
                    "the backward pass, which then gathers nothing: two thirds of the bytes, and "
@@ -97,12 +97,12 @@ class TrainCommand : public Command {
     add("--fp8-gradients", fp8_gradients_, "FORMAT",
         "--recipe fp8: the format of gradients, e4m3 or e5m2; default e4m3");
     add("--lora", lora_rank_, "RANK",
-        "Of qwen3: freeze the model, and train low-rank adapters of its linears");
+        "qwen3: freeze the model, and train low-rank adapters of its linears");
     add("--lora-alpha", lora_alpha_, "NUMBER",
-        "--lora: adapters are added times this over the rank; default twice the rank");
+        "--lora: adapters are scaled by this over the rank; default twice the rank");
     add("--lora-targets", lora_targets_, "LIST",
-        "--lora: which linears have adapters, of q_proj, k_proj, v_proj, o_proj, gate_proj, "
-        "up_proj, down_proj; default all");
+        "--lora: linears that have adapters: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, "
+        "down_proj; default all");
     app_->add_flag("--breakdown", breakdown_,
                    "Also time the parts of a step (GEMMs, attention, norms, other elementwise "
                    "kernels, loss, optimizer), enqueued one by one");
@@ -114,11 +114,10 @@ class TrainCommand : public Command {
                      "Also measure the energy of a step, where the device reports it, with many "
                      "more steps");
     add("--tuning-cache", tuning_cache_, "FILE",
-        "Keep the GEMM algorithms that were chosen in FILE, for later runs");
-    app_->add_option(
-            "--tuning-seconds", tuning_seconds_,
-            "Approximate time to choose the algorithm of a large GEMM; 6 tell better which "
-            "one a GPU at its power cap runs fastest")
+        "Store the chosen GEMM algorithms in FILE and use them in later runs");
+    app_->add_option("--tuning-seconds", tuning_seconds_,
+                     "Approximate time to choose the algorithm of a large GEMM; 6 finds the "
+                     "fastest at a GPU's power cap more reliably")
         ->type_name("S")
         ->check(seconds_above_0("--tuning-seconds"))
         ->capture_default_str();

@@ -47,27 +47,27 @@ void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags) {
     app.add_option(name, value, text)->type_name(type)->group("Training on data");
   };
   add("--data", flags.data, "FILE",
-      "Train on this text instead of measuring steps with random tokens: its bytes are the tokens, "
-      "or its 16- or 32-bit tokens, if llm.c's tools wrote it. The last tenth is for evaluation");
+      "Train on this file instead of measuring steps with random tokens: each byte is a token, "
+      "unless llm.c's tools wrote it with 16- or 32-bit tokens. The last tenth is for evaluation");
   add("--steps", flags.steps, "COUNT", "Steps of the whole run");
   add("--seed", flags.seed, "NUMBER",
-      "Of the first parameters and the order of the data; default 1");
+      "Seed of the initial parameters and the order of the data; default 1");
   add("--learning-rate", flags.learning_rate, "RATE",
-      "The peak, behind the warm-up; then half a cosine to a tenth of it; default 3e-4");
+      "The maximum, after the warm-up; then half a cosine to a tenth of it; default 3e-4");
   add("--warm-up-steps", flags.warm_up_steps, "COUNT",
       "Steps in which the learning rate rises; default a tenth of --steps, at most 100");
   add("--clip", flags.clip, "NORM|off",
-      "Gradients of a larger norm are scaled down to this one; default 1");
+      "Maximum norm of the gradients, to which larger ones are scaled down; default 1");
   add("--evaluate-every", flags.evaluate_every, "STEPS",
-      "How often the loss of the evaluation part is taken; default: behind the last step");
+      "Steps between two evaluations; default: only after the last step");
   add("--checkpoint", flags.checkpoint, "FILE",
-      "Write parameters and the optimizer's state to this safetensors file, behind the last step "
+      "Write parameters and the optimizer's state to this safetensors file, after the last step "
       "and on Ctrl-C; --resume continues from it to the bit");
   add("--save", flags.save, "FOLDER",
-      "Of qwen3: write the trained model to this folder as Hugging Face's transformers library "
-      "does; "
+      "qwen3: write the trained model to this folder as Hugging Face's transformers library does; "
       "with --lora its adapters, as the peft library does");
-  add("--checkpoint-every", flags.checkpoint_every, "STEPS", "Also write it every so many steps");
+  add("--checkpoint-every", flags.checkpoint_every, "STEPS",
+      "Steps between two checkpoints; default: only after the last step");
 }
 
 TrainingRunSettings training_run_settings(const TrainingRunFlags& flags, bool resume) {
