@@ -216,7 +216,7 @@ Completion complete(const CLI::App& root, const std::vector<std::string>& words)
     if (words.size() > 1 && each->get_name() == words.front()) app = each;
   }
   if (app == nullptr) {
-    if (words.size() > 1) return {};  // behind a word that is no command
+    if (words.size() > 1) return {};  // after a word that is no command
     if (is_flag(word)) {
       completer.offer_flags(root);
     } else {

@@ -17,7 +17,7 @@ struct Completion {
   bool files = false;  // names of files may stand there too
 };
 
-// Completes the last of `words`, the words behind the program's name; it may be empty. Of a list
+// Completes the last of `words`, the words after the program's name; it may be empty. Of a list
 // ("bf16,f") the candidates are whole lists ("bf16,fp32").
 Completion complete(const CLI::App& root, const std::vector<std::string>& words);
 

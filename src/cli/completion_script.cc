@@ -8,7 +8,7 @@
 namespace duet {
 namespace {
 
-// bash splits words at ':' and '=' too, and replaces only what is behind the last of them.
+// bash splits words at ':' and '=' too, and replaces only what is after the last of them.
 constexpr const char* kBash = R"(_duet() {
   local words=() lines=() line current stem
   read -ra words <<< "${COMP_LINE:0:COMP_POINT}"

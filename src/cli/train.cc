@@ -28,7 +28,7 @@ namespace {
 constexpr int kMost = 1 << 20;  // of a batch, a sequence, layers
 constexpr int kMostLoraRank = 1024;
 
-// A line on standard error behind a step, at most every two seconds.
+// A line on standard error after a step, at most every two seconds.
 class RunReport {
  public:
   explicit RunReport(std::int64_t steps) : steps_(steps) {}

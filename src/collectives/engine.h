@@ -53,15 +53,15 @@ class CollectiveSession {
   // The nominal rate of the links by which this rank's plans reach other nodes, in Gbit/s, one
   // direction; 0: none, or unknown.
   virtual double network_gbit_per_s(const Rank&) const { return 0; }
-  // What calls have gone on without since this was called last, such as lost rails: warnings for
-  // their record. Collective among processes; called outside Team::each().
+  // Failures that calls have survived since the last call of this function, such as lost rails, as
+  // warnings for the record. Collective among processes; called outside Team::each().
   virtual std::vector<std::string> take_warnings() { return {}; }
   // Memory for a buffer of this engine's plans: plain device memory by default. May be a collective
   // call, so all ranks call it equally often.
   virtual std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes);
-  // Whether the plans that this rank makes from here on may share staging memory: no two of them
-  // are under way at a time, since all ranks enqueue them on one stream each. All ranks switch it
-  // at the same plan; off at first. See SharedStaging.
+  // Whether the plans that this rank makes from now on may share staging memory. No two of them may
+  // be under way at the same time, so each rank enqueues them on one stream. All ranks switch it
+  // before the same plan; it is off at first. See SharedStaging.
   virtual void share_staging(const Rank&, bool) {}
   // Makes this rank's plan. Collective: every rank makes the same call, which may block. It
   // succeeds on all ranks or throws on all, as Team::all_or_none() does; after an error all may
@@ -100,7 +100,7 @@ class SharedStaging {
   const Rank& rank_;
 };
 
-// Bytes of a packet, of engines that put in packets, where the user names none.
+// The default size in bytes of a packet, for engines that put in packets.
 inline constexpr std::uint64_t kDefaultPacket = 64 << 10;
 
 // An implementation of collectives: Duet's own or another library's.
@@ -110,7 +110,7 @@ class CollectiveEngine {
   virtual std::string name() const = 0;         // "dma", "nccl", "nccl-zero-cta", "mpi"
   virtual std::string device_kind() const = 0;  // "cuda"; "" for any
   // The same engine with kernels of at most this many compute units. Its name states the limit.
-  // nullptr where the engine's kernels cannot be limited.
+  // nullptr if the engine's kernels cannot be limited.
   virtual std::unique_ptr<CollectiveEngine> limited(int) const { return nullptr; }
   // The same engine with puts of at most this many bytes each. Its name states them. nullptr where
   // the engine does not put in packets.

@@ -14,9 +14,9 @@ class NativeStreams;
 // A collective that LocalRank::plan() has bound to a rank's buffers, to be enqueued any number of
 // times. Move-only; must not outlive its buffers or the communicator.
 //
-// It ends by LocalRank::retire(), or in its destructor, before which the work that this rank
-// enqueued must be done. Internal memory that peers may still use is then freed by a later plan()
-// or retire(), or with the communicator.
+// It ends by LocalRank::retire(), or in its destructor; before that, the work that this rank
+// enqueued must be done. After the destructor, internal memory that peers may still use is freed by
+// a later plan() or retire(), or with the communicator.
 class CollectiveCall {
  public:
   // Empty; only to be assigned to.
@@ -28,15 +28,15 @@ class CollectiveCall {
 
   // Enqueues the collective on the stream, without waiting; allocates only the first time it sees a
   // stream. Work enqueued on the stream afterwards sees the result and may reuse the send buffer.
-  // It leaves the rank's device as the calling thread's current one. All ranks enqueue the same
-  // calls in the same order. A rank's calls come from one thread at a time, inside of each() or,
+  // Afterwards the calling thread's current device is the rank's. All ranks must enqueue the same
+  // calls in the same order. A rank's calls are made by one thread at a time, inside of each() or,
   // except on a simulated machine, outside of it.
   //
   // Throws BadArgument for a stream of another device and for an empty call, PeerFailed once
-  // another rank failed or a process is gone.
+  // another rank has failed or a process has died.
   void enqueue(Stream& stream);
   // On a cudaStream_t or hipStream_t of the rank's device; nullptr is its (legacy) default stream.
-  // Throws Unavailable where the device has no such streams.
+  // Throws Unavailable if the device has no such streams.
   void enqueue(void* native_stream);
   void enqueue(std::nullptr_t) { enqueue(static_cast<void*>(nullptr)); }
   void enqueue(Stream*) = delete;  // not a native stream: enqueue(*stream)

@@ -15,11 +15,11 @@ namespace duet {
 
 struct CommunicatorOptions {
   std::string device = "cuda";  // as --device: "cuda", "cuda:0,1", "hip", "host:4", "sim:h200-4"
-  std::string engine = "auto";  // "auto", "dma", "kernel" or a peer's (docs/collectives.md)
-  int port = 0;                 // of process 0, where MASTER_ADDR names it; 0: MASTER_PORT, 29500
+  std::string engine = "auto";  // "auto", "dma", "kernel" or a library's (docs/collectives.md)
+  int port = 0;                 // of process 0 at MASTER_ADDR; 0: MASTER_PORT, or 29500
   double deadline_seconds = kDefaultDeadlineSeconds;  // for all processes to connect
-  // Between nodes (docs/nodes.md). `node_size`: every so many consecutive ranks are taken for a
-  // node; 0: a node is who can map each other's memory.
+  // Between nodes (docs/nodes.md). `node_size`: this many consecutive ranks are a node; 0: ranks
+  // that can map each other's memory are a node.
   NetworkOptions network{};
   int node_size = 0;
 };
@@ -30,14 +30,14 @@ struct CommunicatorOptions {
 // destroy it when its calls have ended.
 //
 // After an error in each() the calls planned before throw PeerFailed, and NCCL's engines plan
-// nothing more. Once a process is gone all calls throw: destroy the communicator. With MASTER_ADDR
-// every communicator of a process needs a port of its own, also after another one was destroyed,
-// since the earlier port may still be closing.
+// nothing more. Once a process has died all calls throw: destroy the communicator. With MASTER_ADDR
+// every communicator of a process needs a port of its own, even after an earlier one has been
+// destroyed, because that one's port may still be closing.
 class Communicator {
  public:
   // Blocks until all processes have connected. Throws UsageError for a device, engine or
-  // environment that does not exist, naming what was expected; Unavailable where the engine cannot
-  // run on these devices; Timeout naming the missing processes.
+  // environment that does not exist, naming what was expected; Unavailable if the engine cannot run
+  // on these devices; Timeout naming the missing processes.
   explicit Communicator(const CommunicatorOptions& options = {});
   ~Communicator();
   Communicator(const Communicator&) = delete;

@@ -18,9 +18,9 @@ struct Rank;
 // One rank of a communicator, which plans collectives. Valid during Communicator::each(), on the
 // thread that each() gave it to.
 //
-// Collective functions are made by the ranks of all processes in the same order. If ranks are in
-// different ones, all throw BadArgument naming both. They throw Timeout naming what they waited
-// for, and PeerFailed if another rank gave up or another process failed or is gone.
+// Collective functions must be called by the ranks of all processes in the same order. If ranks are
+// in different ones, all throw BadArgument naming both. They throw Timeout naming what they waited
+// for, and PeerFailed if another rank threw or another process failed or died.
 class LocalRank {
  public:
   LocalRank(Rank& rank, CollectiveSession& session, NativeStreams& streams);
@@ -32,7 +32,8 @@ class LocalRank {
   Device& device() const;
 
   // Collective: memory of the rank's device, of the kind that suits the engine best, aligned to 256
-  // bytes and uninitialised. Freed with the object; its calls must have ended. Throws OutOfMemory.
+  // bytes and uninitialised. The destructor frees it; calls that use it must have ended. Throws
+  // OutOfMemory.
   std::unique_ptr<CollectiveMemory> allocate(std::uint64_t bytes);
 
   // Collective, with equal values of `collective`: binds it to the rank's buffers, whose sizes are
@@ -43,7 +44,7 @@ class LocalRank {
   // others' error names that rank, and all may plan again.
   CollectiveCall plan(const Collective& collective, const Span& send, const Span& recv);
   // As above, with the user's own memory of the rank's device (cudaMalloc), of the sizes that
-  // send_bytes() and recv_bytes() return; nullptr where that size is 0.
+  // send_bytes() and recv_bytes() return; nullptr if that size is 0.
   CollectiveCall plan(const Collective& collective, const void* send, void* recv);
 
   // Collective: ends a call. The caller must have synchronised the streams on which it enqueued the

@@ -24,7 +24,7 @@ std::vector<DType> all_dtypes();  // input types and int32
 // +-448, E5M2 to +-57344).
 float load(DType type, const void* element);
 void store(DType type, void* element, float value);
-// `count` elements, one behind the other, each as store() of what load() returns.
+// `count` elements, one after the other, each as store() of what load() returns.
 void convert(DType from, const void* elements, DType to, void* results, std::size_t count);
 
 }  // namespace duet

@@ -19,13 +19,13 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-// A caller of the library broke a precondition (sizes that do not fit, a span of another machine).
+// A caller of the library violated a precondition (wrong sizes, a span of another machine).
 class BadArgument : public Error {
  public:
   using Error::Error;
 };
 
-// A device, library or feature is not there; the message says why.
+// A device, library or feature is missing; the message says why.
 class Unavailable : public Error {
  public:
   using Error::Error;
@@ -42,7 +42,7 @@ class Timeout : public Error {
   using Error::Error;
 };
 
-// A wait or call ended because another process failed or is gone: the cause is in that process.
+// A wait or call ended because another process failed or died: the cause is in that process.
 class PeerFailed : public Error {
  public:
   using Error::Error;

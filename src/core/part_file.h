@@ -13,8 +13,8 @@ namespace duet {
 class PartFile {
  public:
   // Creates a file in the folder of `target`. Its name has the process's id and random digits, so
-  // that nobody can put a file or link there before. It gets the permissions of `target`, if
-  // `target` exists.
+  // that no other program can put a file or link there before. It gets the permissions of `target`,
+  // if `target` exists.
   explicit PartFile(std::string target);
   // Removes the temporary file, unless put_in_place() was called.
   ~PartFile();

@@ -1,5 +1,5 @@
 // The interface of a device. host, cuda, hip and sim implement it. Code above this folder uses all
-// of them alike.
+// of them in the same way.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct DeviceInfo {
   std::string name;       // "cuda:0", "host:1", "sim:mi300x-8:3"
   std::string kind;       // "cuda", "hip", "host", "sim"
   std::string model;      // "NVIDIA H200"
-  std::string bus;        // PCI address or "" where there is none
+  std::string bus;        // PCI address; "" if there is none
   int ordinal = -1;       // its number in the vendor's runtime; -1: there is none
   int numa_node = -1;     // -1: unknown
   int compute_units = 0;  // SMs, CUs, cores
@@ -35,7 +35,8 @@ struct DeviceInfo {
   // 0: streams cannot be restricted.
   int unit_grain = 0;
   bool cpu_addressable = false;  // the CPU may use Span::data of device memory
-  // What a NIC has written to device memory is visible to streams that wait for what tells of it.
+  // If a NIC writes to device memory and then signals, streams that wait for the signal see the
+  // data.
   bool network_writes_ordered = false;
   std::map<std::string, std::string> details;  // further rows of `duet info`
 };
@@ -65,8 +66,8 @@ class Device {
   // current device. Does nothing on other devices.
   virtual void make_current() {}
 
-  // Throws Unavailable where the device cannot restrict streams to some of its compute units, and
-  // BadArgument where it cannot restrict one to `options.units`.
+  // Throws Unavailable if the device cannot restrict streams to some of its compute units, and
+  // BadArgument if it cannot restrict one to `options.units`.
   virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options = {}) = 0;
   virtual std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) = 0;
 
@@ -92,8 +93,8 @@ class Device {
   // The descriptor by which another process can map the allocations of a span of device memory,
   // which must outlive the mappings. Throws Unavailable with the reason.
   virtual MemoryDescriptor export_memory(const Span& span);
-  // Frees what export_memory() holds for processes that have yet to map the memory. Call it when
-  // all have.
+  // Frees the resources that export_memory() keeps until other processes have mapped the memory.
+  // Call it when all have.
   virtual void close_export(const MemoryDescriptor&) noexcept {}
   // Maps another process's memory. Streams of this device can copy to and from it, signal and wait
   // for semaphores in it. Its kind is MemoryKind::peer, its owner this device. Throws Unavailable
@@ -106,14 +107,14 @@ class Device {
   // reason.
   virtual Dmabuf export_dmabuf(const Span& span);
 
-  // A span as the CPU can address it while the view exists: pinned and pageable memory in place, a
-  // GPU's own memory over the bus, where each load is a round trip. Throws Unavailable with the
+  // A span as the CPU can address it while the view exists: pinned and pageable memory in place,
+  // memory of a GPU over the bus, where each load is a round trip. Throws Unavailable with the
   // reason.
   std::unique_ptr<CpuView> view(const Span& span);
 
   // Binds a kernel to its spans, for streams of this device. The call blocks: it may allocate
   // memory, upload data and load code. Throws BadArgument as check_kernel() does and for spans of
-  // another machine, Unavailable if the compute units do not reach a span.
+  // another machine, Unavailable if the compute units cannot access a span.
   virtual std::unique_ptr<PreparedKernel> prepare(const CollectiveKernel& kernel) = 0;
 
   // Whether a LocalKernel that adds to a peer's memory adds where the bytes arrive, without reading
@@ -132,8 +133,8 @@ class Device {
   virtual bool has_contents(const Span& span) const { return span.data != nullptr; }
 
   // The engine that a stream of this device uses for a copy by Executor::sdma, such as "SDMA 2 of
-  // hip:0". It stays the same for the pair of devices. Throws Unavailable where there is none, or
-  // where the device does not let Duet choose.
+  // hip:0". It stays the same for the pair of devices. Throws Unavailable if there is none, or if
+  // the device does not let Duet choose.
   virtual std::string copy_engine(const Copy& copy);
 
   // Returns when the device has completed the work of all its streams, destroyed ones included.

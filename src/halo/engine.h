@@ -13,21 +13,21 @@
 
 namespace duet {
 
-// What a plan is made for. Equal on all ranks.
+// The arguments of a plan. Equal on all ranks.
 struct HaloTask {
   HaloGrid grid;
   bool overlap = false;  // the boundary rows first, their exchange beside the interior
 };
 
-// A rank and its neighbours in the ring. With two ranks both neighbours are one rank, with one they
-// are the rank itself: what belongs to a neighbour goes by its side, never by its number.
+// A rank and its neighbours in the ring. With two ranks both neighbours are the same rank, with one
+// they are the rank itself: so data of a neighbour are indexed by its side, never by its number.
 struct Ring {
   int index = 0;             // of this rank in the ring
   int above = 0, below = 0;  // ranks of the team
 };
 
-// A grid of one rank on a team of several is a ring of every rank by itself: all measure at once.
-// Throws BadArgument where the grid's ranks are neither one nor all of the team's.
+// If the grid has one rank and the team several, every rank is a ring by itself, and all measure at
+// the same time. Throws BadArgument if the grid's ranks are neither one nor all of the team's.
 Ring ring_of(const Rank& rank, const HaloGrid& grid);
 
 // One iteration of a rank.
@@ -40,8 +40,8 @@ struct Iteration {
 };
 
 // One rank's part of the iterations, with its two fields. All ranks enqueue the same iterations in
-// the same order, parities by turns. Between two iterations without `more_follow`, no rank has work
-// under way for another one.
+// the same order, with alternating parity. After an iteration without `more_follow`, no rank has
+// work under way for another one.
 class HaloPlan {
  public:
   virtual ~HaloPlan() = default;

@@ -26,7 +26,7 @@ class NormReduction {
 
   // Where iteration `index` of a call puts its partial sums; empty: mode none.
   Span partials(int index) const;
-  // Before the sweep of iteration `index`, and behind it, on the caller's stream. With mode host,
+  // Before the sweep of iteration `index`, and after it, on the caller's stream. With mode host,
   // after() waits for the device.
   void before(Stream& stream, int index);
   void after(Stream& stream, int index);

@@ -12,7 +12,7 @@ std::uint64_t place(const HaloGrid& grid, std::int64_t row, std::int64_t column)
   return static_cast<std::uint64_t>(row * grid.nx + column);
 }
 
-// A row of the ring: rows below 0 and behind the last one are rows of its other end.
+// A row of the ring: rows below 0 and after the last one are rows of its other end.
 std::int64_t wrapped(const HaloGrid& grid, std::int64_t row) {
   const std::int64_t rest = row % grid.ny;
   return rest < 0 ? rest + grid.ny : rest;

@@ -35,7 +35,7 @@ class SerialSolver {
   std::vector<float> now_, next_;
 };
 
-// Rows [row, row + rows), which go on at the first row behind the last, and columns [column,
+// Rows [row, row + rows), which continue with the first row after the last, and columns [column,
 // column + columns).
 struct Window {
   std::int64_t row = 0, rows = 0, column = 0, columns = 0;

@@ -1,6 +1,6 @@
 // nvbandwidth prints the devices, and for each test "Running NAME.", a description, a matrix with
 // the numbers of columns above it and of rows at its left, and "SUM NAME total". The bidirectional
-// tests have several matrices, which differ in the name behind SUM.
+// tests have several matrices, which differ in the name after SUM.
 #include <fmt/format.h>
 
 #include "core/error.h"

@@ -37,7 +37,7 @@ std::optional<std::int64_t> count_of(std::string_view word);
 bool begins_with(std::string_view text, std::string_view head);
 bool holds(std::string_view text, std::string_view part);
 
-// The text behind `label`, up to white space or a comma; "" if the label is not there.
+// The text after `label`, up to white space or a comma; "" if the label is missing.
 std::string word_behind(std::string_view text, std::string_view label);
 
 }  // namespace duet

@@ -11,7 +11,7 @@
 namespace duet {
 namespace {
 
-// The text behind `separator` in the first line that begins with `key`.
+// The text after `separator` in the first line that begins with `key`.
 std::string value_in(const char* path, const std::string& key, char separator) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

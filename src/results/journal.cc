@@ -31,7 +31,7 @@ Record parse_line(std::string_view line) {
   if (nests_too_deep(line)) {
     throw Error(fmt::format("nested deeper than {} levels", kDeepestNesting));
   }
-  // The parser takes a NUL for the end of its input and would ignore all bytes behind it.
+  // The parser takes a NUL for the end of its input and would ignore all bytes after it.
   if (line.find('\0') != std::string_view::npos) return Record(Record::value_t::discarded);
   return Record::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
 }

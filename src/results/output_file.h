@@ -15,8 +15,8 @@ bool names_standard_output(const std::string& path);
 // Move-only; the destructor closes the file.
 // A regular file is locked while it is open. Opening a file that another run (or this one, by
 // another name) has open throws UsageError "FILE is in use by process N".
-// Opening a FIFO waits until somebody reads it. It throws Interrupted when `stop` returns true, and
-// UsageError after a minute.
+// Opening a FIFO waits until a program reads it. It throws Interrupted when `stop` returns true,
+// and UsageError after a minute.
 class OutputFile {
  public:
   using Stop = std::function<bool()>;

@@ -13,7 +13,7 @@ namespace {
 
 struct Unit {
   const char* suffix;   // the last part of a rate's name
-  const char* heading;  // "": rate_text() puts the unit behind the value
+  const char* heading;  // "": rate_text() puts the unit after the value
 };
 
 // Longer suffixes first: "gb_per_s" also ends in "_s".

@@ -10,8 +10,8 @@ namespace duet {
 
 // The best policy for `ranks` devices of this kind (CommunicatorOptions::device), from the table
 // that `duet advise --measure` stored for them; nothing is measured. The works have the form of
-// `duet advise`: "gemm:8192x57344x8192:bf16", "all_gather:896M". Only policies that Overlap takes,
-// so none with a partition. All ranks must see the same table.
+// `duet advise`: "gemm:8192x57344x8192:bf16", "all_gather:896M". Only policies that Overlap accepts
+// are considered, so none with a partition. All ranks must read the same table.
 //
 // Throws Unavailable if no table is stored for the device and this number of ranks, UsageError for
 // a work or a table that cannot be parsed.

@@ -22,7 +22,7 @@ std::string engine_of(const OverlapPolicy& policy, const std::string& device);
 // One of several works that run beside each other.
 struct OverlapWork {
   // Workgroups that its kernels occupy at a time; 0 for a collective by copy engines. Must be equal
-  // on all ranks, or they would enqueue their collectives in different orders.
+  // on all ranks, because it determines the order in which they enqueue their collectives.
   double workgroups = 0;
   // Enqueues the work on the given stream, without waiting.
   std::function<void(Stream&)> enqueue;
@@ -33,12 +33,12 @@ struct OverlapWork {
 // simulated machine inside of each(). They may follow each other without waiting, on any streams of
 // the device. Destroy it when the work that it enqueued is done, before its communicator.
 //
-// Works of a call run in no defined order: none may touch what another writes. Earlier work of the
-// stream precedes all of them, and later work follows all of them. The CPU does not wait. All ranks
-// make the same calls in the same order.
+// The works of a call run in no defined order: none may access what another writes. Earlier work of
+// the stream precedes all of them, and later work follows all of them. The CPU does not wait. All
+// ranks must make the same calls in the same order.
 //
-// A call is captured as it is: with capture() (device/graph.h) or, on the program's own stream, by
-// the vendor's calls, unless the collective's engine is `mpi` or `host`.
+// A call can be captured, with capture() (device/graph.h) or, on the program's own stream, by the
+// vendor's functions, unless the collective's engine is `mpi` or `host`.
 //
 // The policies (docs/overlap.md) decide the order of enqueueing and the streams:
 //   serial             on the stream itself, one after the other as given; of a pair, compute first
@@ -49,8 +49,9 @@ struct OverlapWork {
 // Overlap, of the highest priority unless the policy is base.
 class Overlap {
  public:
-  // `works`: how many a call has at most; makes a stream for each but one, unless the policy is
-  // serial. Throws Unavailable for policies with a partition, BadArgument for less than one work.
+  // `works`: the maximum number of works of a call; for each except one a stream is made, unless
+  // the policy is serial. Throws Unavailable for policies with a partition, BadArgument for less
+  // than one work.
   explicit Overlap(LocalRank& rank, const OverlapPolicy& policy = {OverlapPolicyKind::dma, 0},
                    int works = 2);
   Overlap(Overlap&& other) noexcept;
@@ -58,7 +59,7 @@ class Overlap {
   ~Overlap();
 
   // A collective beside compute: `compute(Stream&)` enqueues on the stream that it is given, here
-  // the caller's own. Nothing is allocated that the two do not allocate themselves.
+  // the caller's own. The call itself allocates nothing.
   //
   // Throws BadArgument for a stream of another device, before anything is enqueued; otherwise the
   // first error of the two. After such an error both were enqueued as far as possible and the
@@ -68,8 +69,8 @@ class Overlap {
     enqueue_pair(stream, call, std::ref(compute));
   }
   // On a cudaStream_t or hipStream_t of the rank's device; nullptr is its (legacy) default stream,
-  // which cannot be captured. A handle seen for the first time allocates. Throws
-  // Unavailable where the device has no such streams.
+  // which cannot be captured. The first call with a handle allocates. Throws Unavailable if the
+  // device has no such streams.
   template <class Compute>
   void enqueue(void* native_stream, CollectiveCall& call, Compute&& compute) {
     enqueue_pair(wrapped(native_stream), call, std::ref(compute));

@@ -145,7 +145,7 @@ TEST(Hub, AllocatesWhatComesNotWhatIsAnnounced) {
   for (int i = 0; i < 2; ++i) members.push_back(member(hub, i, 2));
   const std::size_t before = resident_bytes();
   send_bytes(members[1], announced(kMaxGatherBytes) + "some of it");
-  members[0].send({"heartbeat"});  // answered behind what the other one has sent
+  members[0].send({"heartbeat"});  // answered after what the other one has sent
   EXPECT_EQ(members[0].receive_within(10, 4096)->front(), "alive");
   EXPECT_LT(resident_bytes(), before + (32 << 20));
 }

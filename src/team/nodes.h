@@ -1,5 +1,4 @@
-// Which ranks of a team are of one node, and which of different nodes have the same place on
-// theirs.
+// The division of a team's ranks into nodes, and into columns (ranks with the same local index).
 #pragma once
 
 #include <memory>
@@ -10,14 +9,14 @@
 
 namespace duet {
 
-// A node is who can map each other's memory: processes of one operating system and container, or
-// the devices of a simulated machine's node. Ranks of a node need not be consecutive. Nodes are
-// numbered by their lowest ranks, and a node's ranks by their numbers: a rank's local index. The
-// ranks of equal local index are a column.
+// A node is a set of ranks that can map each other's memory: processes of one operating system and
+// container, or the devices of a simulated machine's node. Ranks of a node need not be consecutive.
+// Nodes are numbered in the order of their lowest ranks. A rank's local index is its position among
+// the ranks of its node, in rising order; the ranks with equal local index are a column.
 class NodeMap {
  public:
-  // Collective among processes; called outside of Team::each(). With Team::node_size() every so
-  // many consecutive ranks are taken for a node, whatever they can map.
+  // Collective among processes; called outside of Team::each(). With Team::node_size() this many
+  // consecutive ranks are a node, whether or not they can map each other's memory.
   static NodeMap of(Team& team);
   // `nodes` are the ranks of each node, in rising order.
   explicit NodeMap(TeamGroups nodes);

@@ -88,7 +88,7 @@ void Processes::set_label(const std::string& label) {
 
 void Processes::send(const Frame& frame) {
   const std::lock_guard<std::mutex> lock(sending_);
-  // If the hub is gone, receive_frames() reports it. Nothing can be sent behind half a frame.
+  // If the hub is gone, receive_frames() reports it. Nothing can be sent after half a frame.
   if (!socket_.send(frame)) socket_.shut();
 }
 

@@ -59,7 +59,7 @@ class Processes {
   // time. `what` ends the sentence "waiting for ..." and is equal in all processes: if they are in
   // different calls, all throw BadArgument naming them, and may go on. Throws PeerFailed
   // naming the process that is gone or failed, Timeout naming those that did not come; a Timeout is
-  // a failure for all. After a failure, and when somebody has waited for
+  // a failure for all. After a failure, and when a process has waited for
   // Launch::heartbeat_timeout_seconds, heartbeats go to all processes; one that does not answer for
   // as long counts as gone.
   std::vector<std::string> gather_all(const std::string& mine, const std::string& what,

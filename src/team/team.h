@@ -20,7 +20,7 @@ namespace duet {
 
 class Team;
 
-// The ranks of a team, divided: each group's in rising order, every rank in one of them.
+// A division of a team's ranks: the ranks of each group in rising order, every rank in one group.
 using TeamGroups = std::vector<std::vector<int>>;
 
 struct Rank {
@@ -68,7 +68,7 @@ class Team {
   // The run's processes; nullptr if this one is alone.
   Processes* processes() { return processes_; }
 
-  // Every so many consecutive ranks are taken for a node (nodes.h); 0, at first: nodes are found.
+  // This many consecutive ranks are a node (nodes.h); 0, the default: nodes are detected.
   // The same in all processes, and set before sessions are opened.
   void set_node_size(int ranks) { node_size_ = ranks; }
   int node_size() const { return node_size_; }
@@ -112,8 +112,8 @@ class Team {
   // order, with an equal `what`, which ends the sentence "waiting for ...".
   //   BadArgument, on all ranks: ranks are in different calls, or in gathers of different results;
   //   the error of a rank's all_or_none(), on all ranks: that step failed;
-  //   Timeout naming `what`, PeerFailed: a rank did not come, another rank gave up, or another
-  //   process failed or is gone.
+  //   Timeout naming `what`: a rank did not come; PeerFailed: another rank threw, or another
+  //   process failed or died.
   // After the first two all ranks may go on; after the last every further call of this each()
   // throws.
 

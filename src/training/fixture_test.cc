@@ -148,7 +148,7 @@ class FixtureTest : public ::testing::TestWithParam<std::tuple<const char*, cons
     for (const TrainedParameter& each : model->parameters().all()) {
       if (is_adapter(each.about)) continue;
       const std::vector<float> values = fixture_weights(each.about, place++);
-      const Span& all = each.tensors.parameters.span;  // may have rows behind the values
+      const Span& all = each.tensors.parameters.span;  // may have rows after the values
       device_->write(all.slice(0, values.size() * sizeof(float)), values.data());
     }
     for (const AdapterPiece& each : adapters_) {

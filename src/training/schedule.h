@@ -14,7 +14,7 @@ struct LearningRateSettings {
 };
 
 // The rate of step `step`, from 1. Warm-up comes first: where it takes `steps` or more, the rate
-// drops to the final one behind it without a cosine.
+// drops to the final one after it without a cosine.
 double learning_rate(std::int64_t step, const LearningRateSettings& settings);
 
 }  // namespace duet

@@ -29,9 +29,9 @@ struct TrainingRunSettings {
   LearningRateSettings learning_rate;  // with the number of steps
   double clip = 1;                     // the largest norm of the gradients; infinity: any
   double evaluation_share = 0.1;       // of the tokens, which are not trained on
-  std::int64_t evaluate_every = 0;     // steps; 0: behind the last one only
+  std::int64_t evaluate_every = 0;     // steps; 0: after the last one only
   std::string checkpoint;              // a file; "": none
-  std::int64_t checkpoint_every = 0;   // steps; 0: behind the last one only
+  std::int64_t checkpoint_every = 0;   // steps; 0: after the last one only
   bool resume = false;                 // from the checkpoint, if there is one
   double tuning_seconds = OperationsOptions().tuning_seconds;
   std::string weights;  // a folder (ModelFolder) with which the model begins; "": random numbers
@@ -83,7 +83,7 @@ class TrainingRun {
   TrainingRun(Rank& rank, const TrainingInput& input, const ParallelSettings& parallel = {});
 
   // Runs all steps that are left, which may be none, and saves the model. Rank 0 calls `after_step`
-  // behind each, and writes checkpoints; of shards, every rank writes its part. Where `stop`
+  // after each, and writes checkpoints; of shards, every rank writes its part. Where `stop`
   // returns true on any rank before a step, a checkpoint is written, and all throw Interrupted. A
   // loss that is not finite is an Error with the step's number; the checkpoint stays as it was.
   TrainingCurves run(const std::function<bool()>& stop,

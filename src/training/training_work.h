@@ -100,7 +100,7 @@ class TrainingWork : public Work {
     return settings_.accumulate > 1 ? Accumulate::yes : Accumulate::no;
   }
   void enqueue_step(Rank& rank, RankState& own, Stream& stream) const;
-  // With the update behind the backward pass.
+  // With the update after the backward pass.
   void enqueue_in_order(Rank& rank, RankState& own, ParallelStep& passes, Stream& stream) const;
   void require_loss(Rank& rank, const RankState& own) const;
   void require_update(Rank& rank, const RankState& own) const;

@@ -281,7 +281,7 @@ TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
   EXPECT_NEAR(parts(by_engine), parts(alone), 0.01 * parts(alone));
 }
 
-// What a stream did is one behind the other, and each wait ends as a collective does.
+// What a stream did is one after the other, and each wait ends as a collective does.
 TEST(TrainingCases, TimelinesShowCollectivesAndWhoWaitsForThem) {
   const auto machine = open_machine("sim:h200:devices=2");
   const Benchmark benchmark = training_benchmark(*machine, sharded_7b(3), {});

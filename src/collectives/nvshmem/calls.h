@@ -24,7 +24,7 @@ struct PacketCall {
   AllToAllCall all;
   std::size_t packet = 0;
   int blocks = 1;
-  bool signals = false;  // behind each packet; otherwise one signal behind all
+  bool signals = false;  // after each packet; otherwise one signal after all
   // Symmetric, a word for each PE: calls for which its receive buffer was ready, and signals of
   // what it has put here.
   std::uint64_t *ready = nullptr, *arrived = nullptr;

@@ -26,7 +26,7 @@ struct Block {
 // The heaps of all PEs. Allocation k of every PE is symmetric to that of the others.
 struct Heaps {
   ~Heaps() { free_all(); }
-  // Also what is left allocated behind a failure, as by NVSHMEM.
+  // Also what is left allocated after a failure, as by NVSHMEM.
   void free_all() {
     for (const auto& [pe, own] : blocks) {
       for (const Block& block : own) std::free(block.data);

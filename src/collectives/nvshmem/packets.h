@@ -49,7 +49,7 @@ DUET_NVSHMEM_BLOCK void put_item(const PacketCall& call, Block& block, std::uint
 // All threads of block `index` of call.blocks call it. A Block has
 //   signal_all(word, value)        sets the word at every PE
 //   wait_all(words, value)         until the words of all PEs, here, are at least the value
-//   put, put_signal                begin to put; the signal adds 1 behind the data
+//   put, put_signal                begin to put; the signal adds 1 after the data
 //   quiet()                        until all that the block has put is there
 //   last(ended, blocks)            whether all other blocks have come here; sets `ended` back
 //   set(word, value)               a word of this PE

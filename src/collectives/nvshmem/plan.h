@@ -30,8 +30,8 @@ class AllToAllPlan : public CollectivePlan {
 // One rank's part of an all_to_all by a kernel's blocks, in packets (packets.h).
 class PacketPlan : public CollectivePlan, private DeviceWaits {
  public:
-  // Collective. `grid`: by many blocks, with a signal behind each packet; otherwise by one block,
-  // with one signal behind all.
+  // Collective. `grid`: by many blocks, with a signal after each packet; otherwise by one block,
+  // with one signal after all.
   PacketPlan(const Calls& calls, Rank& rank, const Collective& collective,
              const CollectiveBuffers& buffers, bool grid, std::uint64_t packet, Watchdog& watchdog);
 

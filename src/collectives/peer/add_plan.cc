@@ -7,7 +7,7 @@
 //                                 add piece p to q
 //                                 signal turn(2, p)  ------> wait turn(2, p)
 //                                                            add piece p to q
-//   wait done  <----------------------------------------- signal done, behind the last piece
+//   wait done  <----------------------------------------- signal done, after the last piece
 //
 // Elements are thus added in one order, call by call. A wait of step i is for the same piece's step
 // i - 1, which all kernels come to before their step i, or for a copy that waits for nothing.

@@ -3,13 +3,13 @@
 // take 8 compute units from the GEMM, and wait where it has taken all (bench_copy_beside_gemm).
 //
 // Why it is deferred. A GEMM needs all registers of an SM when it starts, and waits for a copy that
-// runs there already; once the GEMM runs, it leaves room for one warp. Behind the first pushes,
-// what a program enqueues beside the collective runs by then. The copy is a single kernel: of
+// runs there already; once the GEMM runs, it leaves room for one warp. After the first pushes,
+// work that a program enqueues beside the collective is already running. The copy is one kernel: of
 // several in a row only the first one or two find room beside the same GEMM.
 //
-// Why behind 16 MiB. On 2 x H200, beside GEMMs enqueued right behind an all_gather: parts of 256
-// MiB behind 1 to 8 MiB of pushes cost 4 to 9% of the time of both (a GEMM of 11 ms). Parts of 16
-// MiB behind 1 MiB gain nothing over at once, behind 4 MiB they cost 2 to 8% (0.2 to 0.7 ms).
+// Why after 16 MiB. On 2 x H200, beside GEMMs enqueued right after an all_gather: parts of 256
+// MiB after 1 to 8 MiB of pushes cost 4 to 9% of the time of both (a GEMM of 11 ms). Parts of 16
+// MiB after 1 MiB gain nothing over at once, after 4 MiB they cost 2 to 8% (0.2 to 0.7 ms).
 // Figures: docs/results/h200-2/overlap/head_start.txt.
 #include "collectives/peer/local_copy.h"
 

@@ -19,7 +19,7 @@ enum class LocalCopyMethod {
 // What links send, and a kernel of one warp per SM copies, in 40 us.
 inline constexpr std::size_t kDeferLocalCopyBytes = 16u << 20;
 
-// The method for these copies; `pushes`: there are pushes that they can be deferred behind.
+// The method for these copies; `pushes`: there are pushes after which they can be deferred.
 LocalCopyMethod choose_local_copy(const std::vector<Copy>& copies, bool pushes,
                                   std::size_t defer_bytes = kDeferLocalCopyBytes);
 

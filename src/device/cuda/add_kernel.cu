@@ -121,7 +121,7 @@ class TileRing {
   unsigned loads_ = 0, sends_ = 0;  // tiles so far, of all items
 };
 
-// This block's slice of an item. Elements before the first and behind the last vector of 16 bytes
+// This block's slice of an item. Elements before the first and after the last vector of 16 bytes
 // are added by plain accesses.
 template <typename Type>
 __device__ void add_slice(const gpu::LocalTableItem& item, unsigned char* const* addresses,

@@ -56,7 +56,7 @@ __device__ inline void stream_points(float* to, const Points<width>& points) {
 #endif
 }
 
-// Of the thread before, and of the thread behind, among 32 neighbours.
+// Of the thread before, and of the thread after, among 32 neighbours.
 __device__ inline float from_left(float value) {
 #ifdef DUET_GPU_HIP
   return __shfl_up(value, 1, 32);

@@ -74,7 +74,7 @@ __device__ void load_below(RowsBelow<width, count>& rows, const SweepTiles& tile
 }
 
 // The rows [begin, end) of a thread's points from column x on, given to store(row, points). All
-// threads of a block call it, also those behind the last column. While a thread computes
+// threads of a block call it, also those beyond the last column. While a thread computes
 // `in_flight` rows, the loads for as many that follow are under way: two sets of registers take
 // turns. Returns the sum of the thread's changes.
 template <int width, bool norm, int in_flight, typename Store>

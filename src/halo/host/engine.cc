@@ -1,6 +1,6 @@
 // An iteration: a rank sweeps all its rows, signals, waits for both neighbours, and copies their
 // boundary rows into its own halo. It needs no answer: the rows that a neighbour copies are
-// overwritten in the iteration after the next, which begins behind that neighbour's next signal.
+// overwritten in the iteration after the next, which begins after that neighbour's next signal.
 #include "halo/host/engine.h"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 namespace duet::nvshmem {
 
 // How a block sends its piece of a boundary row: each thread its points, by puts of 4 bytes; the
-// block the piece, by one put; or that with a signal, which arrives behind it.
+// block the piece, by one put; or that with a signal, which arrives after it.
 enum class Put { words, blocks, signals };
 
 // Addresses that belong to a neighbour are symmetric: this PE's own at the same place of the heap.

@@ -43,11 +43,11 @@ inline constexpr SideOfRank kSides[] = {SideOfRank::above, SideOfRank::below};
 //   rank r                          rank r + 1 (below)
 //   push last row              -->  upper halo of field q
 //   signal (above, q) there    -->  wait (above, q), set back to 0
-//   wait (below, q)            <--  signal (below, q) there, behind the push of its first row
+//   wait (below, q)            <--  signal (below, q) there, after the push of its first row
 //
 // One semaphore a side and parity is enough. Whoever has heard its neighbour's signal of iteration
-// k knows that the neighbour has read the halo that iteration k + 1 writes, for it signals behind
-// its boundary rows. And a neighbour signals iteration k + 2, in the same semaphore, only behind
+// k knows that the neighbour has read the halo that iteration k + 1 writes, for it signals after
+// its boundary rows. And a neighbour signals iteration k + 2, in the same semaphore, only after
 // this rank's signal of k + 1, which follows the wait for k. With one semaphore for both parities
 // its signal of k + 1 could come before that wait has set the semaphore back, and be lost.
 class RingSemaphores {

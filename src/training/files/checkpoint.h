@@ -74,7 +74,7 @@ struct CheckpointFiles {
 };
 
 // As save_checkpoint(), for all files: they are written beside those that they replace, so that the
-// disk must have space for both, and flushed. Then, one path behind the other, `removed_before` are
+// disk must have space for both, and flushed. Then, one path after the other, `removed_before` are
 // removed, the checkpoints put in place, then the texts, and `removed_after` removed; a failure
 // there, which is rare, leaves what was done before it. Of a team, texts and removals are those of
 // rank 0.
@@ -98,7 +98,7 @@ class Checkpoint {
   void load(const std::vector<CheckpointTensor>& tensors) const;
 
   // Of one tensor of fp32, bf16 or fp16, which the file may have in another of these types. The
-  // first throws UsageError unless the file has it, of its shape; the second, behind it, reads and
+  // first throws UsageError unless the file has it, of its shape; the second, after it, reads and
   // converts it, rounding to nearest even, and fails as load() does.
   void require_convertible(const CheckpointTensor& tensor) const;
   void convert(const CheckpointTensor& tensor) const;

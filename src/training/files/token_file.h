@@ -50,7 +50,7 @@ class TokenFile {
   std::int64_t count_ = 0;
 };
 
-// Sequences of a batch, one behind the other. targets[i] is the token behind tokens[i] in the file.
+// Sequences of a batch, one after the other. targets[i] is the token after tokens[i] in the file.
 struct TokenBatch {
   std::vector<std::int32_t> tokens, targets;  // batch * sequence each
 };
@@ -82,7 +82,7 @@ class TokenSplit {
   // the first on.
   TokenBatch evaluation_batch(std::int64_t index, std::int64_t batch, std::int64_t sequence) const;
   // How many whole batches the evaluation part has, but at least 1 (0 without such a part).
-  // Sequences behind the last whole batch are in none.
+  // Sequences after the last whole batch are in none.
   std::int64_t evaluation_batches(std::int64_t batch, std::int64_t sequence) const;
 
  private:

@@ -24,7 +24,7 @@ void append_little_endian(std::string& text, std::uint32_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
 }
 
-// A header as llm.c's, with nothing behind it.
+// A header as llm.c's, with nothing after it.
 std::string llm_c_header(std::int32_t magic, std::int32_t version, std::int32_t count) {
   std::string text;
   for (const std::int32_t each : {magic, version, count}) {

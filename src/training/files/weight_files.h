@@ -58,7 +58,7 @@ void make_folder(const std::string& folder);
 // As save_checkpoints(), so the disk must have space for both models. A failure while files are
 // written, as on a full disk, leaves the folder as it was. A failure or a crash while they are put
 // in place leaves the old weights, the new ones, or, where files of both have the same names, a
-// folder without index, which is refused. config.json comes behind the weights: if sizes differ
+// folder without index, which is refused. config.json comes after the weights: if sizes differ
 // from those of the other model, loading refuses them. Throws UsageError if `folder` is no folder
 // and cannot become one.
 void save_weights(const SavedWeights& weights);

@@ -55,7 +55,7 @@ __device__ RunningSum of_block(RunningSum my) {
   return {most, sum[0]};
 }
 
-// What is behind the vocabulary has no part in the sum, and no gradient.
+// Columns beyond the vocabulary are not summed, and have no gradient.
 __device__ void leave_out(float (&logit)[8], std::int64_t column, std::int64_t vocabulary) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {

@@ -37,7 +37,7 @@ template <typename T, bool centred, int lanes, int packs>
 __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
   const Place<lanes> my;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kRowThreads / lanes) + my.group;
-  const bool inside = row < n.rows;  // groups behind the last row take part in the sums
+  const bool inside = row < n.rows;  // groups after the last row take part in the sums
   const float scale = 1.0f / static_cast<float>(n.columns);
   float x[packs][8] = {};
   float sum[1] = {};
@@ -97,7 +97,7 @@ struct NormBackward {
 template <int packs>
 constexpr bool kPrefetches = packs <= 2;
 
-// A thread's part of a row, of zeros behind the last.
+// A thread's part of a row, of zeros after the last.
 template <typename T, int packs>
 struct NormRow {
   Packed8<T> x[packs], dy[packs], dx[packs];  // dx: what is added to
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(kRowThreads, packs <= 4 ? 2 : 1)
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * kGroups;
   NormRow<T, packs> next;
   if constexpr (kPrefetches<packs>) next.template load<centred>(n, my, first_row + my.group);
-  // All groups of a block go on together. One behind the last row computes with zeros.
+  // All groups of a block go on together. One after the last row computes with zeros.
   for (std::int64_t first = first_row; first < n.rows; first += stride) {
     const std::int64_t row = first + my.group, begin = row * n.columns;
     const bool inside = row < n.rows;

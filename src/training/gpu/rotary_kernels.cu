@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kThreads) rotary_kernel(Rotary<T> r) {
   __shared__ BlockAngles all_angles;
   all_angles.turn_to(row % r.tokens, r.turns, half);
   const Angles angles(all_angles, my.column);
-  // All groups go on together. One behind the last head computes with zeros.
+  // All groups go on together. One after the last head computes with zeros.
   for (int first = 0; first < all; first += kGroups) {
     const int head = first + my.group;
     const bool inside = head < all && my.column < half;

@@ -21,7 +21,7 @@ template <class Real>
 void relu_backward(const Real* x, const Real* dy, Real* dx, std::int64_t count);
 
 // y (rows, columns) = gate * up / (1 + exp(-gate)), gate_up (rows, 2 * columns): in each row the
-// gate's columns and behind them up's (Shazeer: GLU Variants Improve Transformer, 2020).
+// gate's columns and after them up's (Shazeer: GLU Variants Improve Transformer, 2020).
 template <class Real>
 void swiglu(Matrix<const Real> gate_up, Matrix<Real> y);
 

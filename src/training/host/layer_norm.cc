@@ -45,7 +45,7 @@ DUET_INLINE void norm_row_backward(const LayerNormed<Real>& forward, std::int64_
   Vector<Real> sum_g = {}, sum_gn = {}, value, g, factor;
   for (std::int64_t j = 0; j < columns; j += kLanes<Real>) {
     load(value, x + j, columns - j);
-    load(g, dy + j, columns - j);  // zero behind the row, and so are the terms of both sums
+    load(g, dy + j, columns - j);  // zero after the row, and so are the terms of both sums
     load(factor, weight + j, columns - j);
     g *= factor;
     sum_g += g;

@@ -1,4 +1,4 @@
-// A row-major matrix that somebody else owns, and checks of shapes.
+// A row-major matrix that its caller owns, and checks of shapes.
 #pragma once
 
 #include <cstdint>

@@ -79,7 +79,7 @@ void add_product(const Strided<Real>& a, const Real* b, std::int64_t b_step, Rea
 }
 
 // to (columns, to_step) = factor * transpose of from (rows, columns), whose rows begin from_step
-// elements apart; zeros behind the first `rows` elements of each row of `to`.
+// elements apart; zeros after the first `rows` elements of each row of `to`.
 template <class Real>
 void transpose(const Real* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns,
                Real factor, Real* to, std::int64_t to_step) {

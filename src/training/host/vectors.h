@@ -7,7 +7,7 @@
 
 // A function that is inlined into on_widest_vectors(), and so compiled for each vector width.
 #define DUET_INLINE inline __attribute__((always_inline))
-// The same for a lambda, behind its parameters.
+// The same for a lambda, after its parameters.
 #define DUET_INLINE_BODY __attribute__((always_inline))
 
 namespace duet {

@@ -77,7 +77,7 @@ TEST_F(LoraFolder, HasTheAdaptersOfEachLinear) {
   EXPECT_EQ(
       read(file, layer + "self_attn.v_proj.lora_A.weight"),
       (std::vector<float>{4012, 4013, 4014, 4015, 4016, 4017, 4018, 4019, 4020, 4021, 4022, 4023}));
-  // b is at place 5, of four columns; v is behind eight rows of q and four of k.
+  // b is at place 5, of four columns; v is after eight rows of q and four of k.
   EXPECT_EQ(read(file, layer + "self_attn.v_proj.lora_B.weight"),
             (std::vector<float>{5050, 5051, 5054, 5055, 5058, 5059, 5062, 5063}));
   EXPECT_EQ(read(file, layer + "self_attn.q_proj.lora_B.weight").at(3), 5005);

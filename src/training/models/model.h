@@ -12,43 +12,43 @@
 
 namespace duet {
 
-// Called while a pass is enqueued, in the stream's order. Before a block is used: what comes next
-// uses its parameters, and nothing behind those of the block before.
+// Both are called while a pass is enqueued, in the stream's order. BlockBegins: work enqueued from
+// here on uses the parameters of this block, and no longer those of the previous one.
 using BlockBegins = std::function<void(const ParameterRange&)>;
-// The gradients of a range are complete here, and nothing behind reads its parameters.
+// The gradients of a range are complete here, and no later work reads its parameters.
 using GradientsComplete = std::function<void(const ParameterRange&)>;
 
 class Model {
  public:
   virtual ~Model() = default;
 
-  // Allocates all memory as it is planned; before anything below. Throws OutOfMemory.
+  // Allocates the planned memory; must be called before all functions below. Throws OutOfMemory.
   void allocate();
 
   // Blocking.
   void initialise(std::uint64_t seed);
 
   // Each enqueues its part of a step and returns.
-  void begin_step(Stream& stream);  // counts it
-  // Input and targets, other ones for each step and each `batch` of it, from 0.
+  void begin_step(Stream& stream);  // increments the number of the step
+  // Input and targets, different for each step and each `batch` of it (from 0).
   virtual void make_random_input(Stream& stream, std::uint64_t batch) = 0;
   void forward(Stream& stream, const BlockBegins& begins = {});
-  // After forward(), one of both: the first writes loss(); the second too, and writes the
-  // gradients, or adds to them. A model may not hold the logits of all tokens at a time, so that
-  // loss and gradient are made together. `complete` hears of every parameter once.
+  // Call one of these after forward(). evaluate() writes loss(); backward() writes loss() too, and
+  // writes the gradients, or adds to them. (Loss and gradient are computed together because a model
+  // may not keep the logits of all tokens.) `complete` is called once for every parameter.
   virtual void evaluate(Stream& stream) = 0;
   void backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete = {},
                 const BlockBegins& begins = {});
-  // Before update(), which otherwise takes the gradients times the state's factor as it is: as
-  // Operations::clip(), into gradient_norm(). `sum_over_ranks`, where ranks keep parts of the
-  // gradients, is called in between with the sum of squares.
+  // Clips the gradients as Operations::clip() does, with the norm in gradient_norm(); call it
+  // before update(). `sum_over_ranks` is called with the sum of squares, if ranks keep parts of the
+  // gradients. Without clip(), update() scales the gradients by the state's factor as it is.
   void clip(Stream& stream, double scale, double limit,
             const std::function<void(const Tensor&)>& sum_over_ranks = {});
   void update(Stream& stream);  // all parameters
   void update(Stream& stream, const ParameterRange& range);
   // backward() and update(): parameters are updated on the second stream as soon as their gradients
-  // are complete. GEMMs leave compute units and memory bandwidth unused, which an optimizer, bound
-  // by memory, takes. `stream` should have the higher priority; what it gets next runs behind both.
+  // are complete, to use memory bandwidth that GEMMs leave unused. `stream` should have the higher
+  // priority; its later work runs after both.
   void backward_beside_update(Stream& stream, ForkedStream& updates, Accumulate gradients);
 
   const MemoryPlan& memory() const { return memory_; }
@@ -57,7 +57,7 @@ class Model {
   const Tensor& gradient_norm() const { return gradient_norm_; }  // fp32 (1, 1)
   const Tensor& squares() const { return squares_; }              // fp32 (1, 1), of clip()
   const Span& state() const { return state_.span; }               // a StepState
-  // A large activation: whether operations compute it tells whether they compute the model.
+  // A large activation. If operations compute it (Operations::computes()), they compute the model.
   virtual const Tensor& output() const = 0;
 
  protected:
@@ -66,7 +66,7 @@ class Model {
 
   // Plans all memory; the last call of a constructor.
   void plan();
-  // Lays out what is not a parameter; called twice.
+  // Lays out all tensors except parameters; called twice.
   virtual void lay_out() = 0;
   virtual void enqueue_forward(Stream& stream, const BlockBegins& begins) = 0;
   virtual void enqueue_backward(Stream& stream, Accumulate gradients,
@@ -88,21 +88,21 @@ class Model {
   Tensor loss_, squares_, gradient_norm_, state_;
 };
 
-// A model before it is made: what its steps cost, and how it is made.
+// A model that has not been constructed: the cost of its steps, and how to construct it.
 struct ModelDescription {
   std::string name;
   Axes axes;                      // of its case, without the recipe
   Cost cost;                      // of a step, without memory_bytes
-  double trained_parameters = 0;  // without those that are frozen
-  // Elements of activations that a step reads and writes outside GEMMs and attention, at least:
-  // with GELU and the additions of residuals inside GEMMs.
+  double trained_parameters = 0;  // without frozen ones
+  // Minimum number of activations that a step reads and writes outside GEMMs and attention: as if
+  // GEMMs computed GELU and added residuals.
   double elements_moved = 0;
   double six_n = 0;            // FLOP of a step by 6 N
   double six_n_attention = 0;  // and attention, its masked half included; 0: no attention
-  double hardware = 0;         // that the device executes
-  double untrained_loss = 0;   // about, of random targets
-  // Plans the model's memory and allocates none.
-  // Of a shard, gathered parameters must be there before a pass uses them.
+  double hardware = 0;         // FLOP that the device executes
+  double untrained_loss = 0;   // approximate, for random targets
+  // Plans the model's memory without allocating it. With a shard, the caller must gather parameters
+  // before a pass uses them.
   std::function<std::unique_ptr<Model>(const Recipe&, const Optimizer&, const std::optional<Shard>&,
                                        Device&, Operations&)>
       make;

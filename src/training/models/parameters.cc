@@ -34,7 +34,7 @@ Tensor part(const Tensor& flat, std::int64_t first, std::int64_t rows, std::int6
   return tensor;
 }
 
-// The elements of a whole parameter that it has values in: behind them are zeros.
+// The elements of a whole parameter that it has values in: after them are zeros.
 OptimizerTensors values_of(const TrainedParameter& parameter) {
   const auto own = [&](const Tensor& tensor) {
     return part(tensor, 0, parameter.about.rows, parameter.about.columns);

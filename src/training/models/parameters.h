@@ -1,4 +1,4 @@
-// The parameters of a model, and what an optimizer keeps of them, in memory of a device.
+// The parameters of a model, their gradients and the optimizer's states, in device memory.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace duet {
 struct ModelParameter {
   std::string name;  // "block.3.qkv.weight"
   std::int64_t rows = 0, columns = 0;
-  std::int64_t rows_in_memory = 0;  // behind `rows` they are, and stay, zeros
+  std::int64_t rows_in_memory = 0;  // rows from `rows` on are, and stay, zeros
   bool decays = false;              // AdamW applies weight decay to it: matrices yes, norms no
-  // How it begins: normal of this deviation, or, if that is 0, `value` everywhere.
+  // Initial values: normal with this deviation, or, if that is 0, `value` everywhere.
   double deviation = 0, value = 0;
   bool sparse = false;         // only rows of tokens that occur have a gradient
   bool frozen = false;         // has no gradient, and no update
-  std::int64_t first_row = 0;  // before it, rows are and stay zeros, and have no gradient
+  std::int64_t first_row = 0;  // rows before it are and stay zeros, and have no gradient
 
   std::int64_t count() const { return rows * columns; }
 };
@@ -53,31 +53,31 @@ struct ParameterRange {
   std::size_t first = 0, last = 0;
 };
 
-// One of ranks that divide a model's parameters, its gradients and the optimizer's states among
-// themselves (ZeRO stage 3, as DeepSpeed calls it; PyTorch's FSDP).
+// The share of one rank, if ranks divide a model's parameters, gradients and optimizer states (ZeRO
+// stage 3, as DeepSpeed calls it; PyTorch's FSDP).
 struct Shard {
   int rank = 0, ranks = 1;
   bool keeps_gathered = false;  // each block has its own memory for gathered parameters
 };
 
-// What a model's parameters are made of.
 struct ParametersDescription {
   std::vector<ModelParameter> all;
-  // In their order, of equal shapes; a pass uses one after the other.
+  // The ranges of the blocks, in order; blocks have equal shapes, and a pass uses one after the
+  // other.
   std::vector<ParameterRange> blocks = {};
 };
 
-// The same with its blocks: parameters whose names begin with "block.N.", one N behind the other.
+// The description with its blocks: parameters whose names begin with "block.N.", in the order of N.
 ParametersDescription with_blocks(std::vector<ModelParameter> all);
 
-// All parameters of a model, or a rank's shard of them, if none is frozen. Those that decay lie
-// together in their order, and so do those that do not: an optimizer updates what a range has of
-// each group by one call.
+// All parameters of a model, or a rank's shard of them (then none may be frozen). Parameters with
+// weight decay are contiguous, in their order, and so are those without: an optimizer needs one
+// call for each of the two groups.
 class Parameters {
  public:
-  // Of a shard: parameters that are gathered together, and whose gradients are reduced together.
-  // While blocks are used, their gradients lie in two buffers by turns, and so do their parameters,
-  // unless the shard keeps them; what is in no block has buffers of its own.
+  // Only with a shard: parameters that are gathered by one call, and whose gradients are reduced by
+  // one call. Gradients of blocks use two buffers alternately, and so do their parameters, unless
+  // the shard keeps what is gathered; other units have buffers of their own.
   struct Unit {
     ParameterRange range;
     std::optional<std::size_t> block;  // its number
@@ -87,8 +87,8 @@ class Parameters {
     OptimizerTensors own;
     std::int64_t decay_end = 0, first_without_decay = 0;
   };
-  // What this rank keeps of one parameter: all rows that have values or, of a shard, one row with
-  // the elements from `first` on.
+  // The part of one parameter that this rank keeps: all rows that have values or, with a shard, one
+  // row with the elements from `first` on.
   struct Kept {
     std::size_t parameter;  // its index
     const ModelParameter* about;
@@ -107,30 +107,31 @@ class Parameters {
   // computes with numbers like those of a step that does: a GPU's power depends on them.
   void initialise(Stream& stream, Operations& operations, const MemoryPlan& plan,
                   std::uint64_t seed) const;
-  // Bits do not depend on the ranges by which all are updated. Of a shard, ranges are those of
-  // whole units.
+  // The result does not depend, to the bit, on how the parameters are divided into ranges. With a
+  // shard, ranges must be whole units.
   void update(Stream& stream, Operations& operations, const Span& state,
               const ParameterRange& range) const;
 
-  // Of a shard, tensors have the whole parameter and its gradient while its unit is used, and no
+  // With a shard, tensors have the whole parameter and its gradient while its unit is used, and no
   // states.
   const std::vector<TrainedParameter>& all() const { return all_; }
   const std::vector<Unit>& units() const { return units_; }  // empty: this is no shard
   // Of a shard: block N's gathered parameters lie in buffer N modulo this.
   std::size_t block_buffers() const;
   std::vector<Kept> kept() const;
-  std::vector<Kept> trained() const;  // of those, what is updated
-  // Of all, or of what this rank keeps, in few flat tensors; zeros between parameters.
+  std::vector<Kept> trained() const;  // those of kept() that are updated
+  // All gradients, with a shard those that this rank keeps, in few flat tensors; zeros between
+  // parameters.
   std::vector<Tensor> gradients() const;
-  // What a range has of each of these, in their order; without elements where it has none. Not of a
-  // shard.
+  // The part of each of these tensors that belongs to a range, in the same order; empty tensors if
+  // there is none. Not with a shard.
   std::vector<Tensor> gradients(const ParameterRange& range) const;
-  std::size_t find(const std::string& name) const;  // of a parameter that is there
+  std::size_t find(const std::string& name) const;  // the parameter must exist
   const Tensor& weight(std::size_t index) const { return all_[index].tensors.parameters; }
   const Tensor& gradient(std::size_t index) const { return all_[index].tensors.gradients; }
   const Recipe& recipe() const { return recipe_; }
-  // Without memory: what there is of each trained parameter, and in which types; else without
-  // elements.
+  // Tensors without memory that tell which tensors each trained parameter has, and their types;
+  // those that it does not have are empty.
   OptimizerTensors types() const;
 
  private:
@@ -157,7 +158,7 @@ class Parameters {
   Recipe recipe_;
   Optimizer optimizer_;
   std::optional<Shard> shard_;
-  std::vector<Group> groups_;  // empty of a shard
+  std::vector<Group> groups_;  // empty with a shard
   std::vector<Unit> units_;
 };
 

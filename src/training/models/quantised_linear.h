@@ -1,4 +1,4 @@
-// The three products of a linear in fp8, each tensor with the scale of its present magnitude.
+// The three products of a linear in fp8. Each tensor is scaled by its current magnitude.
 #pragma once
 
 #include "training/models/memory_plan.h"
@@ -6,8 +6,8 @@
 
 namespace duet {
 
-// Memory of one call, which all linears of a model use in turn; bytes are flat, in fp8_e4m3, and
-// hold other types of fp8 as well.
+// Memory of one call, which all linears of a model share. Tensors are flat, of fp8_e4m3, and may
+// contain other types of fp8 as well.
 struct QuantisedWorkspace {
   Tensor values;      // of x, and of dy
   Tensor transposed;  // of dy
@@ -16,14 +16,14 @@ struct QuantisedWorkspace {
   Tensor scale;       // of dy, alike
   Tensor weight_scale;
 };
-// For linears of so many rows (tokens), of at most `widest` in and out, and `largest_weight`
-// elements.
+// For linears with `rows` rows (tokens), at most `widest` columns in and out, and weights of at
+// most `largest_weight` elements.
 QuantisedWorkspace lay_out_quantised(MemoryPlan& memory, std::int64_t rows, std::int64_t widest,
                                      std::int64_t largest_weight);
 
 // What a forward pass keeps for the backward pass.
 struct QuantisedInput {
-  Tensor transposed;  // of x: (in, rows), fp8_e4m3; without elements where the weight is frozen
+  Tensor transposed;  // of x: (in, rows), fp8_e4m3; without elements if the weight is frozen
   Tensor scale;       // of x: (1, 1), fp32
 };
 QuantisedInput lay_out_quantised_input(MemoryPlan& memory, const std::string& name, std::int64_t in,
@@ -41,12 +41,12 @@ class QuantisedLinear {
         workspace_(workspace),
         gradients_(gradients) {}
 
-  // y (rows, out) = x w^T, w (out, in), and + residual, where that has elements. Keeps x.
+  // y (rows, out) = x w^T (+ residual, if that has elements), with w (out, in). Keeps x.
   void forward(Operations& operations, Stream& stream, const Tensor& x, const Tensor& w,
                const Tensor& residual, const Tensor& y) const;
-  // Keeps x as forward() does, where it was computed again.
+  // Keeps x as forward() does, if x was recomputed.
   void keep(Operations& operations, Stream& stream, const Tensor& x) const;
-  // dx = dy w; dw = dy^T x, or dw += dy^T x, of the x that is kept, where dw has elements.
+  // dx = dy w. If dw has elements, dw = dy^T x or dw += dy^T x, with the x that was kept.
   void backward(Operations& operations, Stream& stream, const Tensor& dy, const Tensor& w,
                 const Tensor& dx, const Tensor& dw, Accumulate gradients) const;
 

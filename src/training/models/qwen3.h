@@ -57,7 +57,7 @@ class Qwen3 : public TokenModel {
   void expand(Stream& stream, const Block& block);
   void forward_block(Stream& stream, std::int64_t layer);
   void backward_block(Stream& stream, std::int64_t layer, Accumulate gradients);
-  // Calls piece(logits, normed, dnormed) behind the loss of each piece of the tokens, whose
+  // Calls piece(logits, normed, dnormed) after the loss of each piece of the tokens, whose
   // gradient is in the place of the logits; writes loss().
   template <typename Piece>
   void for_each_piece(Stream& stream, const Piece& piece);

@@ -40,7 +40,7 @@ struct Qwen3Config {
 
 // The linears of a block.
 inline constexpr const char* kQwen3Linears[] = {"qkv", "attention_out", "ffn_in", "ffn_out"};
-// What the transformers library has of a linear's rows, one behind the other.
+// What the transformers library has of a linear's rows, one after the other.
 struct LinearPart {
   LoraTarget target;
   RowRange rows;
@@ -50,7 +50,7 @@ std::vector<LinearPart> parts_of(const Qwen3Config& config, std::string_view lin
 std::vector<RowRange> adapted_parts_of(const Qwen3Config& config, std::string_view linear);
 
 // All parameters: the token table, each block, the last norm, the head. Weights of linears have a
-// row for each output; qkv has q, k and v one behind the other, ffn_in gate and up. They begin
+// row for each output; qkv has q, k and v one after the other, ffn_in gate and up. They begin
 // normal, of deviation 0.02, and norms as 1. A linear NAME with adapters has NAME.lora_a and
 // NAME.lora_b before its weight, as AdapterTensors: a begins normal, of deviation 1 / sqrt(3 in),
 // as the peft library's uniform numbers have, and b as 0.

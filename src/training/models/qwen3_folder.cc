@@ -24,7 +24,7 @@ struct LibraryTensor {
   std::int64_t first_row, rows;
 };
 
-// A parameter, and the tensors of the library that it is made of, one behind the other.
+// A parameter, and the tensors of the library that it is made of, one after the other.
 struct LibraryParameter {
   ModelParameter about;
   std::vector<LibraryTensor> tensors;
@@ -32,7 +32,8 @@ struct LibraryParameter {
 
 using Names = std::vector<std::pair<std::string, std::int64_t>>;  // each with its rows
 
-// By what stands behind "block.N." and "model.layers.N.". Names of Qwen3ForCausalLM's modules.
+// Names of Qwen3ForCausalLM's modules, by the part of the name after "block.N." and
+// "model.layers.N.".
 std::map<std::string, Names> names_in_block(const Qwen3Config& config) {
   std::map<std::string, Names> names = {
       {"norm_1.weight", {{"input_layernorm.weight", 1}}},

@@ -26,7 +26,7 @@
 
 namespace duet {
 
-// Of all tensors, one behind the other.
+// Of all tensors, one after the other.
 inline std::string bytes_here(const std::vector<CheckpointTensor>& tensors) {
   std::string all;
   for (const CheckpointTensor& each : tensors) {
@@ -64,7 +64,7 @@ inline std::string element_bytes(const std::string& dtype, int number) {
   return {reinterpret_cast<const char*>(&half), 2};
 }
 
-// As the library writes it: names in the order of the alphabet, one behind the other.
+// As the library writes it: names in the order of the alphabet, one after the other.
 inline std::string library_file(const std::vector<FileTensor>& tensors, const std::string& dtype) {
   std::string header = R"({"__metadata__":{"format":"pt"})", data;
   for (const FileTensor& each : tensors) {
@@ -99,7 +99,7 @@ inline const std::vector<FileTensor>& library_tensors_of_test() {
   return tensors;
 }
 
-// Where each of Duet's parameters begins in them, one behind the other.
+// Where each of Duet's parameters begins in them, one after the other.
 inline const std::map<std::string, std::vector<std::pair<int, int>>>& expected_elements() {
   static const std::map<std::string, std::vector<std::pair<int, int>>> expected = {
       {"head.weight", {{1, 15}}},

@@ -166,7 +166,7 @@ Qwen3Config with_adapters(Qwen3Config config) {
   return config;
 }
 
-// b begins as 0, so that gradients are taken behind a first step.
+// b begins as 0, so that gradients are taken after a first step.
 TEST_F(Qwen3Test, AdaptersAloneAreTrained) {
   Own own(device_, *operations_, with_adapters(odd_qwen3()));
   const Parameters& parameters = own.model.parameters();

@@ -1,4 +1,4 @@
-// Models of tokens: what they share, and how they are described.
+// Models of tokens: their common base class, and their descriptions.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,7 @@ class TokenModel : public Model {
   TokenModel(Device& device, Operations& operations, Parameters parameters,
              std::int64_t vocabulary);
 
-  // Of lay_out(): tokens, targets and the losses of so many tokens.
+  // For lay_out(): tokens, targets and losses of `count` tokens.
   void lay_out_tokens(std::int64_t count);
   const Tensor& row_losses() const { return row_losses_; }
 
@@ -36,18 +36,18 @@ class TokenModel : public Model {
   Tensor tokens_, targets_, row_losses_;
 };
 
-// Weights of a model in a folder of another library. `weights`: the model's frozen parameters, or,
-// where none is frozen, all, by Duet's names: whole, or a rank's parts.
+// Weights of a model in a folder of another library. `weights`: the model's frozen parameters, or
+// all parameters if none is frozen, by Duet's names: whole, or a rank's parts.
 struct ModelFolder {
   // May give a parameter once for each type that it is wanted in. Blocks; as load_qwen3_folder().
   std::function<void(const std::string& folder, const std::vector<CheckpointTensor>& weights)> load;
-  // Of what is trained. `base`: where the frozen parameters came from. Collective, inside each().
+  // Saves trained parameters. `base`: the folder of the frozen ones. Collective, inside each().
   std::function<void(Rank& rank, const std::string& folder, const std::string& base,
                      const std::vector<CheckpointTensor>& trained)>
       save;
 };
 
-// A model of tokens before it is made, as it is trained on text.
+// A model of tokens that has not been constructed, for training on a text.
 struct TokenModelDescription {
   ModelDescription model;
   std::int64_t batch = 0, sequence = 0, vocabulary = 0;
@@ -56,10 +56,10 @@ struct TokenModelDescription {
                                             const std::optional<Shard>&, Device&, Operations&)>
       make;
   std::function<TokenModelDescription(std::int64_t vocabulary)> with_vocabulary;
-  ModelFolder folder;  // empty: the model has no such form
+  ModelFolder folder;  // empty: the model cannot be loaded from or saved to a folder
 };
 
-// `elements`: of activations that a token moves, as ModelDescription::elements_moved.
+// `elements`: ModelDescription::elements_moved of one token.
 template <typename OwnModel, typename Config>
 ModelDescription describe_token_model(const Config& config, const std::string& model_name,
                                       double elements) {
@@ -86,7 +86,7 @@ ModelDescription describe_token_model(const Config& config, const std::string& m
   return model;
 }
 
-// Of a model with describe(config) and describe_for_text(config), which calls this.
+// For models with describe(config) and describe_for_text(config); the latter calls this.
 template <typename OwnModel, typename Config>
 TokenModelDescription describe_sizes_for_text(const Config& config,
                                               const std::map<std::string, std::string>& sizes) {

@@ -15,14 +15,14 @@ class ForkedStream {
   ForkedStream(Device& device, const StreamOptions& options)
       : device_(device), stream_(device.make_stream(options)) {}
 
-  // What this stream gets next runs behind all that `main` has now.
+  // Later work of this stream runs after all that `main` has now.
   Stream& fork(Stream& main);
   // The same with what `enqueue` enqueues. `what`: its name in a timeline.
   void run(Stream& main, const char* what, const std::function<void(Stream&)>& enqueue);
-  // All that this stream has now, for wait(); until the first fork() behind a join().
+  // All that this stream has now, for wait(); until the first fork() after a join().
   Event& mark();
   void wait(Stream& main, Event& marked);
-  // What `main` gets next runs behind all that this stream has now. Ends what was begun by the
+  // Later work of `main` runs after all that this stream has now. Ends what was begun by the
   // first fork().
   void join(Stream& main);
   // From now on, what runs here and how long `main` waits is written to the timeline, if there is

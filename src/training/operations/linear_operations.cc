@@ -15,7 +15,7 @@ namespace {
 constexpr double kStepSeconds = 120;
 // A problem of fewer FLOP is tuned in a share of the time, in no less than the shortest one.
 constexpr double kTunedFlop = 5e10, kShortestTuning = 0.01;
-// Of the choice between one GEMM and a GEMM with a kernel behind it.
+// Of the choice between one GEMM and a GEMM with a kernel after it.
 constexpr const char *kFused = "fused", *kSeparate = "separate";
 
 // Matrices of x's type; C of `result`'s.

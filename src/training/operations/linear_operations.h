@@ -47,7 +47,7 @@ class LinearOperations : public Operations {
   // Throws Unavailable where no engine can.
   std::unique_ptr<GemmPlan> plan_by_engine(const GemmProblem& problem, const GemmBuffers& buffers);
 
-  // A GEMM with an epilogue, if it is faster than the GEMM and what comes behind it, which
+  // A GEMM with an epilogue, if it is faster than the GEMM and what comes after it, which
   // `separately` enqueues. When a problem comes first, both are timed, and the choice is kept with
   // the tuned algorithms.
   void multiply_fused(Stream& stream, const GemmProblem& problem, const GemmBuffers& buffers,

@@ -1,4 +1,4 @@
-// The choice between a GEMM with an epilogue and a GEMM with a kernel behind it.
+// The choice between a GEMM with an epilogue and a GEMM with a kernel after it.
 #include "training/operations/linear_operations.h"
 
 #include <gtest/gtest.h>

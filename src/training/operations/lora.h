@@ -28,7 +28,7 @@ struct LoraConfig {
   double scale() const { return alpha / static_cast<double>(rank); }
 };
 
-// Rows first <= row < last of the weight of a linear that has several targets one behind the other.
+// Rows first <= row < last of the weight of a linear that has several targets one after the other.
 struct RowRange {
   std::int64_t first = 0, last = 0;
 };

@@ -1,6 +1,6 @@
-// What models are made of. A model's text calls operations on a stream; each kind of device has an
-// implementation. All are enqueued and never block. A tensor of another shape than an operation
-// takes is a BadArgument, thrown by the call or as the stream's error.
+// The operations of which models consist. A model calls them on a stream; each kind of device
+// implements them. All are enqueued and never block. A tensor of a wrong shape is a BadArgument,
+// thrown by the call or as the stream's error.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct NormTensors {
   Tensor weight_gradient, bias_gradient;
 };
 
-// One RMSNorm over the columns, alike. Without elements in `weight_gradient`, it is not computed.
+// The same for one RMSNorm. If `weight_gradient` has no elements, it is not computed.
 struct RmsNormTensors {
   Tensor x;
   Tensor weight;       // (1, columns)
@@ -47,7 +47,7 @@ struct RotaryTensors {
   double theta = 1e6;
 
   bool normalises() const { return q_weight.count() > 0; }
-  // Whether the shape can be, and the tensors and `result` have its sizes.
+  // Whether the shape is valid, and the tensors and `result` have its sizes.
   bool fit(const Tensor& result) const;
   bool has_gradients() const { return q_weight_gradient.count() > 0; }
   // Whether the weights' gradients have the weights' sizes, if there are any.
@@ -57,7 +57,7 @@ struct RotaryTensors {
   }
 };
 
-// What changes from step to step, in memory of the device, so that one captured graph holds for all
+// Values that change from step to step, in device memory, so that one captured graph can run all
 // steps.
 struct StepState {
   std::int64_t step = 0;   // from 1 while a step runs
@@ -66,7 +66,7 @@ struct StepState {
   double gradient_factor = 1;  // of all gradients before the update
 };
 
-// Of the random numbers of one tensor in a step. `column` tells tensors of one step apart.
+// The seed of the random numbers of one tensor in a step; `column` distinguishes tensors of a step.
 DUET_HOST_DEVICE inline std::uint64_t seed_of(const StepState& state, std::uint64_t column) {
   return random_word(state.seed, static_cast<std::uint64_t>(state.step)) + column;
 }
@@ -75,9 +75,9 @@ struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
 
-// Parameters that are updated alike, and what belongs to them: tensors of one shape. bf16
-// parameters without a master, and bf16 moments, are rounded stochastically: rounding to nearest
-// would lose updates that are small beside the value.
+// Parameters that are updated in the same way, with their gradients and states: tensors of one
+// shape. bf16 parameters without a master, and bf16 moments, are rounded stochastically: rounding
+// to nearest would lose updates that are small relative to the value.
 struct OptimizerTensors {
   Tensor parameters, gradients;
   Tensor first_moments, second_moments;  // AdamW's; {} for SGD
@@ -85,7 +85,7 @@ struct OptimizerTensors {
   std::int64_t first = 0;  // the first element's number, on which its random rounding depends
 };
 
-// Of keep_blocks(): q, k and v lie side by side.
+// Maximum for keep_blocks(): q, k and v are side by side.
 inline constexpr std::size_t kMostBlocks = 3;
 // Whether they are blocks of such a matrix.
 bool blocks_fit(const std::vector<RowRange>& blocks, const Tensor& matrix);
@@ -94,10 +94,10 @@ class Operations {
  public:
   virtual ~Operations() = default;
 
-  // Whether operations compute what such a tensor holds. A simulated device computes only what is
-  // small, in fp32.
+  // Whether operations compute the contents of such a tensor. A simulated device computes only
+  // small tensors in fp32.
   virtual bool computes(const Tensor& tensor) const = 0;
-  // Device memory that the operations hold by themselves, for all calls so far.
+  // Device memory that the operations have allocated for all calls so far.
   virtual std::uint64_t workspace_bytes() const { return 0; }
   // For the journal, after a first step: what runs ("attention": "cudnn").
   virtual std::map<std::string, std::string> notes() const { return {}; }
@@ -109,8 +109,8 @@ class Operations {
   virtual void fill_value(Stream& stream, double value, const Tensor& tensor) = 0;
   // Each element times the factor.
   virtual void scale(Stream& stream, double factor, const Tensor& tensor) = 0;
-  // Zeros all of a matrix but blocks: of block i the rows blocks[i], and as many columns as all
-  // others have, behind those of block i - 1. At most kMostBlocks.
+  // Sets a matrix to 0 except its blocks: block i has the rows blocks[i], and the columns after
+  // those of block i - 1, equally many in all blocks. At most kMostBlocks.
   virtual void keep_blocks(Stream& stream, const std::vector<RowRange>& blocks,
                            const Tensor& matrix) = 0;
 
@@ -130,14 +130,16 @@ class Operations {
                                   Accumulate positions) = 0;
 
   virtual void layer_norm(Stream& stream, const NormTensors& norm, const Tensor& y) = 0;
-  // Writes dx, or adds to it; and so the gradients of weight and bias, by `gradients`.
+  // Writes dx or adds to it, as `accumulate` says, and the gradients of weight and bias, as
+  // `gradients` says.
   virtual void layer_norm_backward(Stream& stream, const NormTensors& norm, const Tensor& dy,
                                    const Tensor& dx, Accumulate accumulate,
                                    Accumulate gradients) = 0;
 
   // y = x / sqrt(mean of x^2 + 1e-6) * weight.
   virtual void rms_norm(Stream& stream, const RmsNormTensors& norm, const Tensor& y) = 0;
-  // Writes dx, or adds to it; and so the weight's gradient, by `gradients`. dx may be dy.
+  // Writes dx or adds to it, as `accumulate` says, and the weight's gradient, as `gradients` says.
+  // dx may be dy.
   virtual void rms_norm_backward(Stream& stream, const RmsNormTensors& norm, const Tensor& dy,
                                  const Tensor& dx, Accumulate accumulate, Accumulate gradients) = 0;
 
@@ -149,11 +151,11 @@ class Operations {
   // dx = dy w, or dx += dy w.
   virtual void linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
                                      const Tensor& dx, Accumulate accumulate) = 0;
-  // hidden = x w^T, activated = gelu(hidden). Some devices do both by one GEMM, where that is
+  // hidden = x w^T, activated = gelu(hidden). Some devices compute both by one GEMM if that is
   // faster.
   virtual void linear_gelu(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& hidden,
                            const Tensor& activated) = 0;
-  // dhidden = (dy w) gelu'(hidden): of a linear whose x was gelu(hidden).
+  // dhidden = (dy w) gelu'(hidden), for a linear whose x was gelu(hidden).
   virtual void linear_backward_gelu(Stream& stream, const Tensor& dy, const Tensor& w,
                                     const Tensor& hidden, const Tensor& dhidden) = 0;
   // Whether the two run as one GEMM for such tensors; known after their first call.
@@ -163,20 +165,20 @@ class Operations {
   virtual void linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
                                       const Tensor& dw, Accumulate accumulate) = 0;
 
-  // `magnitude` (1, 1), fp32: the largest absolute value of x's elements, NaN where one is NaN.
+  // `magnitude` (1, 1), fp32: the largest absolute value of x's elements; NaN if one is NaN.
   virtual void magnitude(Stream& stream, const Tensor& x, const Tensor& magnitude) = 0;
-  // x by its magnitude in fp8: the scale is magnitude / 448, or 1 where that is 0, and the values
-  // are x * (448 / magnitude), rounded to nearest even; what is beyond 448 becomes 448. In E5M2 it
-  // is 57344 instead. NaN stays NaN. Where the magnitude is not finite, no product will be.
+  // Converts x to fp8: the scale is magnitude / 448, or 1 if that is 0, and the values are x * (448
+  // / magnitude), rounded to nearest even and clamped to 448 (E5M2: 57344 instead of 448). NaN
+  // stays NaN. If the magnitude is not finite, products of the tensor are not finite either.
   virtual void quantise(Stream& stream, const Tensor& x, const Tensor& magnitude,
                         const Quantised& to) = 0;
-  // y (m, n) = a b^T of a (m, k) and b (n, k) in E4M3; a may be E5M2. Where there is an addend (m,
-  // n), which may be y, a b^T + addend. y and the addend are of one type, fp32 or bf16. On GPUs m,
-  // n and k are multiples of 16.
+  // y (m, n) = a b^T, or a b^T + addend if the addend (m, n) has elements, with a (m, k) and b (n,
+  // k) in E4M3; a may be E5M2. The addend may be y. y and the addend have the same type, fp32 or
+  // bf16. On GPUs m, n and k are multiples of 16.
   virtual void multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
                                const Tensor& addend, const Tensor& y, Sums sums) = 0;
 
-  // Random normal elements, which depend as random_tokens() do.
+  // Random normal elements, which depend on the state and on `column` (seed_of()).
   virtual void random_elements(Stream& stream, const Span& state, std::uint64_t column,
                                const Tensor& tensor) = 0;
 
@@ -184,7 +186,7 @@ class Operations {
   // `y`: relu's result. dx may be dy.
   virtual void relu_backward(Stream& stream, const Tensor& y, const Tensor& dy,
                              const Tensor& dx) = 0;
-  // In the tanh form.
+  // GELU in the tanh form.
   virtual void gelu(Stream& stream, const Tensor& x, const Tensor& y) = 0;
   // dx may be dy.
   virtual void gelu_backward(Stream& stream, const Tensor& x, const Tensor& dy,
@@ -202,7 +204,7 @@ class Operations {
                                const Tensor& dqkv, Accumulate gradients) = 0;
 
   // y (rows, columns) = gate * sigmoid(gate) * up; `gate_up` (rows, 2 * columns): in each row the
-  // gate's columns and behind them up's.
+  // gate's columns and after them up's.
   virtual void swiglu(Stream& stream, const Tensor& gate_up, const Tensor& y) = 0;
   // dgate_up may be gate_up.
   virtual void swiglu_backward(Stream& stream, const Tensor& gate_up, const Tensor& dy,

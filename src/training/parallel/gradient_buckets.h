@@ -15,9 +15,10 @@ namespace duet {
 // summed as soon as all of it is complete.
 class GradientBuckets : public ParallelStep {
  public:
-  // `ranges`: as the model's backward pass tells of them. A bucket ends once it has `least_bytes`;
-  // parameters with and without weight decay lie apart, in buckets of their own. Collective, as
-  // CollectiveSession::plan(). The model must have its memory; model and session must outlive this.
+  // `ranges`: in the order in which the model's backward pass completes them. A bucket ends once it
+  // has `least_bytes`; parameters with and without weight decay have separate buckets. Collective,
+  // as CollectiveSession::plan(). The model must have its memory; model and session must outlive
+  // this.
   GradientBuckets(Rank& rank, CollectiveSession& session, Model& model,
                   const std::vector<ParameterRange>& ranges, std::uint64_t least_bytes,
                   const StreamOptions& options);
@@ -38,7 +39,7 @@ class GradientBuckets : public ParallelStep {
 
  private:
   struct Bucket {
-    std::size_t behind;  // the range with which it is complete
+    std::size_t behind;  // the range that completes it
     std::uint64_t bytes;
     std::unique_ptr<CollectivePlan> plan;
   };

@@ -23,20 +23,20 @@ enum class Parallel {
 const char* name(Parallel parallel);
 Parallel parse_parallel(std::string_view text);  // throws UsageError
 
-// The model of one rank in training with others: its passes, with what they communicate. All ranks
+// The passes of one rank's model, and the communication with other ranks beside them. All ranks
 // make the same calls, which can be captured if the session's can.
 class ParallelStep {
  public:
   virtual ~ParallelStep() = default;
-  // Each enqueues a pass on `stream`, and beside it what is communicated; later work of `stream`
-  // comes after both.
+  // Each enqueues a pass on `stream`, and its communication on another stream; later work of
+  // `stream` runs after both.
   virtual void forward(Stream& stream) = 0;
-  // The last backward pass of a step: writes gradients that are summed over ranks, or adds its own
-  // to those before and then sums.
+  // The last backward pass of a step: writes its gradients, or adds them to those of earlier
+  // batches, and sums them over ranks.
   virtual void backward(Stream& stream, Accumulate gradients) = 0;
-  // As Model::clip(), of the gradients of all ranks.
+  // As Model::clip(), by the norm of the gradients of all ranks.
   virtual void clip(Stream& stream, double scale, double limit) = 0;
-  // What both passes communicate, alone: of what the memory holds.
+  // The communication of both passes without the passes, on whatever the memory contains.
   virtual void communicate(Stream& stream) = 0;
   // As that of a ForkedStream.
   virtual void set_timeline(StepTimeline* timeline) = 0;
@@ -46,7 +46,7 @@ class ParallelStep {
   virtual std::map<std::string, std::string> notes() const = 0;
 };
 
-// The passes alone: of one rank, or where nothing is communicated.
+// The passes without communication: for one rank, or to measure what communication costs.
 class AloneStep : public ParallelStep {
  public:
   explicit AloneStep(Model& model) : model_(model) {}
@@ -68,22 +68,22 @@ class AloneStep : public ParallelStep {
 
 struct ParallelSettings {
   Parallel kind = Parallel::none;
-  // nullptr: nothing is communicated. A step then takes what it would take if communication cost
-  // nothing, and computes nothing of use.
+  // nullptr: no communication. A step then takes the time that it would take if communication cost
+  // nothing, and its results are not valid.
   CollectiveSession* session = nullptr;
   std::uint64_t bucket_bytes = 25u << 20;  // ddp: see GradientBuckets
   // zero3: blocks that were gathered for the forward pass stay for the backward pass.
   bool keep_gathered = false;
 };
 
-// `ranges`: as the model's backward pass tells of complete gradients; `options`: of the stream that
-// communicates. Collective where there is a session, as CollectiveSession::plan(). The model must
-// have its memory, for zero3 that of a shard. Model and session must outlive the result.
+// `ranges`: in the order in which the model's backward pass completes gradients; `options`: of the
+// stream that communicates. With a session this is collective, as CollectiveSession::plan() is. The
+// model must have its memory, for zero3 that of a shard. Model and session must outlive the result.
 std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& settings, Rank& rank,
                                                  Model& model,
                                                  const std::vector<ParameterRange>& ranges,
                                                  const StreamOptions& options);
-// The rank's shard, of zero3.
+// The rank's shard, for zero3.
 std::optional<Shard> shard_of(const ParallelSettings& settings, const Rank& rank);
 
 }  // namespace duet

@@ -53,7 +53,7 @@ void ShardedStep::enqueue_gather(Stream& stream, std::size_t unit) {
   communication_.run(stream, "all_gather", [&](Stream& own) { plans_[unit].gather->enqueue(own); });
 }
 
-// The buffer must not be in use behind what `stream` has now.
+// Later work of `stream` than it has now must not use the buffer's present contents.
 void ShardedStep::gather(Stream& stream, std::size_t unit) {
   Buffer& buffer = buffer_of(unit);
   if (buffer.holds == unit) return;
@@ -76,7 +76,7 @@ void ShardedStep::forward(Stream& stream) {
   });
 }
 
-// Begins with the first block, behind the gathering of the second, and ends before the last.
+// Begins with the first block, after the gathering of the second, and ends before the last.
 void ShardedStep::gather_behind_blocks(Stream& stream, std::size_t unit) {
   if (behind_blocks_ == nullptr) {
     for (std::size_t i = unit; i < units().size(); ++i) {
@@ -88,9 +88,8 @@ void ShardedStep::gather_behind_blocks(Stream& stream, std::size_t unit) {
   communication_.wait(stream, *behind_blocks_);
 }
 
-// While this block computes, the next one's parameters arrive, in a buffer of two in that of the
-// block before it. A block overwrites the gradients of the one that had their buffer, which must
-// have been reduced.
+// While this block computes, the next one's parameters are gathered. A block overwrites the
+// gradients of the block that had their buffer before, which must have been reduced.
 void ShardedStep::begin_block(Stream& stream, const ParameterRange& block, int direction) {
   const std::size_t unit = unit_of(block);
   if (const auto next = next_block(unit, direction)) gather(stream, *next);

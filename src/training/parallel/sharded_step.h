@@ -1,5 +1,5 @@
 // ZeRO stage 3: ranks divide parameters, gradients and optimizer states among themselves.
-// Parameters of a block are gathered just before it is used, and its gradients reduced just behind
+// Parameters of a block are gathered just before it is used, and its gradients reduced just after
 // it.
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace duet {
 
-// The next block's parameters are gathered, and the last one's gradients reduced, while a block
-// computes; blocks lie in two buffers by turns. A shard that keeps what it has gathered has a
-// buffer for each block's parameters, and gathers in the forward pass only. What is in no block
-// (tables, the last norm, a head) stays until its gradients are complete: what stands before the
-// blocks is gathered when a step begins, what stands behind them while blocks compute.
+// While a block computes, the next block's parameters are gathered and the previous block's
+// gradients are reduced; blocks use two buffers alternately. A shard that keeps what it has
+// gathered has a buffer for each block's parameters, and gathers them in the forward pass only.
+// Parameters before the blocks (tables) are gathered when a step begins, those after them (the last
+// norm, a head) while blocks compute; both stay in memory until their gradients are complete.
 class ShardedStep : public ParallelStep {
  public:
   // The model must be a shard of the rank's. Collective, as CollectiveSession::plan().
@@ -62,8 +62,8 @@ class ShardedStep : public ParallelStep {
   std::vector<UnitPlans> plans_;  // by unit
   std::unique_ptr<CollectivePlan> sum_squares_;
   std::vector<Buffer> buffers_;
-  std::array<Event*, 2> reduced_{};  // of the buffers of blocks' gradients: was reduced
-  Event* behind_blocks_ = nullptr;  // of a forward pass: has gathered what stands behind the blocks
+  std::array<Event*, 2> reduced_{};  // by buffer of blocks' gradients: its last reduction
+  Event* behind_blocks_ = nullptr;   // of a forward pass: has gathered parameters after the blocks
 };
 
 }  // namespace duet

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBlocks = 5;  // of several_blocks()
 
-// One rank's shard behind two steps.
+// One rank's shard after two steps.
 struct ShardResult {
   float loss = 0;                      // of the second step
   std::vector<Parameters::Kept> kept;  // `about` is of a model that is gone
@@ -182,8 +182,8 @@ TEST(ShardedBuffers, BeginAsTheLastBlocksThatUseThem) {
   EXPECT_GT(compared, 0);
 }
 
-// On a simulated machine, where a delay is as long as it should be. Of few blocks, none is gathered
-// behind what stands behind them.
+// On a simulated machine, where a delay is as long as it should be. With few blocks, no block is
+// gathered after the parameters that follow the blocks.
 TEST_P(Sharded, WaitForCallsThatAreLate) {
   if (!machine_->is_virtual()) GTEST_SKIP() << "takes long";
   for (const std::int64_t layers : {5, 2, 1}) {
