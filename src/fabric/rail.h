@@ -14,7 +14,7 @@ namespace duet {
 
 struct RailInfo {
   std::string name;       // "eth0", "rdmap79s0", "shm"
-  std::string address;    // as people write it: "10.0.0.1"; "" where there is none
+  std::string address;    // as text: "10.0.0.1"; "" if there is none
   double gbit_per_s = 0;  // of the link, one direction; 0: unknown
   int numa_node = -1;     // of the NIC; -1: unknown
   int pci_hops = -1;      // from the device that sends, over PCIe; -1: unknown
@@ -56,7 +56,7 @@ struct RailEvent {
   bool arrived = false;  // a peer's write_imm, with `immediate`; else the end of the post `id`
   std::uint64_t id = 0;
   std::uint32_t immediate = 0;
-  std::string error;  // "" where all went well
+  std::string error;  // "" if the operation succeeded
 };
 
 // Used by one thread at a time. Progress is manual: neither this process's posts nor peers' writes
@@ -67,16 +67,17 @@ class Rail {
   virtual const RailInfo& info() const = 0;
   // What connect() takes at the other end.
   virtual std::string endpoint() const = 0;
-  // From now on `peer` is reached, with whatever connection that takes being made by the first
-  // post. Throws Error.
+  // Makes `peer` reachable; a connection, if the provider needs one, is made by the first post.
+  // Throws Error.
   virtual void connect(int peer, const std::string& endpoint) = 0;
-  // Of a span without owner: the CPU's. Throws Error with the library's reason.
+  // A span without owner is CPU memory. Throws Error with the library's reason.
   virtual std::unique_ptr<RailMemory> register_memory(const Span& span) = 0;
   // A peer's memory by its descriptor(); posts may use it while the result lives. Throws Error.
   virtual std::shared_ptr<const RemoteMemory> import_memory(int peer,
                                                             const std::string& descriptor) = 0;
 
-  // Which operations are not done by the NIC itself, as a sentence; "" if all are.
+  // A sentence that names the operations that the NIC does not execute itself; "" if there are
+  // none.
   virtual std::string remark() const { return ""; }
 
   // False: the rail is full, call poll() first. When a write has ended, its data are in the peer's
@@ -85,7 +86,8 @@ class Rail {
   // To be called before the rail is destroyed while peers may still be moving data over it.
   virtual void abandon() noexcept {}
 
-  // Replaces `events` by what has ended, perhaps nothing. Throws Error where the rail is lost.
+  // Replaces `events` by the operations that have ended; there may be none. Throws Error if the
+  // rail is lost.
   virtual void poll(std::vector<RailEvent>& events) = 0;
 };
 

@@ -9,8 +9,8 @@
 
 namespace duet {
 
-// The number of lanes that copy, whether their copies start in a fixed order, and what makes those
-// between devices: dma or sdma.
+// The number of lanes that copy, whether their copies start in a fixed order, and the executor of
+// copies between devices: dma or sdma.
 struct CopyLanes {
   int count = 1;
   bool in_order = false;
@@ -33,9 +33,9 @@ class SideStreams {
   // copy. All at() of them copy. Made by the first call, which is in planning.
   SideStreams& copying_out();
 
-  // Work that the first `count` lanes get from here on starts after what `main` has got so far.
+  // Later work of the first `count` lanes starts after the earlier work of `main`.
   void fork(Stream& main, int count);
-  // Work that `main` gets from here on starts after all that they have got.
+  // Later work of `main` starts after all earlier work of these lanes.
   void join(Stream& main, int count);
 
  private:
@@ -64,9 +64,9 @@ class CopySteps {
  public:
   // `lanes` counts the caller's stream. In order: a step begins its copies only after the step
   // before it has, whichever lane it is on. Behind one link copy engines run one copy after the
-  // other, and lanes only hide what lies between two. Which copy comes first must then not depend
-  // on chance: ranks that push in different orders send to the same receiver at a time, and each
-  // gets half of the rate.
+  // other, and lanes only hide the time between two copies. The order of copies must then be fixed:
+  // ranks that push in different orders would push to the same receiver at the same time, each at
+  // half the rate.
   CopySteps(Device& device, int lanes, bool in_order);
 
   int lanes() const { return static_cast<int>(started_.size()); }
@@ -79,7 +79,7 @@ class CopySteps {
   std::size_t size() const { return steps_.size(); }
 
   void enqueue(Stream& main, SideStreams& lanes) { enqueue(main, lanes, 0, size()); }
-  // Steps [begin, end) alone; a call must enqueue all steps in the end, in order.
+  // Enqueues only the steps [begin, end); a call must enqueue all steps, in order.
   void enqueue(Stream& main, SideStreams& lanes, std::size_t begin, std::size_t end);
 
  private:

@@ -1,6 +1,6 @@
-// What a plan has of the other ranks: semaphores in both directions, their receive buffers and
-// buffers for packets, all mapped here. A semaphore lies at the rank that waits for it, so that
-// nothing is polled over a link.
+// The resources that a plan shares with the other ranks: semaphores in both directions, receive
+// buffers and packet buffers, all mapped here. A semaphore is in the memory of the rank that waits
+// for it, so that no rank polls over a link.
 #pragma once
 
 #include "collectives/peer/watchdog.h"

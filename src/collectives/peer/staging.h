@@ -12,8 +12,8 @@
 
 namespace duet {
 
-// Pieces are few and large. Behind a switch every copy costs some 4 us besides its bytes, and the
-// more copies there are, the further ranks drift apart, until several push to one receiver at a
+// Pieces are few and large. Behind a switch every copy has a fixed cost of some 4 us, and the more
+// copies there are, the further ranks drift apart, until several push to one receiver at the same
 // time. GB/s of a reduce_scatter on 4 x H200:
 //
 //   pieces of at most   256 MiB   1 GiB   4 GiB
@@ -53,7 +53,7 @@ class Staging {
   int slots() const { return slots_; }
 
   Span own_slots() const { return all_.own().span(); }  // all of this rank's
-  // At `owner`, where `source` pushes to.
+  // The slot at `owner` into which `source` pushes.
   Span slot(int owner, int source, int index) const;
 
   // Signalled by this rank (`to`) and awaited by this rank (`from`); `index` is the slot's.
@@ -64,8 +64,8 @@ class Staging {
 
   // The send token of receiver `to`: awaited before this rank's push of a piece to it, and
   // signalled to the next sender after it. Senders go in the order of falling ranks, from the rank
-  // before the receiver round to the one behind it. A rank without bytes for the receiver passes
-  // the token on as well. Both are empty where there is no token.
+  // before the receiver around the ring to the one after it. A rank without bytes for the receiver
+  // passes the token on as well. Both are empty if there is no token.
   std::vector<Semaphore> wait_send_token(int to) const;
   std::vector<Semaphore> pass_send_token(int to) const;
 
@@ -89,8 +89,9 @@ class Staging {
   OfferedMemory all_;
 };
 
-// The staging slots of plans: of each by itself, or shared by all that want the same while sharing
-// is on. A call leaves them as it found them, so that the next one may be another plan's.
+// The staging slots of plans: each plan has its own, or, while sharing is on, all plans that need
+// slots of the same size share them. A call leaves the semaphores as it found them, so that the
+// next call may be another plan's.
 class StagingPool {
  public:
   struct Watched {
@@ -100,7 +101,7 @@ class StagingPool {
     duet::Watched watched;
   };
 
-  // Behind sharing, what was shared ends with the last plan that uses it.
+  // After sharing is switched off, shared slots are freed with the last plan that uses them.
   void share(bool on);
   // Collective, as Staging().
   std::shared_ptr<Watched> staging(Rank& rank, Watchdog& watchdog, int slots,

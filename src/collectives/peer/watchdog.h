@@ -1,5 +1,5 @@
-// Ends device-side waits when a rank has failed or another process is gone, so that no stream waits
-// for ever.
+// Ends device-side waits when a rank has failed or another process has died, so that no stream
+// waits for ever.
 #pragma once
 
 #include <atomic>
@@ -41,8 +41,8 @@ class Watchdog {
   // As if a rank had failed.
   void fail(const std::string& reason);
 
-  // Counts failures. What was made when the count was `since` is well while it is the same; kFailed
-  // is that of what is made in an each() that has failed.
+  // The number of failures. Plans that were made when it was `since` are usable while it is the
+  // same; kFailed is the number for plans that are made in an each() that has failed.
   static constexpr int kFailed = -1;
   int failures() const;
   bool well(int since) const { return failures_.load(std::memory_order_acquire) == since; }
@@ -68,8 +68,8 @@ class Watchdog {
   std::thread thread_;
 };
 
-// Has waits watched while it lives. A plan has it behind its semaphores, so that they are watched
-// no more when they end.
+// Keeps waits watched during its lifetime. A plan declares it after its semaphores, so that they
+// are no longer watched when they are destroyed.
 class Watched {
  public:
   Watched(Watchdog& watchdog, DeviceWaits& waits) : watchdog_(watchdog), waits_(waits) {
