@@ -1,5 +1,6 @@
 // What device/hip declares of AMD SMI, compared with AMD's header by scripts/check_hip.sh. It also
-// compiles with the headers of older versions.
+// compiles with the headers of older versions; with those of 24.6 where DUET_AMD_SMI_24_6 is
+// defined.
 #include <amd_smi/amdsmi.h>
 
 #include "device/hip/amd_smi_abi.h"
