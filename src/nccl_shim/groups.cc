@@ -1,6 +1,7 @@
 #include "nccl_shim/groups.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <map>
 #include <utility>
@@ -52,7 +53,20 @@ Streams streams_of(const std::vector<QueuedCall>& calls) {
   return streams;
 }
 
-using Queued = std::vector<QueuedCall>::const_iterator;
+using Round = std::vector<const QueuedCall*>;
+
+// The first call of each device, then the second, and so on: calls of one device come in their
+// order, and ranks of one communicator come to a call in one round, whichever was called for first.
+std::vector<Round> rounds_of(const std::vector<QueuedCall>& calls) {
+  std::map<std::uint64_t, std::size_t> made;  // by device
+  std::vector<Round> rounds;
+  for (const QueuedCall& each : calls) {
+    const std::size_t round = made[each.communicator->device->identity()]++;
+    if (round == rounds.size()) rounds.emplace_back();
+    rounds[round].push_back(&each);
+  }
+  return rounds;
+}
 
 // Finishes all, whatever becomes of one. Throws the first error.
 void finish_calls(const std::vector<PairCopies*>& begun) {
@@ -67,20 +81,18 @@ void finish_calls(const std::vector<PairCopies*>& begun) {
   if (error != nullptr) std::rethrow_exception(error);
 }
 
-// The calls from `first` on until a communicator comes again: all begin before the first of them
-// finishes, since they may be of ranks of one communicator. Returns where the round ended.
-Queued enqueue_round(Queued first, Queued end) {
+// All begin before the first of them finishes, since they may be of ranks of one communicator.
+void enqueue_round(const Round& round) {
   std::vector<PairCopies*> begun;
-  Queued next = first;
   std::exception_ptr error;
-  for (; next != end && error == nullptr; ++next) {
-    PairCopies* const copies = next->communicator->copies.get();
-    if (std::find(begun.begin(), begun.end(), copies) != begun.end()) break;
+  for (const QueuedCall* each : round) {
+    PairCopies* const copies = each->communicator->copies.get();
     try {
-      copies->begin(next->call, next->stream);
+      copies->begin(each->call, each->stream);
       begun.push_back(copies);
     } catch (...) {
       error = std::current_exception();
+      break;
     }
   }
   try {
@@ -89,13 +101,12 @@ Queued enqueue_round(Queued first, Queued end) {
     if (error == nullptr) throw;
   }
   if (error != nullptr) std::rethrow_exception(error);
-  return next;
 }
 
 void enqueue_calls(const std::vector<QueuedCall>& calls) {
   const Streams streams = streams_of(calls);
   for (const auto& [communicator, of_one] : streams) communicator->copies->fork(of_one);
-  for (auto first = calls.begin(); first != calls.end();) first = enqueue_round(first, calls.end());
+  for (const Round& each : rounds_of(calls)) enqueue_round(each);
   for (const auto& [communicator, of_one] : streams) communicator->copies->join(of_one);
 }
 

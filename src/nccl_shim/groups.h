@@ -29,9 +29,9 @@ void queue_announcement(Announcement announcement);
 // Keeps `what` until the real end has returned.
 void keep_to_end(std::shared_ptr<const void> what);
 
-// The end of a group. At the outermost one, what is queued here is enqueued in the order of its
-// calls, before `real_end`: an order that all ranks have in common, because all take over the same
-// calls.
+// The end of a group. At the outermost one, what is queued here is enqueued in the order of each
+// device's calls, before `real_end`: an order that all ranks have in common, because all take over
+// the same calls.
 nccl::Result end_group(const std::function<nccl::Result()>& real_end);
 
 // Hands the queue of an outermost group to the real NCCL: nothing of it is enqueued here. The group

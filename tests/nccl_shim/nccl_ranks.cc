@@ -1,11 +1,11 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
-// PART: one_thread, one_thread_split, init_all (all ranks in this process), calls, reduce_scatter,
-// all_reduce, streams, group, group_of_two, simulated, revoked, split, nonblocking_split, shrink,
-// finalize, nonblocking, nonblocking_group, nonblocking_late, nonblocking_stopped,
-// nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked, killed,
-// killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk, failed_device (with the
-// stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process prints how many
+// PART: one_thread, one_thread_split, rank_by_rank, init_all (all ranks in this process), calls,
+// reduce_scatter, all_reduce, streams, group, group_of_two, simulated, revoked, split,
+// nonblocking_split, shrink, finalize, nonblocking, nonblocking_group, nonblocking_late,
+// nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
+// killed, killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk, failed_device (with
+// the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process prints how many
 // all-gathers came to the real NCCL; exit code 0 if all data were right.
 #include <fcntl.h>
 #include <signal.h>
@@ -433,6 +433,22 @@ void calls_in_groups(const std::vector<Rank>& all) {
   }
 }
 
+// A group in which all calls of one rank come before those of the next, more than a rank may be
+// ahead of another.
+void rank_by_rank(const std::vector<Rank>& all) {
+  constexpr int kCalls = 1100;
+  std::vector<std::unique_ptr<Step>> steps;
+  must(ncclGroupStart(), "ncclGroupStart");
+  for (const Rank& each : all) {
+    steps.push_back(std::make_unique<Step>(each.rank, each.ranks, 1, kLarge));
+    steps.back()->fill(each.streams[0]);
+    for (int i = 0; i < kCalls; ++i) steps.back()->gather(each.comm, each.streams[0]);
+  }
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  for (std::size_t i = 0; i < all.size(); ++i) steps[i]->check(all[i].streams[0]);
+  for (const Rank& each : all) each.synchronise();
+}
+
 // Ranks of odd numbers, and those of even ones.
 void split_in_group(const std::vector<Rank>& all) {
   std::vector<Rank> parts;
@@ -449,7 +465,7 @@ void split_in_group(const std::vector<Rank>& all) {
 }
 
 // All ranks in one process and one thread, as nccl-tests with -g: everything is in groups.
-enum class By { init, init_all, split };
+enum class By { init, init_all, split, init_then_rank_by_rank };
 int one_thread(int ranks, const ncclUniqueId& id, By by) {
   std::vector<Rank> all;
   for (int rank = 0; rank < ranks; ++rank) all.push_back({rank, ranks, nullptr, {}});
@@ -468,6 +484,7 @@ int one_thread(int ranks, const ncclUniqueId& id, By by) {
   }
   calls_in_groups(all);
   if (by == By::split) split_in_group(all);
+  if (by == By::init_then_rank_by_rank) rank_by_rank(all);
   for (const Rank& each : all) must(ncclCommDestroy(each.comm), "ncclCommDestroy");
   std::printf("all ranks: %d all-gathers by NCCL\n", fake_nccl_all_gathers());
   return failures;
@@ -642,6 +659,7 @@ int main(int argc, char** argv) {
   std::snprintf(id.bytes, sizeof id.bytes, "/fake-nccl-%d", getpid());
   if (part == "one_thread") return one_thread(ranks, id, By::init) == 0 ? 0 : 1;
   if (part == "one_thread_split") return one_thread(ranks, id, By::split) == 0 ? 0 : 1;
+  if (part == "rank_by_rank") return one_thread(ranks, id, By::init_then_rank_by_rank) == 0 ? 0 : 1;
   if (part == "init_all") return one_thread(ranks, id, By::init_all) == 0 ? 0 : 1;
   std::vector<pid_t> processes;
   for (int rank = 0; rank < ranks; ++rank) {

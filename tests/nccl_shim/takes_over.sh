@@ -44,6 +44,7 @@ grep -q "rank 0: 2 all-gathers" <<<"$last" || fail "expected 2 all-gathers of ra
 grep -q "rank 1: 4 all-gathers" <<<"$last" || fail "expected 4 all-gathers of rank 1 by NCCL: $last"
 run 2 one_thread 12 $large # 6 calls of each rank
 run 4 one_thread 24 $large
+run 2 rank_by_rank 12 $large
 run 4 one_thread_split 48 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 4 init_all 24 $large
