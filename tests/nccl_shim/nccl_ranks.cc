@@ -7,7 +7,8 @@
 // killed, killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk, failed_device (with
 // the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process prints how many
 // all-gathers came to the real NCCL; exit code 0 if all data were right.
-#include <fcntl.h>
+#include "nccl_ranks.h"
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,17 +16,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "host_gpu.h"
-#include "nccl_calls.h"
+namespace nccl_ranks {
 
-namespace {
-
-constexpr std::size_t kSmall = 64, kLarge = 8192;
 int failures = 0;
 
 void expect(bool met, const std::string& what) {
@@ -40,67 +36,7 @@ void must(ncclResult_t result, const char* call) {
   _exit(3);
 }
 
-// One all-gather whose send buffer a kernel fills and whose result a kernel checks.
-struct Step {
-  int rank, ranks, number;
-  std::size_t bytes;
-  unsigned char *send, *receive;
-
-  Step(int own, int all, int of, std::size_t part)
-      : rank(own),
-        ranks(all),
-        number(of),
-        bytes(part),
-        send(static_cast<unsigned char*>(host_gpu_allocate(part))),
-        receive(
-            static_cast<unsigned char*>(host_gpu_allocate(part * static_cast<std::size_t>(all)))) {}
-  ~Step() {
-    host_gpu_free(send);
-    host_gpu_free(receive);
-  }
-  Step(const Step&) = delete;
-  Step& operator=(const Step&) = delete;
-
-  unsigned char value(int of) const { return static_cast<unsigned char>(16 * number + of + 1); }
-  void fill(void* stream) {
-    host_gpu_launch(
-        stream,
-        [](void* step) {
-          auto* self = static_cast<Step*>(step);
-          std::memset(self->send, self->value(self->rank), self->bytes);
-        },
-        this);
-  }
-  void gather(ncclComm_t comm, void* stream) {
-    must(ncclAllGather(send, receive, bytes, duet::nccl::kUint8, comm, stream), "ncclAllGather");
-  }
-  void check(void* stream) {
-    host_gpu_launch(
-        stream,
-        [](void* step) {
-          const auto* self = static_cast<Step*>(step);
-          for (std::size_t i = 0; i < self->bytes * static_cast<std::size_t>(self->ranks); ++i) {
-            if (self->receive[i] == self->value(static_cast<int>(i / self->bytes))) continue;
-            expect(false, "data of step " + std::to_string(self->number));
-            return;
-          }
-        },
-        this);
-  }
-};
-
-struct Rank {
-  int rank, ranks;
-  ncclComm_t comm;
-  std::vector<void*> streams;
-
-  void synchronise() const {
-    for (void* each : streams) host_gpu_synchronise(each);
-  }
-};
-
-// Small and large calls in turn, on the first `streams` streams in turn.
-void calls(const Rank& of, std::size_t streams, int count = 12) {
+void calls(const Rank& of, std::size_t streams, int count) {
   std::vector<Step*> steps;
   for (int number = 0; number < count; ++number) {
     void* stream = of.streams[static_cast<std::size_t>(number) % streams];
@@ -113,6 +49,8 @@ void calls(const Rank& of, std::size_t streams, int count = 12) {
   of.synchronise();
   for (Step* each : steps) delete each;
 }
+
+namespace {
 
 void group(const Rank& of) {
   Step large(of.rank, of.ranks, 1, kLarge), small(of.rank, of.ranks, 2, kSmall),
@@ -132,7 +70,9 @@ void group(const Rank& of) {
   of.synchronise();
 }
 
-void split(const Rank& of, duet::nccl::Config* config = nullptr) {
+}  // namespace
+
+void split(const Rank& of, duet::nccl::Config* config) {
   Rank part{of.rank / 2, of.ranks / 2, nullptr, of.streams};
   host_gpu_set_device(0);  // a part is on its parent's device, whatever the current one is
   must(ncclCommSplit(of.comm, of.rank % 2, of.rank, &part.comm, config), "ncclCommSplit");
@@ -148,6 +88,8 @@ void shrink(const Rank& of, int excluded, int flags) {
   calls(part, 1, 4);
   must(ncclCommDestroy(part.comm), "ncclCommDestroy");
 }
+
+namespace {
 
 // Calls of two communicators on one stream: rank 0 makes them in a group, the others do not.
 void group_of_two(const Rank& of) {
@@ -183,8 +125,6 @@ void simulated(const Rank& of) {
   of.synchronise();
   expect(not_made.receive[0] == 0, "no data of a group that is simulated");
 }
-
-ncclResult_t state_of(ncclComm_t comm);
 
 // All calls are done: a rank that revokes is no error of another, nor of its own.
 void revoked(const Rank& of) {
@@ -296,296 +236,6 @@ void captured(const Rank& of, std::size_t nodes, bool taken) {
   host_gpu_destroy_graph(graph);
 }
 
-void communicate(const Rank& like, const ncclUniqueId& id) {
-  Rank of{like.rank, like.ranks, nullptr, {host_gpu_create_stream()}};
-  must(ncclCommInitRank(&of.comm, of.ranks, id, of.rank), "ncclCommInitRank");
-  calls(of, 1, 2);
-  must(ncclCommDestroy(of.comm), "ncclCommDestroy");
-  host_gpu_destroy_stream(of.streams[0]);
-}
-
-// A child has no communicator, and is not held up by one either. What it creates is forwarded, also
-// by ranks that are not forked.
-void forked(const Rank& of, ncclUniqueId id) {
-  calls(of, 1, 2);
-  std::strcat(id.bytes, "-forked");
-  const pid_t child = fork();
-  if (child == 0) {
-    if (of.rank == 0) communicate(of, id);
-    _exit(failures);
-  }
-  if (of.rank != 0) communicate(of, id);
-  int status = 1;
-  waitpid(child, &status, 0);
-  expect(status == 0, "a child ends");
-  calls(of, 1, 2);
-}
-
-void wait_for_remote_error(const Rank& of) {
-  ncclResult_t error = 0;
-  for (int i = 0; error == 0 && i < 3000; ++i) {
-    usleep(10000);
-    must(ncclCommGetAsyncError(of.comm, &error), "ncclCommGetAsyncError");
-  }
-  expect(error == duet::nccl::kRemoteError, "an error of the communicator");
-}
-
-void expect_remote_error(const Rank& of) {
-  wait_for_remote_error(of);
-  must(ncclCommAbort(of.comm), "ncclCommAbort");
-  host_gpu_synchronise(of.streams[0]);
-}
-
-void killed(const Rank& of) {
-  calls(of, 1, 2);
-  if (of.rank == 1) raise(SIGKILL);
-  Step step(of.rank, of.ranks, 1, kLarge);
-  step.gather(of.comm, of.streams[0]);
-  expect_remote_error(of);
-}
-
-// A call of NCCL itself waits for the dead rank, and one that is taken over is behind it.
-void killed_behind(const Rank& of) {
-  calls(of, 1, 2);
-  if (of.rank == 1) raise(SIGKILL);
-  Step small(of.rank, of.ranks, 1, kSmall), large(of.rank, of.ranks, 2, kLarge);
-  small.gather(of.comm, of.streams[0]);
-  large.gather(of.comm, of.streams[0]);
-  expect_remote_error(of);
-}
-
-// The ranks that are left go on without the one that has died.
-void killed_and_shrunk(const Rank& of) {
-  calls(of, 1, 2);
-  const int last = of.ranks - 1;
-  if (of.rank == last) raise(SIGKILL);
-  Step step(of.rank, of.ranks, 1, kLarge);
-  step.gather(of.comm, of.streams[0]);
-  wait_for_remote_error(of);
-  expect(ncclCommFinalize(of.comm) == duet::nccl::kRemoteError, "an error of ncclCommFinalize");
-  shrink(of, last, duet::nccl::kShrinkAbort);
-  host_gpu_synchronise(of.streams[0]);
-  must(ncclCommDestroy(of.comm), "ncclCommDestroy");
-}
-
-// Rank 1 is gone when the others launch a graph once more.
-void killed_in_launch(const Rank& of) {
-  Step step(of.rank, of.ranks, 1, kLarge);
-  host_gpu_begin_capture(of.streams[0]);
-  for (int i = 0; i < 3; ++i) step.gather(of.comm, of.streams[0]);
-  void* const graph = host_gpu_end_capture(of.streams[0]);
-  for (int launch = 0; launch < 2; ++launch) host_gpu_launch_graph(graph, of.streams[0]);
-  of.synchronise();
-  if (of.rank == 1) raise(SIGKILL);
-  host_gpu_launch_graph(graph, of.streams[0]);
-  expect_remote_error(of);
-  host_gpu_destroy_graph(graph);
-}
-
-// Rank 1 makes no call at all.
-void killed_at_once(const Rank& of) {
-  if (of.rank == 1) raise(SIGKILL);
-  usleep(100000);
-  std::vector<int> send(1u << 20), receive(send.size() / static_cast<std::size_t>(of.ranks));
-  must(ncclReduceScatter(send.data(), receive.data(), receive.size(), duet::nccl::kInt32,
-                         duet::nccl::kSum, of.comm, of.streams[0]),
-       "ncclReduceScatter");
-  expect_remote_error(of);
-}
-
-// An error of one rank holds up what another rank's streams have not finished.
-void wait_for_ranks(const Rank& of) {
-  ncclComm_t none = nullptr;
-  must(ncclCommSplit(of.comm, duet::nccl::kNoColor, of.rank, &none, nullptr), "ncclCommSplit");
-}
-
-// Behind a fault of the GPU, calls are errors and communicators can be ended.
-void failed_device(const Rank& of) {
-  calls(of, 1, 3);  // the last one is taken over
-  wait_for_ranks(of);
-  host_gpu_fail();
-  Step large(of.rank, of.ranks, 1, kLarge), small(of.rank, of.ranks, 2, kSmall);
-  const auto gather = [&of](Step& step, void* stream) {
-    return ncclAllGather(step.send, step.receive, step.bytes, duet::nccl::kUint8, of.comm, stream);
-  };
-  expect(gather(small, of.streams[1]) != 0, "an error of a call that is forwarded");
-  expect(gather(large, of.streams[0]) != 0, "an error of a call that is taken over");
-  must(ncclGroupStart(), "ncclGroupStart");
-  must(gather(large, of.streams[0]), "ncclAllGather");
-  expect(ncclGroupEnd() != 0, "an error of a group");
-  must(of.rank == 0 ? ncclCommAbort(of.comm) : ncclCommDestroy(of.comm), "ncclComm...");
-}
-
-// All of `all` are of one communicator, or of several that have as many ranks each.
-void calls_in_groups(const std::vector<Rank>& all) {
-  for (int number = 0; number < 12; ++number) {
-    std::vector<std::unique_ptr<Step>> steps;
-    must(ncclGroupStart(), "ncclGroupStart");
-    for (const Rank& each : all) {
-      steps.push_back(
-          std::make_unique<Step>(each.rank, each.ranks, number, number % 2 == 0 ? kLarge : kSmall));
-      steps.back()->fill(each.streams[0]);
-      steps.back()->gather(each.comm, each.streams[0]);
-    }
-    must(ncclGroupEnd(), "ncclGroupEnd");
-    for (std::size_t i = 0; i < all.size(); ++i) steps[i]->check(all[i].streams[0]);
-    for (const Rank& each : all) each.synchronise();
-  }
-}
-
-// A group in which all calls of one rank come before those of the next, more than a rank may be
-// ahead of another.
-void rank_by_rank(const std::vector<Rank>& all) {
-  constexpr int kCalls = 1100;
-  std::vector<std::unique_ptr<Step>> steps;
-  must(ncclGroupStart(), "ncclGroupStart");
-  for (const Rank& each : all) {
-    steps.push_back(std::make_unique<Step>(each.rank, each.ranks, 1, kLarge));
-    steps.back()->fill(each.streams[0]);
-    for (int i = 0; i < kCalls; ++i) steps.back()->gather(each.comm, each.streams[0]);
-  }
-  must(ncclGroupEnd(), "ncclGroupEnd");
-  for (std::size_t i = 0; i < all.size(); ++i) steps[i]->check(all[i].streams[0]);
-  for (const Rank& each : all) each.synchronise();
-}
-
-// Ranks of odd numbers, and those of even ones.
-void split_in_group(const std::vector<Rank>& all) {
-  std::vector<Rank> parts;
-  for (const Rank& each : all)
-    parts.push_back({each.rank / 2, each.ranks / 2, nullptr, each.streams});
-  must(ncclGroupStart(), "ncclGroupStart");
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    must(ncclCommSplit(all[i].comm, all[i].rank % 2, all[i].rank, &parts[i].comm, nullptr),
-         "ncclCommSplit");
-  }
-  must(ncclGroupEnd(), "ncclGroupEnd");
-  calls_in_groups(parts);
-  for (const Rank& each : parts) must(ncclCommDestroy(each.comm), "ncclCommDestroy");
-}
-
-// All ranks in one process and one thread, as nccl-tests with -g: everything is in groups.
-enum class By { init, init_all, split, init_then_rank_by_rank };
-int one_thread(int ranks, const ncclUniqueId& id, By by) {
-  std::vector<Rank> all;
-  for (int rank = 0; rank < ranks; ++rank) all.push_back({rank, ranks, nullptr, {}});
-  must(ncclGroupStart(), "ncclGroupStart");
-  for (Rank& each : all) {
-    host_gpu_set_device(each.rank);
-    each.streams.push_back(host_gpu_create_stream());
-    if (by != By::init_all)
-      must(ncclCommInitRank(&each.comm, ranks, id, each.rank), "ncclCommInitRank");
-  }
-  must(ncclGroupEnd(), "ncclGroupEnd");
-  if (by == By::init_all) {
-    std::vector<ncclComm_t> comms(all.size());
-    must(ncclCommInitAll(comms.data(), ranks, nullptr), "ncclCommInitAll");
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].comm = comms[i];
-  }
-  calls_in_groups(all);
-  if (by == By::split) split_in_group(all);
-  if (by == By::init_then_rank_by_rank) rank_by_rank(all);
-  for (const Rank& each : all) must(ncclCommDestroy(each.comm), "ncclCommDestroy");
-  std::printf("all ranks: %d all-gathers by NCCL\n", fake_nccl_all_gathers());
-  return failures;
-}
-
-ncclResult_t state_of(ncclComm_t comm) {
-  ncclResult_t state = 0;
-  must(ncclCommGetAsyncError(comm, &state), "ncclCommGetAsyncError");
-  return state;
-}
-
-void wait_until_done(ncclComm_t comm) {
-  for (int i = 0; state_of(comm) == duet::nccl::kInProgress; ++i) {
-    usleep(1000);
-    if (i == 20000) must(duet::nccl::kInProgress, "20 s of a nonblocking communicator");
-  }
-  must(state_of(comm), "ncclCommGetAsyncError's state");
-}
-
-// In nonblocking_late rank 1 asks when rank 0 knows that the creation is done: it must not take
-// part by asking alone.
-void create_nonblocking(Rank& of, const ncclUniqueId& id, duet::nccl::Config* config,
-                        const std::string& part) {
-  const bool in_group = part == "nonblocking_group";
-  if (in_group) must(ncclGroupStart(), "ncclGroupStart");
-  const auto begun = ncclCommInitRankConfig(&of.comm, of.ranks, id, of.rank, config);
-  expect(begun == duet::nccl::kInProgress, "a creation in progress");
-  if (in_group) expect(ncclGroupEnd() == duet::nccl::kInProgress, "a creation in progress");
-  const std::string done = std::string("/dev/shm") + id.bytes + "-done";
-  const bool late = part == "nonblocking_late";
-  for (int i = 0; late && of.rank == 1 && i < 20000 && unlink(done.c_str()) != 0; ++i) usleep(1000);
-  wait_until_done(of.comm);
-  if (late && of.rank == 0) close(open(done.c_str(), O_CREAT | O_WRONLY, 0600));
-}
-
-// Rank 1 has called, and its process is stopped: the real NCCL has created the communicator, and
-// nobody may use it yet.
-void wait_for_stopped(const Rank& of) {
-  ncclResult_t state = duet::nccl::kInProgress;
-  for (int i = 0; i < 100; ++i) {
-    if (i > 0) usleep(1000);
-    if (state == duet::nccl::kInProgress) state = state_of(of.comm);
-  }
-  expect(state == duet::nccl::kInProgress, "a creation in progress");
-  Step step(of.rank, of.ranks, 1, kLarge);
-  expect(ncclAllGather(step.send, step.receive, kLarge, duet::nccl::kUint8, of.comm,
-                       of.streams[0]) == duet::nccl::kInvalidArgument,
-         "no call before the creation is done");
-}
-
-void create_with_stopped(Rank& of, const ncclUniqueId& id, duet::nccl::Config* config) {
-  const std::string name = std::string("/dev/shm") + id.bytes + "-stopped";
-  const auto begin = [&] {
-    expect(
-        ncclCommInitRankConfig(&of.comm, of.ranks, id, of.rank, config) == duet::nccl::kInProgress,
-        "a creation in progress");
-  };
-  if (of.rank == 1) {
-    begin();
-    std::ofstream(name + "-new") << getpid();
-    std::rename((name + "-new").c_str(), name.c_str());
-    raise(SIGSTOP);
-  } else {
-    pid_t stopped = 0;
-    for (int i = 0; i < 20000 && !(std::ifstream(name) >> stopped); ++i) usleep(1000);
-    unlink(name.c_str());
-    usleep(50000);
-    begin();
-    wait_for_stopped(of);
-    kill(stopped, SIGCONT);
-  }
-  wait_until_done(of.comm);
-}
-
-// Rank 1 does not come.
-int abort_creation(Rank& of, const ncclUniqueId& id, duet::nccl::Config* config) {
-  if (of.rank == 1) return failures;
-  expect(ncclCommInitRankConfig(&of.comm, of.ranks, id, of.rank, config) == duet::nccl::kInProgress,
-         "a creation in progress");
-  usleep(50000);
-  expect(state_of(of.comm) == duet::nccl::kInProgress, "a creation in progress");
-  must(ncclCommAbort(of.comm), "ncclCommAbort");
-  return failures;
-}
-
-// Rank 1 makes its call when rank 0 has finalized.
-void finalize_nonblocking(const Rank& of) {
-  Step step(of.rank, of.ranks, 1, kLarge);
-  if (of.rank == 1) usleep(200000);
-  step.fill(of.streams[0]);
-  step.gather(of.comm, of.streams[0]);
-  const ncclResult_t finalized = ncclCommFinalize(of.comm);
-  expect(finalized == 0 || finalized == duet::nccl::kInProgress, "a communicator is finalized");
-  if (of.rank == 0) expect(state_of(of.comm) == duet::nccl::kInProgress, "a call in progress");
-  wait_until_done(of.comm);
-  for (int from = 0; from < of.ranks; ++from) {
-    expect(step.receive[static_cast<std::size_t>(from) * kLarge] == step.value(from), "data");
-  }
-  of.synchronise();
-}
-
 int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   host_gpu_set_device(rank);
   Rank of{rank, ranks, nullptr, {}};
@@ -642,6 +292,11 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
 }
 
 }  // namespace
+}  // namespace nccl_ranks
+
+using nccl_ranks::By;
+using nccl_ranks::one_thread;
+using nccl_ranks::run;
 
 // Each rank is this program once more, so that what is preloaded is preloaded as for a user.
 int main(int argc, char** argv) {
