@@ -16,7 +16,7 @@ namespace {
 // between GPUs costs some 6 us besides its bytes (docs/nodes.md: two H100), as much as those of 2
 // MiB, and no rail is slow.
 constexpr std::uint64_t kLargestRailPiece = 512 << 10, kSmallestRailPiece = 64 << 10;
-constexpr std::uint64_t kPiecesOfRail = 64;
+constexpr std::uint64_t kPiecesOfRail = 32;
 constexpr std::uint64_t kLargestCopiedPiece = 16 << 20;
 
 // Tokens of posts: a piece's index, or a permission and the node that gets it.

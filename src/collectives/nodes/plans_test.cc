@@ -11,8 +11,10 @@
 #include "collectives/nodes/exchange_plan.h"
 #include "collectives/nodes/gather_plan.h"
 #include "collectives/nodes/mapped_wire.h"
+#include "collectives/nodes/scatter_plan.h"
 #include "collectives/nodes/session.h"
 #include "collectives/peer/calls_fixture.h"
+#include "collectives/peer/peer_channels.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -216,7 +218,81 @@ INSTANTIATE_TEST_SUITE_P(FullQueues, NodePlans,
                                            Cluster{"host:6:queue=1", 2}),
                          cluster_label);
 
+// A wire by which a message has come only when this rank's next one may go.
+class LateWire : public Wire {
+ public:
+  LateWire(NodeRank& rank, const WireTraffic& traffic, Watchdog& watchdog)
+      : wire_(rank, traffic, watchdog), messages_(traffic.messages.size()) {
+    Device& device = rank.whole.device;
+    words_ = zeroed_semaphores(device, static_cast<int>(2 * messages_));
+    for (Lane* lane : {&sent_, &come_}) {
+      *lane = {device.make_stream(), device.make_event(EventUse::order)};
+    }
+    begun_ = device.make_event(EventUse::order);
+  }
+
+  const Span& region() const override { return wire_.region(); }
+  Semaphore go(std::size_t i) const override { return semaphore_at(words_, i); }
+  Semaphore gone(std::size_t i) const override { return wire_.gone(i); }
+  Semaphore come(std::size_t i) const override { return semaphore_at(words_, messages_ + i); }
+  void begin(Stream& stream) override {
+    wire_.begin(stream);
+    stream.record(*begun_);
+    for (const Lane* lane : {&sent_, &come_}) lane->stream->wait(*begun_);
+  }
+  void enqueue(Stream& stream, std::size_t i) override {
+    sent_.stream->handshake({{}, {go(i)}});
+    sent_.stream->handshake({{wire_.go(i)}, {}});
+    sent_.stream->record(*sent_.end);
+    wire_.enqueue(stream, i);
+    come_.stream->wait(*sent_.end);
+    if (i > 0) pass_on(i - 1);
+  }
+  void end(Stream& stream) override {
+    pass_on(messages_ - 1);
+    come_.stream->record(*come_.end);
+    stream.wait(*come_.end);
+    wire_.end(stream);
+  }
+  std::string description() const override { return wire_.description(); }
+
+ private:
+  struct Lane {
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Event> end;
+  };
+
+  void pass_on(std::size_t i) {
+    come_.stream->handshake({{}, {wire_.come(i)}});
+    come_.stream->handshake({{come(i)}, {}});
+  }
+
+  MappedWire wire_;
+  std::size_t messages_;
+  Buffer words_;  // go and come of every message
+  Lane sent_, come_;
+  std::unique_ptr<Event> begun_;
+};
+
 class LateNodePlans : public NodePlans {};
+
+// So the network has the next piece to carry while one is added.
+TEST_P(LateNodePlans, APieceMayGoBeforeTheOneBeforeIsAdded) {
+  teams_ = std::make_unique<NodeTeams>(team_, *map_);
+  const std::uint64_t largest = 64 << 10;
+  const auto make = [&](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
+    NodeRank own(rank, *teams_, *map_);
+    const auto wire = [this](NodeRank& of, const WireTraffic& traffic) {
+      return std::make_unique<LateWire>(of, traffic, watchdog_);
+    };
+    return std::make_unique<ScatterPlan>(own, c, buffers,
+                                         *lanes_[static_cast<std::size_t>(rank.local)],
+                                         MoveBy::copy_engines, wire, watchdog_, largest);
+  };
+  const std::uint64_t pieces = 6;
+  run_calls(team_, make,
+            collective_of(CollectiveKind::reduce_scatter, pieces * largest / sizeof(float)), {3});
+}
 
 TEST_P(LateNodePlans, RanksOutOfStepLeaveTheSame) {
   run_all({40, false, 500}, 5000, 4 << 10);
