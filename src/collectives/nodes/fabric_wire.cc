@@ -11,11 +11,12 @@
 namespace duet {
 namespace {
 
-// Of pieces on a rail: small enough that a slow rail has little left at the end, of a call's as
-// many as kPiecesOfRail; large enough that posting costs little. A piece that a copy engine copies
-// between GPUs costs some 6 us besides its bytes (docs/nodes.md: two H100), as much as those of 2
-// MiB, and no rail is slow.
-constexpr std::uint64_t kLargestRailPiece = 512 << 10, kSmallestRailPiece = 64 << 10;
+// Of pieces on a rail: small enough that a slow rail has little left at the end, large enough that
+// posting costs little; the largest ones where each rail has many. A piece that a copy engine
+// copies between GPUs costs some 6 us besides its bytes (docs/nodes.md: two H100), as much as those
+// of 2 MiB, and no rail is slow.
+constexpr std::uint64_t kLargestRailPiece = 512 << 10, kUsualRailPiece = 256 << 10,
+                        kSmallestRailPiece = 64 << 10;
 constexpr std::uint64_t kPiecesOfRail = 32;
 constexpr std::uint64_t kLargestCopiedPiece = 16 << 20;
 
@@ -77,7 +78,7 @@ std::uint64_t piece_bytes_for(const MessageSize& message, int rails, MemoryPath 
   const auto count = static_cast<std::uint64_t>(rails);
   std::uint64_t share = message.bytes / count, largest = kLargestCopiedPiece;
   if (path != MemoryPath::ipc) {
-    share = std::min(share, message.all / (count * kPiecesOfRail));
+    share = std::min(share, std::max(message.all / (count * kPiecesOfRail), kUsualRailPiece));
     largest = kLargestRailPiece;
   }
   return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestRailPiece, largest);
