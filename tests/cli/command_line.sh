@@ -29,6 +29,7 @@ refuses '--fast' copy --fast
 refuses 'expected one of host, cuda, hip, sim' gemm --device abacus
 refuses 'mi300x-8' gemm --device sim:abacus
 refuses 'expected host:N' copy --device host:0
+refuses 'host:N:queue=K with K from 1' copy --device host:2:queue=0
 refuses 'given twice' copy --device host --device host
 refuses 'expected MxNxK' gemm --shapes 12x12
 refuses 'expected MxNxK' gemm --set cubes
