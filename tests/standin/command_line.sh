@@ -162,7 +162,7 @@ over_nodes() {  # PATH DEVICES-OF-RANK-0 DEVICES-OF-RANK-1 ARGUMENT...
     return
   fi
   [[ $status == 0 ]] && grep -q ' measured$\| measured;' out.0 || fail "over nodes, $path: $(cat out.*)"
-  [[ $(grep -c '"verified":true' nodes.0) == $(grep -c '"type":"result"' nodes.0) ]] ||
+  [[ $(grep -c '"verified":true' nodes.0) == $(grep -c '"outcome":"measured"' nodes.0) ]] ||
     fail "over nodes, $path: not verified: $(cat out.0)"
   grep -q "$path" nodes.0 || fail "over nodes: expected '$path': $(cat nodes.0)"
   rm nodes.*
