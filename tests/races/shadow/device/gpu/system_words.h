@@ -1,0 +1,33 @@
+// Stands before the header of the same name where ordered_items.h runs on the CPU: a thread is a
+// block of one thread.
+#pragma once
+
+#include <cstdint>
+#include <thread>
+
+#define DUET_GPU cpu_blocks
+#define __device__
+
+struct BlockNumbers {
+  unsigned x;
+};
+inline thread_local BlockNumbers threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};
+
+inline void __syncthreads() {}
+inline unsigned long long atomicAdd(unsigned long long* word, unsigned long long value) {
+  return __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
+}
+
+namespace duet::DUET_GPU {
+
+inline void fence_of_device() {}  // atomicAdd() releases and acquires
+inline void finish_stores() {}
+inline void store_release(std::uint64_t* word, std::uint64_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+inline std::uint64_t load_acquire(const std::uint64_t* word) {
+  std::this_thread::yield();
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+}  // namespace duet::DUET_GPU
