@@ -17,9 +17,11 @@
 namespace duet {
 namespace {
 
-// Journals of machines that were not healthy.
+// Journals of machines that were not healthy, or could not give what was asked of them.
 const std::map<std::string, std::string> kKnownFaults = {
-    {"h100/disturbed.jsonl", "another process copied within the device's memory"}};
+    {"h100/disturbed.jsonl", "another process copied within the device's memory"},
+    {"epyc-2-cores/fabric/nodes_share.jsonl",
+     "four ranks on two cores keep up with rails of 500 Mbit/s, but not of 1 Gbit/s"}};
 
 std::vector<std::string> journals() {
   std::vector<std::string> names;
