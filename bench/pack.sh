@@ -8,7 +8,7 @@ if [[ $# != 2 || ! -x $1/duet ]]; then
   exit 2
 fi
 here=$(dirname "$0")
-mapfile -t programs < <(grep -oE '\$build/(tests|bench)/[a-z_]+' "$here/on_gpu.sh" | sed 's|^\$build/||' | sort -u)
+mapfile -t programs < <(grep -ohE '\$build/(tests|bench)/[a-z_]+' "$here"/on_gpu/*.sh | sed 's|^\$build/||' | sort -u)
 missing=()
 for program in "${programs[@]}"; do
   [[ -x $1/$program ]] || missing+=("$program")

@@ -1,0 +1,32 @@
+# What all parts use. Sourced by on_gpu.sh.
+
+say() { printf '\n== %s (%ss)\n' "$*" "$SECONDS"; }
+must() { "$@" || { echo "FAILED ($?): $*"; failed=1; }; }
+
+# NCCL is where its own package or PyTorch's put it; multicast stays off.
+find_nccl() {
+  export NCCL_NVLS_ENABLE=0
+  local folder
+  folder=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null) || return 0
+  export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
+
+# cuDNN is where PyTorch's package has put it, or with the toolkit.
+find_cudnn() {
+  local folder
+  folder=$(python3 -c 'import nvidia.cudnn as n; print(list(n.__path__)[0] + "/lib")' 2>/dev/null) || return 0
+  export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
+
+# One process a GPU, by their environment: ARGUMENT... of duet.
+one_process_a_gpu() {
+  local gpus rank pids=() code=0
+  gpus=$(nvidia-smi -L | wc -l)
+  for ((rank = 0; rank < gpus; ++rank)); do
+    MASTER_ADDR=127.0.0.1 MASTER_PORT=${PORT:-29517} WORLD_SIZE=$gpus RANK=$rank LOCAL_RANK=$rank \
+      timeout -s KILL "${LIMIT:-300}" "$duet" "$@" &
+    pids+=($!)
+  done
+  for rank in "${pids[@]}"; do wait "$rank" || code=$?; done
+  return "$code"
+}
