@@ -155,6 +155,7 @@ class HaloCases {
     CollectiveSession* const gather = gathers ? &open.gathers(on, engine) : nullptr;
     HaloWork work(on.team, session, gather, settings);
     result.sampling = Sampler(on.team, stop).measure(work, mode);
+    on.team.each([&](Rank& rank) { session.free_retired(rank); });  // fields fill a device
     result.cost = work.cost();
     result.notes.emplace_back("algorithm", work.algorithm());
     result.notes.emplace_back("iterations", std::to_string(settings.iterations));

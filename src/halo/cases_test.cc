@@ -50,6 +50,20 @@ TEST(HaloCases, ScalingAddsNumbersOfRanksAndEfficiency) {
   }
 }
 
+// Two fields of 69 GB on one of four devices of 151 GB, in each case on another number of them.
+TEST(HaloCases, MemoryIsFreeForTheNextCase) {
+  const auto machine = open_machine("sim:h200-4");
+  HaloOptions options = options_of(131072, 131072);
+  options.scalings = {Scaling::strong};
+  options.ranks = {1, 2, 1, 4};
+  options.engines = {"kernel", "dma"};
+  options.overlaps = {true};
+  options.verified = false;
+  const Benchmark benchmark = halo_benchmark(*machine, options, {});
+  ASSERT_EQ(benchmark.cases.size(), 8u);
+  for (const Case& one : benchmark.cases) EXPECT_TRUE(one.run().sampling.has_value());
+}
+
 TEST(HaloCases, TheBaselineIsTheFastestOfOneRank) {
   const CaseId one{"halo", "d", "a", {{"scaling", "strong"}, {"ranks", std::int64_t{1}}}};
   CaseId fast = one;

@@ -66,6 +66,8 @@ class HaloSession {
   // Makes this rank's plan. Collective, inside Team::each(): succeeds on all ranks or throws on
   // all. Fields have no contents yet.
   std::unique_ptr<HaloPlan> plan(Rank& rank, const HaloTask& task);
+  // Frees the memory of plans that all ranks have destroyed. Collective, inside Team::each().
+  virtual void free_retired(Rank& rank) { rank.team.free_retired(rank); }
 
  protected:
   virtual std::unique_ptr<HaloPlan> make_plan(Rank& rank, const HaloTask& task) = 0;

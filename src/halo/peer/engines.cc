@@ -29,10 +29,15 @@ class PeerHaloSession : public HaloSession {
     return Skipped{not_reached_};
   }
 
+  void free_retired(Rank& rank) override {
+    if (networks_.empty()) return rank.team.free_retired(rank);
+    NodeRank own(rank, *teams_, map_);
+    own.in_node.team.free_retired(own.in_node);
+  }
+
  protected:
   std::unique_ptr<HaloPlan> make_plan(Rank& rank, const HaloTask& task) override {
     if (!networks_.empty()) return over_rails(rank, task);
-    rank.team.free_retired(rank);  // memory of earlier plans
     if (executor_ == Executor::kernel) {
       if (auto plan = fused_plan(rank, task, watchdog_)) return plan;
     }
@@ -45,7 +50,6 @@ class PeerHaloSession : public HaloSession {
  private:
   std::unique_ptr<HaloPlan> over_rails(Rank& rank, const HaloTask& task) {
     NodeRank own(rank, *teams_, map_);
-    own.in_node.team.free_retired(own.in_node);
     const auto wire = [this](NodeRank& of, const WireTraffic& traffic) {
       return make_rails_wire(of, traffic, *networks_[static_cast<std::size_t>(of.whole.local)],
                              watchdog_);
