@@ -111,6 +111,17 @@ TEST(HaloTiming, WaitsForRowsThatTakeLongerThanASweep) {
   }
 }
 
+// 600 iterations push 600 rows to each neighbour: behind a closed start gate a full queue would
+// never empty.
+TEST(HaloTiming, SamplesMayBeLongerThanAStreamsQueue) {
+  for (const char* engine : {"dma", "kernel"}) {
+    Opened opened("host:2:queue=500", engine);
+    HaloSettings settings = settings_of({8, 4, 2}, true, NormMode::none, false);
+    settings.iterations = 600;
+    EXPECT_TRUE(opened.measure(settings).verified) << engine;
+  }
+}
+
 // The calls that verification makes, on streams that no start gate holds: tools that let one launch
 // end before the next begins can run it.
 TEST_P(HaloExchange, IsExactWithoutAGate) {

@@ -74,7 +74,8 @@ void HaloWork::prepare(Rank& rank, const Placement&) {
   own.norm = std::make_unique<NormReduction>(rank, settings_.norm, gathers_, own.plan->partials(),
                                              settings_.iterations);
   if (rank.local == 0) {
-    host_driven_ = own.plan->host_driven() || settings_.norm == NormMode::host;
+    const bool fits = settings_.graph || kMostOperations * settings_.iterations <= kLaunchQueue;
+    host_driven_ = own.plan->host_driven() || settings_.norm == NormMode::host || !fits;
     algorithm_ = own.plan->algorithm();
   }
   set_initial(rank, own);
