@@ -29,6 +29,7 @@ NormReduction::NormReduction(Rank& rank, NormMode mode, CollectiveSession* gathe
     own_ = rank.device.allocate(kDouble);
     gathered_ = rank.device.allocate(kDouble * static_cast<std::size_t>(rank.size));
     gather_ = gathers->plan(rank, gather_of_sums(), {own_.span(), gathered_.span()});
+    blocks_ = gather_->host_driven();
   }
   if (mode != NormMode::delayed) return;
   side_ = rank.device.make_stream({rank.device.info().priorities - 1});
@@ -49,10 +50,23 @@ void NormReduction::before(Stream& stream, int index) {
 }
 
 void NormReduction::reduce(Stream& stream, int index) {
-  if (gather_ == nullptr) return sweeper_->sum(stream, partials(index), total(index));
-  sweeper_->sum(stream, partials(index), own_.span());
+  add_partials(stream, index);
+  add_ranks(stream, index);
+}
+
+void NormReduction::add_partials(Stream& stream, int index) {
+  sweeper_->sum(stream, partials(index), gather_ == nullptr ? total(index) : own_.span());
+}
+
+void NormReduction::add_ranks(Stream& stream, int index) {
+  if (gather_ == nullptr) return;
   gather_->enqueue(stream);
   sweeper_->sum(stream, gathered_.span(), total(index));
+}
+
+void NormReduction::finish_reducing(int index) {
+  add_ranks(*side_, index);
+  side_->record(*reduced_[index % 2]);
 }
 
 void NormReduction::after(Stream& stream, int index) {
@@ -65,14 +79,17 @@ void NormReduction::after(Stream& stream, int index) {
     device_.read(total(index), &read);
     return;
   }
+  if (blocks_ && index > 0) finish_reducing(index - 1);
   stream.record(*swept_);
   side_->wait(*swept_);
-  reduce(*side_, index);
-  side_->record(*reduced_[index % 2]);
+  add_partials(*side_, index);
+  if (!blocks_) finish_reducing(index);
 }
 
 void NormReduction::finish(Stream& stream) {
-  if (mode_ == NormMode::delayed) stream.wait(*reduced_[(iterations_ - 1) % 2]);
+  if (mode_ != NormMode::delayed) return;
+  if (blocks_) finish_reducing(iterations_ - 1);
+  stream.wait(*reduced_[(iterations_ - 1) % 2]);
 }
 
 void NormReduction::poison() {

@@ -11,12 +11,17 @@
 
 namespace duet {
 
-// One rank's part, for calls of `iterations` iterations each.
+// One rank's part, for calls of `iterations` iterations each. Reducing the partial sums of sweep k
+// is a sum by the rank, an all_gather of 8 bytes, and a sum over the ranks.
 //
-//   caller's stream:  sweep k -> sum of partials -> all_gather of 8 bytes -> sum by rank -> sweep
-//   k+1 delayed:          sweep k ------------------------------------------------------------>
-//   sweep k+1
-//     side stream:       `---> sum of partials -> all_gather of 8 bytes -> sum by rank
+// clang-format off
+//   device, host:  sweep k -> reduce k -> sweep k+1 -> reduce k+1
+//   delayed:       sweep k -> sweep k+1 -> sweep k+2
+//     side stream:      `-> reduce k  `-> reduce k+1
+// clang-format on
+//
+// Where the all_gather blocks (CollectivePlan::host_driven()), a delayed norm's begins when the
+// next sweep has been enqueued.
 class NormReduction {
  public:
   // Collective: every rank constructs it inside Team::each(). `gathers` is nullptr for a ring of
@@ -41,6 +46,9 @@ class NormReduction {
 
  private:
   void reduce(Stream& stream, int index);
+  void add_partials(Stream& stream, int index);
+  void add_ranks(Stream& stream, int index);
+  void finish_reducing(int index);
   Span total(int index) const {
     return totals_.slice(kDouble * static_cast<std::size_t>(index), kDouble);
   }
@@ -57,6 +65,7 @@ class NormReduction {
   Buffer gathered_;  // every rank's sum
   Buffer totals_;    // one for each iteration of a call
   std::unique_ptr<CollectivePlan> gather_;
+  bool blocks_ = false;  // the gather
   std::unique_ptr<Stream> side_;
   std::unique_ptr<Event> swept_;
   std::unique_ptr<Event> reduced_[2];  // by parity

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -38,6 +39,68 @@ class SlowGather : public CollectiveSession {
     CollectiveBuffers buffers_;
   };
 };
+
+// An all_gather of one rank that blocks, as MPI's do, and notes how many sweeps there are by then.
+class BlockingGather : public CollectiveSession {
+ public:
+  std::optional<Skipped> unsupported(const Collective&, bool) const override { return {}; }
+  int sweeps = 0;
+  std::vector<int> sweeps_at_gather;
+
+ protected:
+  std::unique_ptr<CollectivePlan> make_plan(Rank&, const Collective&,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>&) override {
+    return std::make_unique<Plan>(*this, buffers);
+  }
+
+ private:
+  class Plan : public CollectivePlan {
+   public:
+    Plan(BlockingGather& session, const CollectiveBuffers& buffers)
+        : session_(session), buffers_(buffers) {}
+    bool host_driven() const override { return true; }
+    void enqueue(Stream& stream) override {
+      session_.sweeps_at_gather.push_back(session_.sweeps);
+      stream.synchronize(kNormDeadline);
+      stream.copy({buffers_.recv, buffers_.send, Executor::dma, {}});
+    }
+
+   private:
+    BlockingGather& session_;
+    CollectiveBuffers buffers_;
+  };
+};
+
+// Enqueues a sweep of which every partial sum is `value`, between the two calls of its iteration.
+void sweep(NormReduction& norm, Stream& stream, int index, double value) {
+  norm.before(stream, index);
+  const Span partials = norm.partials(index);
+  stream.run({"sweep", {}, [=] {
+                auto* const to = reinterpret_cast<double*>(partials.data);
+                std::fill(to, to + partials.bytes / sizeof(double), value);
+              }});
+}
+
+TEST(NormReduction, ABlockingGatherIsDelayedToo) {
+  constexpr int kIterations = 5;
+  const auto machine = open_machine("host:1");
+  Team team(*machine);
+  BlockingGather gathers;
+  team.each([&](Rank& rank) {
+    NormReduction norm(rank, NormMode::delayed, &gathers, 2, kIterations);
+    const auto stream = rank.device.make_stream();
+    for (int i = 0; i < kIterations; ++i) {
+      sweep(norm, *stream, i, i);
+      ++gathers.sweeps;
+      norm.after(*stream, i);
+    }
+    norm.finish(*stream);
+    stream->synchronize(kNormDeadline);
+    EXPECT_EQ(norm.sums(), (std::vector<double>{0, 2, 4, 6, 8}));
+  });
+  EXPECT_EQ(gathers.sweeps_at_gather, (std::vector<int>{2, 3, 4, 5, 5}));
+}
 
 class NormReductionModes : public ::testing::TestWithParam<NormMode> {};
 
