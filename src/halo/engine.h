@@ -19,6 +19,10 @@ struct HaloTask {
   bool overlap = false;  // the boundary rows first, their exchange beside the interior
 };
 
+// Which neighbour, as this rank sees it.
+enum class SideOfRank { above, below };
+inline constexpr SideOfRank kSides[] = {SideOfRank::above, SideOfRank::below};
+
 // A rank and its neighbours in the ring. With two ranks both neighbours are the same rank, with one
 // they are the rank itself: so data of a neighbour are indexed by its side, never by its number.
 struct Ring {

@@ -7,8 +7,9 @@
 
 namespace duet::nvshmem {
 
-// What the fake does wrong, for tests of the tests.
-enum class FakeFault { none, loses_last_put, loses_signals, signals_before_puts };
+// What the fake does wrong, for tests of the tests; and, which NVSHMEM may do as well, `late_puts`:
+// of PE 0 the first put with a signal of each row arrives after those of the next row.
+enum class FakeFault { none, loses_last_put, loses_signals, signals_before_puts, late_puts };
 
 // NVSHMEM over host memory: the ranks of one process are the PEs, and its memory is symmetric as
 // the library's is. A wait that lasts 3 s is an error. Each call begins with empty heaps, which no

@@ -12,6 +12,7 @@ namespace duet::nvshmem {
 namespace {
 
 constexpr std::int64_t kPieceColumns = 16;  // of a block: rows have several pieces
+constexpr std::chrono::milliseconds kLate{5};
 
 template <typename T>
 T* at(T* address, int pe, int other) {
@@ -19,6 +20,15 @@ T* at(T* address, int pe, int other) {
 }
 
 std::int64_t pieces(std::int64_t nx) { return (nx + kPieceColumns - 1) / kPieceColumns; }
+
+// Puts that its `row` outlives.
+void put_late(float* there, const float* row, std::size_t bytes, std::uint64_t* signalled) {
+  std::thread([=] {
+    std::this_thread::sleep_for(kLate);
+    std::memcpy(there, row, bytes);
+    fake_signal(signalled, 1, true);
+  }).detach();
+}
 
 // A row of this PE to a neighbour's halo, piece by piece.
 int put_row(const SweepCall& call, const float* row, float* halo, std::uint64_t* word, int other) {
@@ -30,6 +40,10 @@ int put_row(const SweepCall& call, const float* row, float* halo, std::uint64_t*
   for (std::int64_t x = 0; x < call.nx; x += kPieceColumns) {
     const auto columns = static_cast<std::size_t>(std::min(kPieceColumns, call.nx - x));
     const bool early = fake_fault() == FakeFault::signals_before_puts;
+    if (signals && x == 0 && call.pe == 0 && fake_fault() == FakeFault::late_puts) {
+      put_late(there, row, columns * sizeof(float), signalled);
+      continue;
+    }
     if (signals && early) fake_signal(signalled, 1, true);
     if (early) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::memcpy(there + x, row + x, columns * sizeof(float));

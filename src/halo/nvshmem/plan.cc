@@ -5,7 +5,7 @@
 namespace duet::nvshmem {
 namespace {
 
-constexpr std::size_t kWords = 2;
+constexpr std::size_t kParities = 2, kWords = 2 * kParities;
 
 std::int64_t rows_at(const HaloGrid& grid, const Ring& ring, int step) {
   return rows_of(grid, (ring.index + step + grid.ranks) % grid.ranks).count;
@@ -30,13 +30,12 @@ NvshmemPlan::NvshmemPlan(const HaloCalls& calls, Put put, Rank& rank, const Halo
       most_rows_(rows_of(task.grid, 0).count),
       rows_above_(rows_at(task.grid, ring_, -1)),
       memory_(calls, rank, symmetric_bytes(task.grid), watchdog),
-      count_(rank.device.allocate(sizeof(std::uint64_t))),
+      count_(rank.device.allocate(kParities * sizeof(std::uint64_t))),
       watched_(watchdog, *this) {
   const std::uint64_t zeros[kWords] = {};
   device_.write(count_.span(), zeros);
-  for (std::size_t i = 0; i < kWords; ++i) {
-    device_.write(word_span(device_, word(i)), zeros);
-  }
+  device_.write({&device_, reinterpret_cast<std::byte*>(word(SideOfRank::above, 0)), sizeof zeros},
+                zeros);
   if (overlap_) {
     lane_ = device_.make_stream({device_.info().priorities - 1});
     swept_ = device_.make_event(EventUse::order);
@@ -45,7 +44,9 @@ NvshmemPlan::NvshmemPlan(const HaloCalls& calls, Put put, Rank& rank, const Halo
   rank.team.barrier("the other ranks to have set their words");
 }
 
-void NvshmemPlan::release_waits() noexcept { release_words(device_, word(0), kWords); }
+void NvshmemPlan::release_waits() noexcept {
+  release_words(device_, word(SideOfRank::above, 0), kWords);
+}
 
 std::size_t NvshmemPlan::field_bytes() const { return FieldShape{shape_.nx, most_rows_}.bytes(); }
 
@@ -59,7 +60,9 @@ float* NvshmemPlan::row_of(int parity, std::int64_t row) const {
 }
 
 // Behind the fields, aligned to 8 bytes.
-std::uint64_t* NvshmemPlan::word(std::size_t index) const {
+std::uint64_t* NvshmemPlan::word(SideOfRank side, int parity) const {
+  const std::size_t index =
+      kParities * static_cast<std::size_t>(side) + static_cast<std::size_t>(parity);
   const std::size_t at = (2 * field_bytes() + 7) / 8 * 8 + index * sizeof(std::uint64_t);
   return reinterpret_cast<std::uint64_t*>(memory_.span().data + at);
 }
@@ -80,23 +83,24 @@ SweepCall NvshmemPlan::sweep_call(const Iteration& iteration, bool boundary, boo
   call.below = ring_.below;
   call.halo_above = row_of(written, rows_above_ + 1);
   call.halo_below = row_of(written, 0);
-  call.word_above = word(1);  // for the neighbour above, this rank is the one below
-  call.word_below = word(0);
+  // For the neighbour above, this rank is the one below.
+  call.word_above = word(SideOfRank::below, iteration.parity);
+  call.word_below = word(SideOfRank::above, iteration.parity);
   return call;
 }
 
-SyncCall NvshmemPlan::sync_call() const {
+SyncCall NvshmemPlan::sync_call(int parity) const {
   SyncCall call;
   call.put = put_;
   call.nx = shape_.nx;
   call.pe = pe_;
   call.above = ring_.above;
   call.below = ring_.below;
-  call.from_above = word(0);
-  call.from_below = word(1);
-  call.word_above = word(1);
-  call.word_below = word(0);
-  call.calls = reinterpret_cast<std::uint64_t*>(count_.span().data);
+  call.from_above = word(SideOfRank::above, parity);
+  call.from_below = word(SideOfRank::below, parity);
+  call.word_above = word(SideOfRank::below, parity);
+  call.word_below = word(SideOfRank::above, parity);
+  call.calls = reinterpret_cast<std::uint64_t*>(count_.span().data) + parity;
   return call;
 }
 
@@ -115,9 +119,10 @@ void NvshmemPlan::enqueue(Stream& stream, const Iteration& iteration) {
                  [&calls = calls_, call](void* native) { return calls.sweep(call, native); });
   };
   const auto sync = [&](Stream& on) {
-    enqueue_call(calls_, device_, on, "sync", [&calls = calls_, call = sync_call()](void* native) {
-      return calls.sync(call, native);
-    });
+    enqueue_call(calls_, device_, on, "sync",
+                 [&calls = calls_, call = sync_call(iteration.parity)](void* native) {
+                   return calls.sync(call, native);
+                 });
   };
   if (!overlap_) {
     sweep(true, true, 0);

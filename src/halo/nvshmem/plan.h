@@ -9,13 +9,14 @@
 
 namespace duet::nvshmem {
 
-// One rank's part. The symmetric memory has both fields, of as many rows on every PE, and two
-// words: one that the neighbour above signals, one for the neighbour below.
+// One rank's part. The symmetric memory has both fields, of as many rows on every PE, and a word
+// for each neighbour and parity, which that neighbour signals. Puts of a neighbour's next iteration
+// may arrive before the last ones of this iteration, so their signals are counted apart; those of
+// the one after it wait for this rank.
 //
-//   boundary rows (with overlap: first), put into the neighbours' halos
-//   quiet, signals to both neighbours (of puts with signals: nothing)     | beside it, with
-//   overlap, wait for both neighbours' signals                                     | the rows
-//   between
+// 1. Boundary rows (with overlap: before the others), put into the neighbours' halos.
+// 2. A quiet, and signals to both neighbours; of puts with signals, nothing.
+// 3. A wait for both neighbours' signals; with overlap beside the rows between.
 class NvshmemPlan : public HaloPlan, private DeviceWaits {
  public:
   NvshmemPlan(const HaloCalls& calls, Put put, Rank& rank, const HaloTask& task,
@@ -31,9 +32,9 @@ class NvshmemPlan : public HaloPlan, private DeviceWaits {
   void release_waits() noexcept override;
   std::size_t field_bytes() const;
   float* row_of(int parity, std::int64_t row) const;
-  std::uint64_t* word(std::size_t index) const;
+  std::uint64_t* word(SideOfRank side, int parity) const;  // which that neighbour signals
   SweepCall sweep_call(const Iteration& iteration, bool boundary, bool interior) const;
-  SyncCall sync_call() const;
+  SyncCall sync_call(int parity) const;
 
   const HaloCalls& calls_;
   Put put_;
@@ -44,7 +45,7 @@ class NvshmemPlan : public HaloPlan, private DeviceWaits {
   FieldShape shape_;
   std::int64_t most_rows_, rows_above_;
   SymmetricMemory memory_;
-  Buffer count_;  // calls, counted by the device
+  Buffer count_;  // calls of each parity, counted by the device
   std::unique_ptr<Stream> lane_;
   std::unique_ptr<Event> swept_, exchanged_;
   Watched watched_;

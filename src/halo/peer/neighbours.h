@@ -33,10 +33,6 @@ class PeerFields {
   OfferedMemory fields_;
 };
 
-// Which neighbour, as this rank sees it.
-enum class SideOfRank { above, below };
-inline constexpr SideOfRank kSides[] = {SideOfRank::above, SideOfRank::below};
-
 // Semaphores of a rank for each side and parity: "my boundary row is in your halo, and I have read
 // mine".
 //
