@@ -34,6 +34,14 @@ SweepTiles tiles_of(const FieldShape& shape, const FieldRows& rows, const FieldR
   return tiles;
 }
 
+// Plain memory of AMD GPUs is coherent with other devices only between kernels: the kernel before
+// the one that reads a row must end behind its arrival.
+#ifdef DUET_GPU_HIP
+constexpr bool kRowsComeBetweenKernels = true;
+#else
+constexpr bool kRowsComeBetweenKernels = false;
+#endif
+
 class GpuSweepKernel : public SweepKernel {
  public:
   GpuSweepKernel(Device& device, const ExchangingSweep& sweep, int units)
@@ -65,7 +73,7 @@ class GpuSweepKernel : public SweepKernel {
     tiles.partials = doubles(partials);
     exchange.halo_above = floats(sweep_.above[written]);
     exchange.halo_below = floats(sweep_.below[written]);
-    exchange.closes = closes;
+    exchange.closes = closes || kRowsComeBetweenKernels;
     device_.make_current();
     launch_exchange(tiles, exchange, stream);
   }
