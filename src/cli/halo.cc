@@ -1,7 +1,9 @@
 // `duet halo`: Jacobi iterations on a grid whose rows are divided over ranks.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "cli/as_one.h"
 #include "cli/command.h"
@@ -11,13 +13,15 @@
 #include "cli/measure.h"
 #include "cli/network_flags.h"
 #include "cli/own_machines.h"
+#include "copy/cpu/peak_cases.h"
 #include "core/error.h"
 #include "halo/cases.h"
 
 namespace duet {
 namespace {
 
-constexpr int kMostPoints = 1 << 24;  // of a row, and rows
+constexpr int kMostPoints = 1 << 24;                       // of a row, and rows
+constexpr std::int64_t kBytesOfPoint = 2 * sizeof(float);  // in both fields
 
 class HaloCommand : public Command {
  public:
@@ -31,7 +35,7 @@ class HaloCommand : public Command {
         "Columns of the grid, at least 3; default: GPUs 16384 and 20480, CPUs 4096, simulated "
         "1024");
     add("--ny", ny_, "LIST",
-        "Rows of the grid; with weak scaling, rows per rank; default: as --nx");
+        "Rows of the grid; with weak scaling, rows per rank; default: the same as columns");
     add("--ranks", ranks_, "LIST",
         "Numbers of ranks; default: all, with --scaling 1, 2, 4 ... and all");
     add("--scaling", scalings_, "LIST",
@@ -71,9 +75,27 @@ class HaloCommand : public Command {
       Machine& machine = *plan.machines[i];
       options.device_name = plan.names[i];
       Processes* const several = processes.size() == 1 ? nullptr : &processes;
-      add_job(plan, machine, halo_benchmark(machine, options, interrupted, several), plan.names[i]);
+      Benchmark halo = halo_benchmark(machine, options, interrupted, several);
+      if (several == nullptr) add_copy_peak(plan, machine, plan.names[i], halo);
+      add_job(plan, machine, std::move(halo), plan.names[i]);
     }
     return measure(plan, output_, line);
+  }
+
+  // Before the sweeps of a CPU that are held against it (docs/verdicts.md).
+  static void add_copy_peak(RunPlan& plan, Machine& machine, const std::string& device_name,
+                            const Benchmark& halo) {
+    const DeviceInfo& info = machine.device(0).info();
+    if (info.kind != "host") return;
+    const auto held = [&](const Case& one) {
+      const Axes& axes = one.id.axes;
+      return axes.number("ranks") == 1 && axes.text("norm") == name(NormMode::none) &&
+             kBytesOfPoint * *axes.number("nx") * *axes.number("ny") >= copy_peak_bytes(info);
+    };
+    if (std::none_of(halo.cases.begin(), halo.cases.end(), held)) return;
+    add_job(plan, machine,
+            {{copy_peak_case(machine, device_name, Executor::kernel, interrupted)}, {}},
+            device_name);
   }
 
   static std::vector<std::int64_t> parse_sizes_of(const std::string& text, const char* flag,

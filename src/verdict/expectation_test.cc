@@ -166,6 +166,18 @@ TEST_F(Expectations, ASweepOfOneRankIsHeldAgainstItsMemory) {
   EXPECT_TRUE(expect_halo(halo(large, 1, "delayed"), site()).expected.has_value());
 }
 
+// All cores sweep, so the copy by one of them is no peak.
+TEST_F(Expectations, ASweepOfACpuIsHeldAgainstTheCopyOfAllCores) {
+  Site cpu{machine_, "CPU", nullptr, {{}, {{"dma", {20.0, 30.0, kMiB}}}}, {}};
+  EXPECT_EQ(expect_halo(halo(4096.0 * 4096, 1), cpu).unknown,
+            "the run has no copy peak of this CPU");
+  cpu.peaks.gb_per_s["kernel"] = {40.0, 60.0, kMiB};
+  const Expectation sweep = expect_halo(halo(4096.0 * 4096, 1), cpu);
+  EXPECT_DOUBLE_EQ(*sweep.expected, 0.8 * 40);
+  EXPECT_DOUBLE_EQ(*sweep.bound, 60);
+  EXPECT_FALSE(expect_halo(halo(4096.0 * 4096, 2), cpu).expected.has_value());
+}
+
 // A field in the cache is not limited by memory: faster than memory is not suspect.
 TEST_F(Expectations, FieldsInTheCacheHaveNoBound) {
   spec_.memory_gb_per_s = 4000;

@@ -25,7 +25,7 @@ Expectation no_sweep(std::string why) {
 
 Expectation sweep_on_cpu(const Record& record, const Site& site) {
   if (axis_number(record, "ranks") > 1) return no_sweep("the ranks of a CPU share its memory");
-  const auto peak = site.peaks.gb_per_s.find("dma");
+  const auto peak = site.peaks.gb_per_s.find("kernel");  // by all cores, as a sweep
   if (peak == site.peaks.gb_per_s.end()) return no_sweep("the run has no copy peak of this CPU");
   if (bytes_of_rank(record) < peak->second.bytes) {
     return no_sweep("the fields are smaller than the copy peak's, and may sit in the cache");
