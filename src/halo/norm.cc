@@ -31,6 +31,7 @@ NormReduction::NormReduction(Rank& rank, NormMode mode, CollectiveSession* gathe
     gather_ = gathers->plan(rank, gather_of_sums(), {own_.span(), gathered_.span()});
     blocks_ = gather_->host_driven();
   }
+  if (mode == NormMode::host) read_ = rank.device.allocate(kDouble, MemoryKind::pinned);
   if (mode != NormMode::delayed) return;
   side_ = rank.device.make_stream({rank.device.info().priorities - 1});
   swept_ = rank.device.make_event(EventUse::order);
@@ -74,10 +75,8 @@ void NormReduction::after(Stream& stream, int index) {
   if (mode_ != NormMode::delayed) {
     reduce(stream, index);
     if (mode_ != NormMode::host) return;
-    stream.synchronize(kDefaultDeadlineSeconds);
-    double read = 0;
-    device_.read(total(index), &read);
-    return;
+    stream.copy({read_.span(), total(index), Executor::dma, {}});
+    return stream.synchronize(kDefaultDeadlineSeconds);
   }
   if (blocks_ && index > 0) finish_reducing(index - 1);
   stream.record(*swept_);

@@ -64,6 +64,7 @@ class NormReduction {
   Buffer own_;       // the rank's sum
   Buffer gathered_;  // every rank's sum
   Buffer totals_;    // one for each iteration of a call
+  Buffer read_;      // where the host reads the last one; with mode host
   std::unique_ptr<CollectivePlan> gather_;
   bool blocks_ = false;  // the gather
   std::unique_ptr<Stream> side_;
