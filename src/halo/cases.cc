@@ -52,18 +52,14 @@ class HaloCases {
     } else {
       find_engines();
     }
-    const std::vector<std::int64_t> sizes = default_halo_sizes(machine);
-    square_ = options_.nx.empty() || options_.ny.empty();
-    if (options_.nx.empty()) options_.nx = options_.ny.empty() ? sizes : options_.ny;
+    if (options_.nx.empty()) options_.nx = default_halo_sizes(machine);
+    check_ranks();
   }
 
   Benchmark benchmark() {
     for (const std::int64_t nx : options_.nx) {
-      if (square_) {
-        add_grid(nx, nx);
-      } else {
-        for (const std::int64_t ny : options_.ny) add_grid(nx, ny);
-      }
+      if (options_.ny.empty()) add_grid(nx, nx);
+      for (const std::int64_t ny : options_.ny) add_grid(nx, ny);
     }
     const auto conclude = [open = open_](const std::vector<Finished>& finished) {
       open->close();
@@ -73,6 +69,22 @@ class HaloCases {
   }
 
  private:
+  void check_ranks() const {
+    const std::vector<int>& asked = options_.ranks;
+    for (const int ranks : asked) {
+      if (ranks <= all_ranks_) continue;
+      throw UsageError(fmt::format("--ranks {}: expected at most {}, the devices of {}", ranks,
+                                   all_ranks_,
+                                   processes_ == nullptr ? machine_.name() : "all processes"));
+    }
+    if (asked.empty() || std::find(asked.begin(), asked.end(), 1) != asked.end()) return;
+    for (const Scaling scaling : options_.scalings) {
+      if (scaling == Scaling::none) continue;
+      throw UsageError(
+          fmt::format("--scaling {}: expected 1 among --ranks, the baseline", name(scaling)));
+    }
+  }
+
   std::vector<int> ranks_of(Scaling scaling) const {
     if (!options_.ranks.empty()) return options_.ranks;
     if (scaling == Scaling::none) return {all_ranks_};
@@ -115,9 +127,6 @@ class HaloCases {
     } catch (const BadArgument& error) {
       throw UsageError(error.what());
     }
-    if (grid.ranks <= all_ranks_) return;
-    throw UsageError(fmt::format("ranks {}: {} has {}", grid.ranks,
-                                 processes_ == nullptr ? machine_.name() : "the run", all_ranks_));
   }
 
   void add_case(HaloEngine& engine, const HaloCall& call) {
@@ -176,7 +185,6 @@ class HaloCases {
   Processes* processes_;
   std::shared_ptr<OpenTeams> open_;
   int all_ranks_;
-  bool square_ = false;
   std::vector<HaloEngine*> engines_;
   std::vector<Case> cases_;
 };

@@ -91,7 +91,10 @@ TEST(HaloCases, BadInputIsOneSentence) {
             "nx 2: expected at least 3, two fixed columns and one between");
   HaloOptions options = options_of(16, 8);
   options.ranks = {5};
-  EXPECT_EQ(message(options), "ranks 5: host:4 has 4");
+  EXPECT_EQ(message(options), "--ranks 5: expected at most 4, the devices of host:4");
+  options.ranks = {2, 4};
+  options.scalings = {Scaling::none, Scaling::weak};
+  EXPECT_EQ(message(options), "--scaling weak: expected 1 among --ranks, the baseline");
   options = options_of(16, 8);
   options.engines = {"nccl"};
   EXPECT_NE(message(options).find("nccl"), std::string::npos);

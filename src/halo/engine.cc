@@ -56,13 +56,14 @@ void register_halo_engine(std::unique_ptr<HaloEngine> engine) { registry().add(s
 
 std::vector<HaloEngine*> halo_engines(Machine& machine, const std::vector<std::string>& names) {
   const std::string kind = machine.device(0).info().kind;
-  const FoundEngines<HaloEngine> known = registry().find(kind, modules_for(kind), names);
+  FoundEngines<HaloEngine> known = registry().find(kind, modules_for(kind), names);
   if (names.empty()) return known.engines;
   std::vector<HaloEngine*> chosen;
   for (const std::string& asked : names) {
     const auto found = std::find_if(known.engines.begin(), known.engines.end(),
                                     [&](HaloEngine* engine) { return engine->name() == asked; });
     if (found == known.engines.end()) {
+      known = registry().find(kind, modules_for(kind), {});  // all, which the message names
       std::vector<std::string> there;
       for (HaloEngine* engine : known.engines) there.push_back(engine->name());
       for (const auto& [missing, reason] : known.unavailable) {

@@ -55,9 +55,10 @@ refuses 'expected one of all_gather' collective allgather --device host:2
 refuses 'collectives is required' collective
 refuses '--nx 2: expected a whole number from 3' halo --device host:2 --nx 2
 refuses 'ny 3: expected at least a row for each of 4 ranks' halo --device host:4 --nx 8 --ny 3
-refuses 'ranks 3: host:2 has 2' halo --device host:2 --nx 8 --ranks 3
+refuses '--ranks 3: expected at most 2, the devices of host:2' halo --device host:2 --nx 8 --ranks 3
 refuses '--steps 3: expected an even number' halo --steps 3
-refuses "unknown halo engine 'nccl'" halo --device host:2 --engine nccl
+refuses "unknown halo engine 'nccl': host:2 has dma, kernel, host, mpi" halo --device host:2 --engine nccl
+refuses 'ny 1: expected at least a row for each of 2 ranks' halo --device host:2 --ny 1
 refuses "--overlap: unknown 'maybe': expected yes, no or both" halo --overlap maybe
 refuses 'expected one of none, device, host, delayed' halo --norm late
 refuses 'expected one of none, strong, weak' halo --scaling some
