@@ -1,13 +1,11 @@
 // What a block does in an all_to_all by packets, on a GPU (library.cu) and in tests (fake.cc): one
 // text, so that tests which find a missing wait find it for both.
 //
-//   receiver r                                sender s
-//   ready[r] of every PE = n  ------------->  all blocks: wait until all of ready >= n
-//                             <-------------  packets to all PEs, dealt to the blocks in turn;
-//                             behind
-//                                             each, or behind all, a signal to arrived[s]
-//                                             quiet: the send buffer may be overwritten
-//   last block: wait for as many signals of each PE as n calls make, count the call
+// 1. Receiver r, block 0: ready[r] of every PE = n, the number of the call.
+// 2. Sender s, all blocks: wait until all of ready >= n; put packets to all PEs, dealt to the
+//    blocks in turn; behind each, or behind all, a signal to arrived[s]; quiet, behind which the
+//    send buffer may be overwritten.
+// 3. The last block: waits for as many signals of each PE as n calls make, and counts the call.
 //
 // Words count calls, so a replayed graph goes on counting. Blocks wait for nothing that a later
 // block does, so those of one kernel need not run at once; block 0 must begin.

@@ -14,8 +14,9 @@ PushingPlan::PushingPlan(Rank& rank, const HaloTask& task, Executor executor, Wa
     : overlap_(task.overlap),
       executor_(executor),
       parts_(rank, task),
-      lanes_(executor == Executor::dma ? std::make_unique<SideStreams>(rank.device, kTwoLanes)
-                                       : nullptr),
+      lanes_(executor == Executor::dma || task.overlap
+                 ? std::make_unique<SideStreams>(rank.device, kTwoLanes)
+                 : nullptr),
       fields_(rank, task.grid),
       semaphores_(rank, fields_.ring(), semaphores),
       watched_(watchdog, semaphores_.waits()) {}

@@ -21,7 +21,7 @@ namespace duet {
 //        |<------------                     |<----------
 //   wait for both neighbours           wait for both neighbours
 //
-// Executor kernel has no lanes: the caller's stream pushes and signals, before the rest.
+// Without overlap executor kernel has no lanes: the caller's stream pushes and signals.
 class PushingPlan : public HaloPlan {
  public:
   // Collective: every rank constructs it inside Team::each().
