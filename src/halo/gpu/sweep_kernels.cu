@@ -7,8 +7,8 @@
 
 #include "device/gpu/launch.h"
 #include "device/gpu/load_kernel.h"
-#include "device/gpu/system_words.h"
 #include "halo/gpu/kernels.h"
+#include "halo/gpu/row_exchange.h"
 #include "halo/gpu/sweep_rows.h"
 
 namespace duet::DUET_GPU {
@@ -35,57 +35,19 @@ __global__ void __launch_bounds__(kSweepThreads) sweep_kernel(SweepTiles tiles, 
   put_tile<width, norm>(tiles, columns, 0);
 }
 
-// Returns when the word is at least `value`. If a neighbour is gone, the largest signed number is
-// written to it.
-__device__ inline void await_word(const std::uint64_t* word, std::uint64_t value) {
-  while (load_acquire(word) < value) {
-  }
-}
-
-// Behind a block's stores, by one thread: the last block of a boundary row signals its neighbour,
-// and the last of all counts the call.
-__device__ inline void finish_boundary(const SweepExchange& e, bool first, bool last,
-                                       unsigned columns, std::uint64_t call) {
-  unsigned* const of_row = e.finished + (first ? 0 : 1);
-  fence_of_system();
-  if (atomicAdd(of_row, 1u) + 1 < columns) return;
-  *of_row = 0;
-  fence_of_system();
-  if (first) store_release(e.to_above, call + 1);
-  if (last) store_release(e.to_below, call + 1);
-  const unsigned rows = first && last ? 1 : 2;
-  if (atomicAdd(e.finished + 2, 1u) + 1 < rows) return;
-  e.finished[2] = 0;
-  *e.calls = call + 1;
-  if (!e.closes) return;
-  await_word(e.from_above, call + 1);
-  await_word(e.from_below, call + 1);
-}
-
-// Part of a boundary row. The first row needs the neighbour above alone, the last row the one
-// below; where they are one row, both.
 template <int width, bool norm>
-__device__ void exchange_row(const SweepTiles& tiles, const SweepExchange& e, unsigned columns) {
-  const bool first = blockIdx.x < columns;
-  const bool last = !first || e.rows == 1;
-  const std::uint64_t call = *e.calls;
-  if (threadIdx.x == 0) {
-    if (first) await_word(e.from_above, call);
-    if (last) await_word(e.from_below, call);
-  }
-  __syncthreads();
-  const std::int64_t row = first ? 1 : e.rows;
-  const std::int64_t x = column_of<width>(blockIdx.x, columns);
-  const auto store = [&](std::int64_t at, const Points<width>& points) {
-    store_points<width>(tiles.to + at * tiles.nx + x, points);
-    if (first) store_points<width>(e.halo_above + x, points);
-    if (last) store_points<width>(e.halo_below + x, points);
-  };
-  const double sum = sweep_rows<width, norm, 1>(tiles, row, row + 1, x, store);
-  if (norm) put_partial(tiles.partials, sum);
-  finish_stores();
-  __syncthreads();
-  if (threadIdx.x == 0) finish_boundary(e, first, last, columns, call);
+__device__ void put_boundary(const SweepTiles& tiles, const SweepExchange& e, unsigned columns) {
+  exchange_part(e, columns, [&](bool first, bool last) {
+    const std::int64_t row = first ? 1 : e.rows;
+    const std::int64_t x = column_of<width>(blockIdx.x, columns);
+    const auto store = [&](std::int64_t at, const Points<width>& points) {
+      store_points<width>(tiles.to + at * tiles.nx + x, points);
+      if (first) store_points<width>(e.halo_above + x, points);
+      if (last) store_points<width>(e.halo_below + x, points);
+    };
+    const double sum = sweep_rows<width, norm, 1>(tiles, row, row + 1, x, store);
+    if (norm) put_partial(tiles.partials, sum);
+  });
 }
 
 // The boundary rows have the first blocks, which a device starts first: their way to the neighbours
@@ -95,7 +57,7 @@ __global__ void __launch_bounds__(kSweepThreads)
     exchange_kernel(SweepTiles tiles, SweepExchange e, unsigned columns) {
   const unsigned boundary = (e.rows == 1 ? 1 : 2) * columns;
   if (blockIdx.x < boundary) {
-    exchange_row<width, norm>(tiles, e, columns);
+    put_boundary<width, norm>(tiles, e, columns);
   } else {
     put_tile<width, norm>(tiles, columns, boundary);
   }

@@ -1,5 +1,5 @@
-// Stands before the header of the same name where ordered_items.h runs on the CPU: a thread is a
-// block of one thread.
+// Stands before the header of the same name where the text of kernels runs on the CPU: a thread is
+// a block of one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,15 @@ struct BlockNumbers {
 inline thread_local BlockNumbers threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};
 
 inline void __syncthreads() {}
-inline unsigned long long atomicAdd(unsigned long long* word, unsigned long long value) {
+template <typename Word>
+Word atomicAdd(Word* word, Word value) {
   return __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
 }
 
 namespace duet::DUET_GPU {
 
 inline void fence_of_device() {}  // atomicAdd() releases and acquires
+inline void fence_of_system() {}
 inline void finish_stores() {}
 inline void store_release(std::uint64_t* word, std::uint64_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELEASE);

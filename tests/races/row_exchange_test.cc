@@ -1,0 +1,180 @@
+// The waits and signals between the sweeps of neighbours, with a CPU's thread for each block of
+// each rank.
+#include "halo/gpu/row_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <future>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "halo/reference.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr int kRanks = 3, kIterations = 5;
+constexpr unsigned kColumns = 2;  // one for each block of a row
+constexpr std::chrono::milliseconds kDelay{4};
+constexpr std::chrono::seconds kDeadline{60};
+
+using Field = std::vector<float>;  // by row, the halo above first
+
+float next_value(float above, float own, float below) { return jacobi(own, own, above, below); }
+
+struct RankOfRing {
+  Field fields[2];
+  std::uint64_t words[2]{}, calls = 0;  // words of the neighbours above and below
+  std::array<unsigned, 3> finished{};
+  Field after_last;  // the field that the last call has made, read when the call ended
+};
+
+class Ring {
+ public:
+  // `rows` of each rank. The first column of `late` is computed late.
+  Ring(int rows, int late) : rows_(rows), late_(late), ranks_(kRanks) {
+    for (int i = 0; i < kRanks; ++i) {
+      RankOfRing& own = at(i);
+      own.fields[1].assign(static_cast<std::size_t>(rows + 2) * kColumns, -1);
+      for (int row = 0; row < rows + 2; ++row) {
+        for (unsigned x = 0; x < kColumns; ++x) {
+          own.fields[0].push_back(initial(i * rows + row - 1, x));
+        }
+      }
+    }
+  }
+
+  // All ranks at once. If one still waits at the deadline, ends all waits.
+  void iterate() {
+    std::vector<std::future<void>> ended;
+    for (int i = 0; i < kRanks; ++i) {
+      ended.push_back(std::async(std::launch::async, [this, i] {
+        for (int call = 0; call < kIterations; ++call) run_call(i, call);
+        at(i).after_last = at(i).fields[kIterations % 2];
+      }));
+    }
+    const auto deadline = std::chrono::steady_clock::now() + kDeadline;
+    for (int i = 0; i < kRanks; ++i) {
+      if (ended[static_cast<std::size_t>(i)].wait_until(deadline) == std::future_status::ready) {
+        continue;
+      }
+      ADD_FAILURE() << "rank " << i << " waits for a neighbour's signal";
+      for (RankOfRing& rank : ranks_) {
+        for (std::uint64_t& word : rank.words) {
+          store_release(&word, std::numeric_limits<std::int64_t>::max());
+        }
+      }
+    }
+  }
+
+  void expect_values() {
+    const int all = kRanks * rows_;
+    Field expected;
+    for (int row = 0; row < all; ++row) {
+      for (unsigned x = 0; x < kColumns; ++x) expected.push_back(initial(row, x));
+    }
+    const auto place = [&](int row, unsigned x) {
+      return static_cast<std::size_t>((row + all) % all) * kColumns + x;
+    };
+    for (int call = 0; call < kIterations; ++call) {
+      const Field before = expected;
+      for (int row = 0; row < all; ++row) {
+        for (unsigned x = 0; x < kColumns; ++x) {
+          expected[place(row, x)] = next_value(before[place(row - 1, x)], before[place(row, x)],
+                                               before[place(row + 1, x)]);
+        }
+      }
+    }
+    for (int i = 0; i < kRanks; ++i) {
+      for (int row = 0; row < rows_ + 2; ++row) {
+        for (unsigned x = 0; x < kColumns; ++x) {
+          EXPECT_EQ(at(i).after_last[static_cast<std::size_t>(row) * kColumns + x],
+                    expected[place(i * rows_ + row - 1, x)])
+              << "rank " << i << ", row " << row << ", column " << x;
+        }
+      }
+    }
+  }
+
+ private:
+  RankOfRing& at(int rank) { return ranks_[static_cast<std::size_t>((rank + kRanks) % kRanks)]; }
+
+  float initial(int row, unsigned x) const {
+    const int all = kRanks * rows_;
+    return 1 + static_cast<float>((row + all) % all) + 100 * static_cast<float>(x);
+  }
+
+  float* row_of(int rank, int parity, int row) {
+    return at(rank).fields[parity].data() + static_cast<std::size_t>(row) * kColumns;
+  }
+
+  gpu::SweepExchange exchange_of(int i, int call) {
+    gpu::SweepExchange e;
+    e.rows = rows_;
+    e.halo_above = row_of(i - 1, 1 - call % 2, rows_ + 1);
+    e.halo_below = row_of(i + 1, 1 - call % 2, 0);
+    e.from_above = &at(i).words[0];
+    e.from_below = &at(i).words[1];
+    e.to_above = &at(i - 1).words[1];
+    e.to_below = &at(i + 1).words[0];
+    e.calls = &at(i).calls;
+    e.finished = at(i).finished.data();
+    e.closes = call == kIterations - 1;
+    return e;
+  }
+
+  float computed(int i, int parity, int row, unsigned x) {
+    return next_value(row_of(i, parity, row - 1)[x], row_of(i, parity, row)[x],
+                      row_of(i, parity, row + 1)[x]);
+  }
+
+  // One kernel: the blocks of the boundary rows, and one for the rows between.
+  void run_call(int i, int call) {
+    const gpu::SweepExchange e = exchange_of(i, call);
+    const int parity = call % 2;
+    std::deque<std::thread> blocks;
+    for (unsigned block = 0; block < (rows_ == 1 ? 1 : 2) * kColumns; ++block) {
+      blocks.emplace_back([this, &e, i, parity, block] {
+        blockIdx.x = block;
+        exchange_part(e, kColumns, [&](bool first, bool last) {
+          const int row = first ? 1 : rows_;
+          const unsigned x = block % kColumns;
+          if (i == late_ && x == 0) std::this_thread::sleep_for(kDelay);
+          const float value = computed(i, parity, row, x);
+          row_of(i, 1 - parity, row)[x] = value;
+          if (first) e.halo_above[x] = value;
+          if (last) e.halo_below[x] = value;
+        });
+      });
+    }
+    for (int row = 2; row < rows_; ++row) {
+      for (unsigned x = 0; x < kColumns; ++x) {
+        row_of(i, 1 - parity, row)[x] = computed(i, parity, row, x);
+      }
+    }
+    for (std::thread& each : blocks) each.join();
+  }
+
+  int rows_, late_;
+  std::deque<RankOfRing> ranks_;
+};
+
+TEST(RowExchange, SweepsReadWhatTheirNeighboursHaveStored) {
+  for (const int rows : {1, 2, 4}) {
+    for (int late = 0; late < kRanks; ++late) {
+      SCOPED_TRACE(testing::Message() << rows << " rows a rank, rank " << late << " is late");
+      Ring ring(rows, late);
+      ring.iterate();
+      ring.expect_values();
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace duet::DUET_GPU
