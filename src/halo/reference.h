@@ -21,7 +21,7 @@ inline float jacobi(float left, float right, float above, float below) {
   return 0.25f * (((left + right) + above) + below);
 }
 
-// The whole grid, by one thread.
+// The whole grid.
 class SerialSolver {
  public:
   SerialSolver(const HaloGrid& grid, std::uint64_t seed);
@@ -41,8 +41,8 @@ struct Window {
   std::int64_t row = 0, rows = 0, column = 0, columns = 0;
 };
 
-// The values in a window after some iterations. Computes what they depend on alone: as many rows
-// and columns more on each side as there are iterations.
+// The values in a window after some iterations. Computes what they depend on alone: in each
+// iteration as many rows and columns more on each side as iterations follow, no row twice.
 std::vector<float> solve_window(const HaloGrid& grid, std::uint64_t seed, const Window& window,
                                 int iterations);
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "halo/host/rows.h"
+#include "halo/verification.h"
 
 namespace duet {
 namespace {
@@ -59,7 +60,8 @@ TEST(HaloReference, WindowsAreTheSerialSolversAtEveryEdge) {
   constexpr int kIterations = 6;
   SerialSolver serial(grid, 9);
   for (int i = 0; i < kIterations; ++i) serial.iterate();
-  const Window windows[] = {{0, 17, 0, 21}, {-3, 5, 0, 4}, {15, 6, 17, 4}, {8, 1, 10, 1}};
+  const Window windows[] = {{0, 17, 0, 21}, {-3, 5, 0, 4},  {15, 6, 17, 4},
+                            {8, 1, 10, 1},  {16, 2, 0, 21}, {2, 5, 1, 19}};
   for (const Window& w : windows) {
     const std::vector<float> values = solve_window(grid, 9, w, kIterations);
     ASSERT_EQ(values.size(), static_cast<std::size_t>(w.rows * w.columns));
@@ -72,6 +74,37 @@ TEST(HaloReference, WindowsAreTheSerialSolversAtEveryEdge) {
       }
     }
   }
+}
+
+// The ring is computed once, however far a window widens.
+TEST(HaloReference, WindowsAreNoLargerThanTheGrid) {
+  for (const HaloGrid& grid : {HaloGrid{145, 145, 2}, HaloGrid{4000, 2, 2}, HaloGrid{3, 900, 1}}) {
+    constexpr int kIterations = 1000;
+    const double all = static_cast<double>(grid.nx * grid.ny) * kIterations;
+    EXPECT_LE(points_of(grid, {0, 2, 0, grid.nx}, kIterations), all);
+    EXPECT_LT(points_of(grid, {1, 1, 0, 2}, kIterations), all);
+  }
+  EXPECT_EQ(points_of({100, 100, 1}, {50, 1, 50, 1}, 2), 1 + 9);
+  EXPECT_EQ(points_of({100, 100, 1}, {50, 1, 0, 1}, 2), 1 + 6);
+}
+
+// Of any grid and number of iterations that `duet halo` takes.
+TEST(HaloVerification, ComputesAtMostTheWholeGridAndNeverForMinutes) {
+  constexpr std::uint64_t kSeed = 3;
+  for (const std::int64_t nx : {3, 140, 145, 2048, 16384, 20480, 16777215}) {
+    for (const std::int64_t ny : {2, 145, 2100, 16384, 20480}) {
+      for (const int iterations : {2, 10, 100, 1000}) {
+        const HaloGrid grid{nx, ny, 2};
+        const CheckedPoints checked = checked_points(grid, kSeed, iterations);
+        const double whole = static_cast<double>(nx * ny) * (iterations + 1);
+        EXPECT_LE(checked.points, whole) << nx << " x " << ny;
+        EXPECT_TRUE(checked.whole || checked.points <= 1e10) << nx << " x " << ny;
+      }
+    }
+  }
+  EXPECT_TRUE(checked_points({145, 145, 2}, kSeed, 1000).whole);
+  EXPECT_TRUE(checked_points({16777215, 2, 2}, kSeed, 10).whole);
+  EXPECT_FALSE(checked_points({16384, 16384, 2}, kSeed, 1000).whole);
 }
 
 // By vectors and past the caches, from any alignment, to the bit.

@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "halo/host/rows.h"
-#include "halo/reference.h"
 
 namespace duet {
 namespace {
@@ -17,6 +16,7 @@ namespace {
 constexpr double kMostRepeated = 2e7;          // points that the CPU computes again as a whole
 constexpr std::int64_t kWindow = 32;           // rows and columns of a window
 constexpr std::uint64_t kWindows = 24;         // of a rank, besides the rows at its boundaries
+constexpr double kMostOfWindows = 1e10;        // points: some seconds
 constexpr std::size_t kPieceBytes = 16 << 20;  // of a field that are read at a time
 
 // Reads a rank's rows, by their numbers in its field (0: the halo above).
@@ -97,23 +97,6 @@ void check_window(const Rank& rank, const HaloResult& result, std::int64_t first
   }
 }
 
-void check_windows(const Rank& rank, const HaloResult& result, std::int64_t first_row) {
-  const FieldShape& shape = result.plan.shape();
-  check_window(rank, result, first_row, {0, 2, 0, shape.nx});
-  check_window(rank, result, first_row, {shape.rows, 2, 0, shape.nx});
-  const std::int64_t rows = std::min(kWindow, shape.rows), columns = std::min(kWindow, shape.nx);
-  const auto place = [&](std::uint64_t draw, std::int64_t most) {
-    return static_cast<std::int64_t>(random_word(result.seed, draw) %
-                                     static_cast<std::uint64_t>(most + 1));
-  };
-  for (std::uint64_t i = 0; i < kWindows; ++i) {
-    const std::int64_t edges[] = {0, shape.nx - columns};
-    const std::int64_t column = i % 3 < 2 ? edges[i % 3] : place(2 * i, shape.nx - columns);
-    const std::int64_t row = 1 + place(2 * i + 1, shape.rows - rows);
-    check_window(rank, result, first_row, {row, rows, column, columns});
-  }
-}
-
 // Rows of the field after an iteration, from those before it, one more on each side. Returns the
 // sum of their changes. `first`: the number of the first row in the rank's field.
 long double check_rows(const Rank& rank, const std::vector<float>& before,
@@ -172,14 +155,59 @@ double summed(Rank& rank, const HaloGrid& grid, double own) {
   return sum;
 }
 
+double whole_points(const HaloGrid& grid, int iterations) {
+  return static_cast<double>(grid.nx) * static_cast<double>(grid.ny) * (iterations + 1);
+}
+
 }  // namespace
+
+std::vector<Window> checked_windows(const HaloGrid& grid, std::uint64_t seed, int iterations,
+                                    const FieldShape& shape) {
+  const std::int64_t rows = std::min(kWindow, shape.rows), columns = std::min(kWindow, shape.nx);
+  const auto place = [&](std::uint64_t draw, std::int64_t most) {
+    return static_cast<std::int64_t>(random_word(seed, draw) %
+                                     static_cast<std::uint64_t>(most + 1));
+  };
+  std::vector<Window> windows{{0, 2, 0, shape.nx}, {shape.rows, 2, 0, shape.nx}};
+  double points = 0;
+  for (Window& each : windows) {
+    if (2 * points_of(grid, each, iterations) > kMostOfWindows) {
+      each.columns = columns;
+      each.column = place(2 * kWindows + static_cast<std::uint64_t>(each.row), shape.nx - columns);
+    }
+    points += points_of(grid, each, iterations);
+  }
+  for (std::uint64_t i = 0; i < kWindows; ++i) {
+    const std::int64_t edges[] = {0, shape.nx - columns};
+    const std::int64_t column = i % 3 < 2 ? edges[i % 3] : place(2 * i, shape.nx - columns);
+    const Window next{1 + place(2 * i + 1, shape.rows - rows), rows, column, columns};
+    points += points_of(grid, next, iterations);
+    if (points > kMostOfWindows && i >= 3) break;  // one at each edge, one between
+    windows.push_back(next);
+  }
+  return windows;
+}
+
+CheckedPoints checked_points(const HaloGrid& grid, std::uint64_t seed, int iterations) {
+  const double whole = whole_points(grid, iterations);
+  if (whole <= kMostRepeated) return {whole, true};
+  double points = 0;
+  const FieldShape largest{grid.nx, rows_of(grid, 0).count};
+  for (const Window& each : checked_windows(grid, seed, iterations, largest)) {
+    points += points_of(grid, each, iterations);
+  }
+  return whole <= points ? CheckedPoints{whole, true} : CheckedPoints{points, false};
+}
 
 void check_result(Rank& rank, const HaloResult& result) {
   const std::int64_t first_row = rows_of(result.grid, ring_of(rank, result.grid).index).first;
-  const double points = static_cast<double>(result.grid.nx) * static_cast<double>(result.grid.ny) *
-                        (result.iterations + 1);
-  if (points <= kMostRepeated) return check_whole(rank, result, first_row);
-  check_windows(rank, result, first_row);
+  if (checked_points(result.grid, result.seed, result.iterations).whole) {
+    return check_whole(rank, result, first_row);
+  }
+  for (const Window& each :
+       checked_windows(result.grid, result.seed, result.iterations, result.plan.shape())) {
+    check_window(rank, result, first_row, each);
+  }
   const double sum = summed(rank, result.grid, check_last_iteration(rank, result));
   if (!result.sums.empty()) require_sum(rank, sum, result.sums.back(), result.iterations - 1);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "halo/engine.h"
+#include "halo/reference.h"
 
 namespace duet {
 
@@ -22,11 +23,26 @@ inline constexpr double kNormTolerance = 1e-12;
 
 // Collective, inside Team::each(). Throws Mismatch that names the rank and the first wrong point.
 //
-// - Of grids whose iterations the CPU repeats within a part of a second: every point of the rank's
-//   rows and of its halo, and every iteration's sum, against SerialSolver.
-// - Of larger ones: the rows beside each boundary between ranks, the halo rows, and windows at both
-//   edges and in the interior, against the iterations from the initial values that they depend on;
-//   and every point of the last iteration, and its sum, against the field before it.
+// - Of grids whose iterations the CPU repeats within a part of a second, or sooner than those of
+// the
+//   windows: every point of the rank's rows and of its halo, and every iteration's sum, against
+//   SerialSolver.
+// - Of larger ones: windows, against the iterations from the initial values that they depend on;
+// and
+//   every point of the last iteration, and its sum, against the field before it.
 void check_result(Rank& rank, const HaloResult& result);
+
+// The windows of a rank's field, by rows of the field: the rows beside each boundary between ranks
+// and the halo rows, and windows at both edges and in the interior. After so many iterations that
+// they would take minutes, parts of the rows at the boundaries, and fewer windows.
+std::vector<Window> checked_windows(const HaloGrid& grid, std::uint64_t seed, int iterations,
+                                    const FieldShape& shape);
+// How many points check_result() computes from the initial values, on a rank with as many rows as
+// any; of the whole grid, or of windows.
+struct CheckedPoints {
+  double points = 0;
+  bool whole = false;
+};
+CheckedPoints checked_points(const HaloGrid& grid, std::uint64_t seed, int iterations);
 
 }  // namespace duet
