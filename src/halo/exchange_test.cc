@@ -2,6 +2,7 @@
 // whichever rank is late.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -200,32 +201,42 @@ TEST(HaloTiming, OverNodesTheNetworkIsTheFloor) {
   }
 }
 
+constexpr int kPlainIterations = 6;
+constexpr std::uint64_t kPlainSeed = 11;
+
+// Iterations without a norm from initial values that are set by hand; before(stream) goes ahead of
+// each.
+template <typename Before>
+void iterate_from(Rank& rank, const HaloTask& task, HaloPlan& plan, Before before) {
+  const auto stream = rank.device.make_stream();
+  const FieldShape& shape = plan.shape();
+  const std::int64_t first = rows_of(task.grid, rank.index).first;
+  for (std::int64_t row = 0; row < shape.rows + 2; ++row) {
+    stream->fill(row_at(plan.field(0), shape, row),
+                 initial_rows(task.grid, kPlainSeed, first + row - 1));
+  }
+  stream->synchronize(kDeadline);
+  rank.team.barrier("the other ranks to have set their values");
+  for (int i = 0; i < kPlainIterations; ++i) {
+    before(*stream);
+    plan.enqueue(*stream, {i % 2, {}, i < kPlainIterations - 1});
+  }
+  stream->synchronize(kDeadline);
+  rank.team.barrier("the other ranks to have iterated");
+}
+
 // Iterations of which one rank's take ten times as long as the others' whole call.
 void iterate_with_a_slow_rank(Team& team, HaloSession& session, int slow) {
   const HaloTask task{{16, 3 * team.size(), team.size()}, false};
   team.each([&](Rank& rank) {
     const std::unique_ptr<HaloPlan> plan = session.plan(rank, task);
-    NormReduction none(rank, NormMode::none, nullptr, 0, 6);
-    const auto stream = rank.device.make_stream();
-    // set by hand: rows of seed 11
-    const FieldShape& shape = plan->shape();
-    const std::int64_t first = rows_of(task.grid, rank.index).first;
-    for (std::int64_t row = 0; row < shape.rows + 2; ++row) {
-      stream->fill(row_at(plan->field(0), shape, row),
-                   initial_rows(task.grid, 11, first + row - 1));
-    }
-    stream->synchronize(kDeadline);
-    rank.team.barrier("the other ranks to have set their values");
-    for (int i = 0; i < 6; ++i) {
+    iterate_from(rank, task, *plan, [&](Stream& stream) {
       if (rank.index == slow) {
-        stream->run(
+        stream.run(
             {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }});
       }
-      plan->enqueue(*stream, {i % 2, {}, i < 5});
-    }
-    stream->synchronize(kDeadline);
-    rank.team.barrier("the other ranks to have iterated");
-    check_result(rank, {task.grid, 6, 11, *plan, none.sums()});
+    });
+    check_result(rank, {task.grid, kPlainIterations, kPlainSeed, *plan, {}});
     rank.team.barrier("the other ranks to have checked");
   });
 }
@@ -325,17 +336,59 @@ TEST(HaloVerification, LargeGridsAreCheckedByWindows) {
   }
 }
 
+// One bit of one point of a rank's last values, flipped. Flipping it again mends it.
+void flip(const Rank& rank, const HaloPlan& plan, std::int64_t row, std::int64_t column) {
+  const Span point = row_at(plan.field(0), plan.shape(), row)
+                         .slice(static_cast<std::size_t>(column) * sizeof(float), sizeof(float));
+  std::uint32_t bits = 0;
+  rank.device.read(point, &bits);
+  bits ^= 1;
+  rank.device.write(point, &bits);
+}
+
 // One wrong point in a field, or in a halo, is found.
 class HaloDamage : public ::testing::TestWithParam<HaloGrid> {};
 
 TEST_P(HaloDamage, IsFound) {
-  const HaloGrid grid = GetParam();
+  const HaloTask task{GetParam(), false};
   Opened opened("host:2", "dma");
-  HaloWork work(opened.team, *opened.session, nullptr,
-                settings_of(grid, false, NormMode::none, false));
-  const Prepared prepared(opened.team, work, {});
-  // What an enqueue() leaves is exact; nothing enqueued is not: the fields hold initial values.
-  EXPECT_THROW(verify(opened.team, work), Mismatch);
+  std::vector<std::unique_ptr<HaloPlan>> plans(2);
+  const auto plan_of = [&](const Rank& rank) -> HaloPlan& {
+    return *plans[static_cast<std::size_t>(rank.index)];
+  };
+  opened.team.each([&](Rank& rank) {
+    plans[static_cast<std::size_t>(rank.index)] = opened.session->plan(rank, task);
+    iterate_from(rank, task, plan_of(rank), [](Stream&) {});
+  });
+  const auto check = [&] {
+    opened.team.each([&](Rank& rank) {
+      check_result(rank, {task.grid, kPlainIterations, kPlainSeed, plan_of(rank), {}});
+    });
+  };
+  EXPECT_NO_THROW(check());
+  const FieldShape shape = plans[1]->shape();
+  const std::int64_t middle = shape.nx / 2;
+  const std::array<std::int64_t, 2> places[] = {{0, middle},  // the halo above
+                                                {1, middle},
+                                                {2, middle},  // the first row, the interior
+                                                {shape.rows, middle},  // the last row
+                                                {shape.rows + 1, 0},   // the halo below
+                                                {2, 0},
+                                                {2, shape.nx - 1}};  // the fixed columns
+  for (const auto& [row, column] : places) {
+    for (const int damaged : {0, 1}) {
+      const auto flip_it = [&, row = row, column = column] {
+        opened.team.each([&](Rank& rank) {
+          if (rank.index == damaged) flip(rank, plan_of(rank), row, column);
+        });
+      };
+      flip_it();
+      EXPECT_THROW(check(), Mismatch) << "rank " << damaged << ", row " << row << ", " << column;
+      flip_it();
+    }
+  }
+  EXPECT_NO_THROW(check());
+  opened.team.each([&](Rank& rank) { plans[static_cast<std::size_t>(rank.index)].reset(); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Grids, HaloDamage,
