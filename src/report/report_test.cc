@@ -163,6 +163,8 @@ TEST(ReportData, StudiesHaloRowsAreOfOneGridOnEveryNumberOfRanks) {
   for (const Record& row : rows) {
     EXPECT_EQ(row["nx"], 16384);
     EXPECT_EQ(row["ny"], 16384);
+    const bool delays = row["variant"].get<std::string>().find("delayed") != std::string::npos;
+    EXPECT_EQ(row["norm"], delays ? "delayed" : "host");
     EXPECT_GT(row["milliseconds"].get<double>(), 0);
     ranks[row["variant"]].push_back(row["ranks"].get<int>());
   }

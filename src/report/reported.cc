@@ -61,6 +61,7 @@ Record parallel_step_of(TomlTable step) {
 
 Record halo_of(TomlTable row) {
   Record json = {{"device", row.text("device")}, {"variant", row.text("variant")}};
+  json["norm"] = row.word("norm", {"none", "device", "host", "delayed"});
   for (const char* axis : {"nx", "ny"}) json[axis] = row.count(axis, 1, kMostElements);
   json["ranks"] = row.count("ranks", 1, kMostRanks);
   json["milliseconds"] = row.number("milliseconds", kMillisecondsRange);

@@ -43,6 +43,10 @@ const HALO = [
   ...['halo', '--device', 'sim:h200-4', '--nx', '2048,16384', '--scaling', 'strong,weak'],
   ...['--engine', 'dma,kernel', '--iterations', '3'],
 ];
+const NORMS = [
+  ...['halo', '--device', 'sim:h200-4', '--nx', '16384', '--scaling', 'strong', '--engine', 'dma'],
+  ...['--norm', 'host,delayed', '--iterations', '3'],
+];
 const OVER_NODES = [
   ...['collective', 'all_gather', '-b', '64M', '-e', '256M', '-f', '4', '--in-place', 'out', '--engine'],
   ...['dma,vendor-model', '-n', '1', '-w', '0', '--device'],
@@ -284,7 +288,11 @@ export function makeJournals(duet, folder) {
     imported: ['nvbandwidth.txt', 'all_reduce.txt', 'transferbench.csv'].map((name) =>
       imported(duet, name, file(`${name}.jsonl`)),
     ),
-    halo: [run(duet, HALO, file('halo.jsonl')), run(duet, OVER_NODES, file('nodes.jsonl'))],
+    halo: [
+      run(duet, HALO, file('halo.jsonl')),
+      run(duet, OVER_NODES, file('nodes.jsonl')),
+      run(duet, NORMS, file('norms.jsonl')),
+    ],
     training: [steps, batches, mlp, one, parallel, sharded, ...trainingRuns(duet, folder)],
   };
 }

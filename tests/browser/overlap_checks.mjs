@@ -4,18 +4,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { chartChecks, everyFigureIsDrawn } from './chart_checks.mjs';
 import { OVERLAPS } from './journals.mjs';
-import { csvLines, drawnMarks, saved } from './page_facts.mjs';
+import { csvLines, drawnMarks, drawnText, saved } from './page_facts.mjs';
 
 const MANY = '#overlap-paper-jsonl-cuda-4-all_gather';
 const TIMELINE = '#overlap-timeline-paper-jsonl-cuda-4';
 const MODEL = '#overlap-timeline-overlap-jsonl-sim-mi300x-8-8';
-
-/** The text of a drawn chart. */
-async function drawnText(card) {
-  await card.scrollIntoViewIfNeeded();
-  await card.locator('.chart svg').waitFor();
-  return card.locator('.chart svg').textContent();
-}
 
 const overlapsOf = ({ records }) => records.filter(({ benchmark }) => benchmark === 'overlap');
 

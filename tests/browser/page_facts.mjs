@@ -18,6 +18,13 @@ export async function dataOfCard(card) {
   return rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
 }
 
+/** The text of a drawn chart. */
+export async function drawnText(card) {
+  await card.scrollIntoViewIfNeeded();
+  await card.locator('.chart svg').waitFor();
+  return card.locator('.chart svg').textContent();
+}
+
 /** Fails unless the text begins with the value, rounded to the digits that it has: three or more. */
 export function near(text, value, what = 'figure') {
   const [figure, , decimals = ''] = text.replaceAll(',', '').match(/^-?\d+(\.(\d+))?/) ?? ['NaN'];

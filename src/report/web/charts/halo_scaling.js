@@ -4,7 +4,15 @@ import { count, number, percentage, plural } from '../format.js';
 import { simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { valueAxis } from '../plot/axes.js';
-import { curvesOf, isMeasured, ranksOf, rateOf, scalingOf, section } from '../plot/halo_series.js';
+import {
+  boundOf,
+  curvesOf,
+  isMeasured,
+  ranksOf,
+  rateOf,
+  scalingOf,
+  section,
+} from '../plot/halo_series.js';
 import { reportedMarks } from '../plot/marks.js';
 import { LINEAR, sizeCurves } from '../plot/size_curves.js';
 
@@ -39,9 +47,11 @@ const panelKey = ({ case: c }) => [c.nx, c.ny, c.scaling, c.norm].join('-');
 const scalings = (model) =>
   model.records.filter((one) => isMeasured(one) && one.case.scaling !== 'none');
 
-const reportedFor = (model, { nx, ny, scaling }) =>
+const reportedFor = (model, { nx, ny, scaling, norm }) =>
   scaling === 'strong'
-    ? (model.data.reported_halo ?? []).filter((one) => one.nx === nx && one.ny === ny)
+    ? (model.data.reported_halo ?? []).filter(
+        (one) => one.nx === nx && one.ny === ny && one.norm === norm,
+      )
     : [];
 
 function studiesOf(reported) {
@@ -100,7 +110,7 @@ function captionOf(curves, all, reported) {
 
 function panel(model, [key, records]) {
   const [{ case: c }] = records;
-  const all = curvesOf(records, ranksOf, rateOf);
+  const all = curvesOf(records, ranksOf, rateOf, boundOf);
   const curves = drawn.tell(all);
   for (const one of curves) {
     const reached = scalingOf(model, one.points.at(-1))?.rates.efficiency;

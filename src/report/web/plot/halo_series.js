@@ -13,6 +13,12 @@ export const rateOf = (one) => {
   return rate / ranksOf(one);
 };
 
+/** @returns {number} GB/s that the memory of a record's rank allows; 0: not known */
+export const boundOf = (record) => {
+  const { verdict } = record;
+  return verdict?.rate === 'gb_per_s' && verdict.bound > 0 ? verdict.bound / ranksOf(record) : 0;
+};
+
 export const isMeasured = ({ benchmark, rates }) => benchmark === 'halo' && rates.gb_per_s > 0;
 
 const makerKey = ({ place, device, mode, engine, case: c }) =>
@@ -20,13 +26,13 @@ const makerKey = ({ place, device, mode, engine, case: c }) =>
 
 /**
  * Curves of some records, one for each place, engine, overlap and graph, with points in the order of
- * `xOf` and the rate `bestOf` of their last one.
+ * `xOf`, and the rate `bestOf` and the bound `boundOf` of their last one (0: none).
  */
-export function curvesOf(records, xOf, bestOf) {
+export function curvesOf(records, xOf, bestOf, boundOf = () => 0) {
   const curves = [...groupBy(records, makerKey).values()].map((some) => {
     const points = [...some].sort((a, b) => xOf(a) - xOf(b));
     const last = points.at(-1);
-    return { ...last, points, best: bestOf(last), bound: 0 };
+    return { ...last, points, best: bestOf(last), bound: boundOf(last) };
   });
   const labels = placeLabels(curves.map(({ place }) => place));
   const mode = modeLabel(curves);
