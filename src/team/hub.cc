@@ -37,6 +37,13 @@ int milliseconds_until(SteadyClock::time_point when) {
   return std::max(0, static_cast<int>(left.count()) + 1);
 }
 
+// Less than the time between two probes of a process: then processes that all probe need no
+// heartbeats besides, and one that stops gets one at the next probe of another.
+SteadyClock::duration lately(std::chrono::duration<double> heartbeat_timeout) {
+  return std::chrono::duration_cast<SteadyClock::duration>(heartbeat_timeout /
+                                                           (2 * kProbesInTimeout));
+}
+
 }  // namespace
 
 Hub::Hub(Listeners listeners, int size, std::string secret, double heartbeat_timeout_seconds)
@@ -219,6 +226,7 @@ void Hub::serve_member(Member& member, short ready) {
     if ((ready & ~POLLOUT) == 0) return;
     if (!member.connection.read()) return remove(member, "gone", member.name + " is gone");
     member.heartbeat_sent.reset();
+    member.heard = SteadyClock::now();
     while (member.connection.open()) {
       const auto frame = member.connection.next();
       if (!frame) return;
@@ -239,9 +247,10 @@ void Hub::handle_frame(Member& member, const Frame& frame) {
     member.connection.send({"who", missing({std::stol(frame.at(1)), std::stol(frame.at(2))})});
   } else if (kind == "fail") {
     send_all({"fail", frame.at(1), frame.at(2)});
-  } else if (kind == "heartbeat") {
+  } else if (kind == "heartbeat" || kind == "probe") {
     member.connection.send({"alive"});
-    send_heartbeats();
+    const auto now = SteadyClock::now();
+    send_heartbeats(kind == "heartbeat" ? now : now - lately(heartbeat_timeout_));
   } else if (kind == "alive") {
     return;
   } else if (kind == "bye") {
@@ -265,9 +274,10 @@ void Hub::gather(int index, const Frame& frame) {
 
 // A process that is stopped, or whose machine is lost, keeps its connection: only a missing answer
 // shows it.
-void Hub::send_heartbeats() {
+void Hub::send_heartbeats(SteadyClock::time_point heard_before) {
   for (Member& member : members_) {
     if (!member.connection.open() || member.heartbeat_sent) continue;
+    if (member.heard > heard_before) continue;
     member.heartbeat_sent = SteadyClock::now();
     member.connection.send({"heartbeat"});
   }

@@ -17,6 +17,7 @@
 namespace duet {
 
 constexpr std::size_t kMaxGatherBytes = std::size_t{256} << 20;  // of one process in one gather
+constexpr int kProbesInTimeout = 4;  // of a process, in a heartbeat timeout (Processes::probe)
 
 // A thread of process 0 to which every process of a run has one TCP connection. It carries gathers
 // and failures, sends heartbeats when asked to, and notices a process's end by its connection's.
@@ -27,6 +28,7 @@ constexpr std::size_t kMaxGatherBytes = std::size_t{256} << 20;  // of one proce
 //   who EPOCH SEQUENCE               which processes' parts are missing?
 //   fail EPOCH TEXT                  this epoch has failed
 //   heartbeat                        does the hub answer? The hub then sends heartbeats to all
+//   probe                            likewise, to those that it has not heard from lately
 //   alive                            answers a heartbeat
 //   bye                              this process ends as intended
 // From the hub to processes:
@@ -57,6 +59,7 @@ class Hub {
   struct Member {
     Connection connection;
     std::string name;
+    SteadyClock::time_point heard;                          // the last bytes came
     std::optional<SteadyClock::time_point> heartbeat_sent;  // reset by any frame
     bool ended = false;                                     // after its bye, or gone
   };
@@ -81,7 +84,7 @@ class Hub {
                       const Hello& hello) const;
   void handle_frame(Member& member, const Frame& frame);
   void gather(int index, const Frame& frame);
-  void send_heartbeats();
+  void send_heartbeats(SteadyClock::time_point heard_before);
   void remove_unresponsive();
   void remove(Member& member, const char* kind, const std::string& text);
   std::string missing(const GatherId& id) const;

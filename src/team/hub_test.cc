@@ -183,6 +183,26 @@ TEST(Hub, IsNotDelayedByAMemberThatDoesNotRead) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
 }
 
+TEST(Hub, AProbeAsksThoseThatWereNotHeardFromLately) {
+  const Hub hub = make_hub(3, 1000);
+  std::vector<Socket> members;
+  for (int i = 0; i < 3; ++i) members.push_back(member(hub, i, 3));
+  const auto next_of = [&](int index) {
+    const auto frame = members[static_cast<std::size_t>(index)].receive_within(10, 4096);
+    return frame ? frame->front() : "nothing";
+  };
+  const Frame who{"who", "0", "0"};
+  members[1].send(who);
+  EXPECT_EQ(next_of(1), "who");
+  members[0].send({"probe"});
+  EXPECT_EQ(next_of(0), "alive");
+  EXPECT_EQ(next_of(2), "heartbeat");
+  members[1].send(who);
+  EXPECT_EQ(next_of(1), "who");
+  members[0].send({"heartbeat"});
+  EXPECT_EQ(next_of(1), "heartbeat");
+}
+
 // No descriptor is left while this lives.
 class NoDescriptorLeft {
  public:

@@ -175,10 +175,10 @@ bool Processes::wait(std::unique_lock<std::mutex>& lock, double seconds,
   }
 }
 
-void Processes::send_heartbeat(std::unique_lock<std::mutex>& lock) {
+void Processes::send_heartbeat(std::unique_lock<std::mutex>& lock, const char* kind) {
   if (!heartbeat_sent_) heartbeat_sent_ = SteadyClock::now();
   lock.unlock();
-  send({"heartbeat"});
+  send({kind});
   lock.lock();
 }
 
@@ -199,8 +199,10 @@ void Processes::probe() {
     return;
   }
   if (unanswered >= heartbeat_timeout_) heartbeat_sent_.reset();
-  send_heartbeat(lock);
+  send_heartbeat(lock, "probe");
 }
+
+double Processes::probe_interval() const { return heartbeat_timeout_.count() / kProbesInTimeout; }
 
 std::string Processes::missing(std::unique_lock<std::mutex>& lock, const GatherId& id) {
   missing_.reset();

@@ -28,8 +28,8 @@ class Hub;
 inline constexpr double kNoDeadline = std::numeric_limits<double>::infinity();
 
 // This process among those of a run: barriers, gathers, and failures of any of them. All of it goes
-// over one TCP connection to process 0. Nothing is sent unless a call needs it, but for a heartbeat
-// after a long wait, so that next to nothing runs beside a measurement.
+// over one TCP connection to process 0. Nothing is sent unless a call needs it, but for a few bytes
+// now and then during a long wait, so that next to nothing runs beside a measurement.
 class Processes {
  public:
   // By what launched this process: mpirun or srun, else MASTER_ADDR, MASTER_PORT (29500), RANK and
@@ -71,11 +71,11 @@ class Processes {
                                       const std::string& what, double deadline_seconds);
   void barrier(const std::string& what, double deadline_seconds);
 
-  // For who waits for other processes by other means: sends heartbeats to all, and returns at once.
-  // To be called every heartbeat_timeout() seconds while it waits: then processes that do not
-  // answer count as gone. From any thread.
+  // For who may wait for other processes by other means: asks all that were not heard from lately
+  // to answer, and returns at once. To be called every probe_interval() seconds meanwhile: then a
+  // process counts as gone if it does not answer for the heartbeat timeout. From any thread.
   void probe();
-  double heartbeat_timeout() const { return heartbeat_timeout_.count(); }
+  double probe_interval() const;
 
   // Fails the epoch: waits of all processes throw PeerFailed with this process's name and the text
   // until the next epoch.
@@ -114,7 +114,7 @@ class Processes {
   void note_loss();
   void handle_frame(const Frame& frame);
   void send(const Frame& frame);
-  void send_heartbeat(std::unique_lock<std::mutex>& lock);
+  void send_heartbeat(std::unique_lock<std::mutex>& lock, const char* kind = "heartbeat");
   void give_up_hub();  // with the lock
   std::vector<std::string> gather_bytes(const std::string& mine, const std::string& what,
                                         double deadline_seconds);

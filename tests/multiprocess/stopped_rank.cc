@@ -1,10 +1,15 @@
-// One process of a run, for stopped_rank.sh, each a rank on a node of its own. The last one stops
-// itself before its call of a collective, when all have made its plan. The others must get
-// PeerFailed: the exit code is then 0, and the error on stdout.
+// One process of a run, for stopped_rank.sh: stopped_rank ENGINE nodes|node stopped|busy RANK. When
+// all ranks have made a plan, rank RANK stops itself, or computes for a while, before its call of a
+// collective. `nodes`: each rank is a node of its own. The exit code is 0 where the call ends, or
+// ends with PeerFailed; stdout tells which.
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "collectives/peer/engine.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "team/launch.h"
 #include "team/processes.h"
@@ -14,8 +19,25 @@ namespace {
 using namespace duet;
 
 constexpr double kDeadlineSeconds = 30;
+constexpr double kHeartbeatSeconds = 2;
+constexpr double kBusySeconds = 3 * kHeartbeatSeconds;
 
-void call(Team& team, CollectiveSession& session) {
+struct Case {
+  std::string engine;
+  bool nodes = false, stopped = false;
+  int rank = 0;
+};
+
+void be_late(const Case& which) {
+  if (which.stopped) {
+    std::raise(SIGSTOP);
+    return;
+  }
+  const double end = steady_now() + kBusySeconds;
+  while (steady_now() < end) continue;
+}
+
+void call(Team& team, CollectiveSession& session, const Case& which) {
   Collective one;
   one.kind = CollectiveKind::all_gather;
   one.count = 1 << 20;
@@ -25,39 +47,48 @@ void call(Team& team, CollectiveSession& session) {
     const auto plan = session.plan(rank, one, {send.span(), recv.span()});
     const auto stream = rank.device.make_stream();
     team.barrier("all ranks to have planned");
-    if (rank.index == rank.size - 1) std::raise(SIGSTOP);
+    if (rank.index == which.rank) be_late(which);
     plan->enqueue(*stream);
     stream->synchronize(kDeadlineSeconds);  // a failure ends the waits
     plan->enqueue(*stream);
-    throw Error("the call has ended without the stopped rank");
+    stream->synchronize(kDeadlineSeconds);
   });
 }
 
-int run() {
+int run(const Case& which) {
   Launch launch = find_launch();
-  launch.heartbeat_timeout_seconds = 2;
+  launch.heartbeat_timeout_seconds = kHeartbeatSeconds;
   Processes processes(launch, kDeadlineSeconds);
   const auto machine = open_machine("host");
   Team team(*machine, {}, &processes);
-  NetworkOptions network;
-  network.provider = "tcp;ofi_rxm";
-  network.stall_seconds = 2 * kDeadlineSeconds;  // no rail tells before
-  team.set_network(network);
-  team.set_node_size(1);
-  const auto session = make_dma_collectives()->open(team);
+  if (which.nodes) {
+    NetworkOptions network;
+    network.provider = "tcp;ofi_rxm";
+    network.stall_seconds = 2 * kDeadlineSeconds;  // no rail tells before
+    team.set_network(network);
+    team.set_node_size(1);
+  }
+  const auto engine = which.engine == "kernel" ? make_kernel_collectives() : make_dma_collectives();
+  const auto session = engine->open(team);
   try {
-    call(team, *session);
+    call(team, *session, which);
+    std::puts("the call has ended");
   } catch (const PeerFailed& error) {
-    std::printf("%s\n", error.what());
+    std::puts(error.what());
   }
   return 0;
 }
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  const std::vector<std::string> all(arguments + 1, arguments + count);
+  if (all.size() != 4) {
+    std::fputs("expected ENGINE nodes|node stopped|busy RANK\n", stderr);
+    return 2;
+  }
   try {
-    return run();
+    return run({all[0], all[1] == "nodes", all[2] == "stopped", std::stoi(all[3])});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -262,15 +262,6 @@ void Network::fail(const std::string& what) {
   team_.fail(rank_, what);
 }
 
-// A call in which nothing moves may wait for a process that is stopped, to which this rank has sent
-// nothing: then no rail stalls.
-void Network::probe_if_late(double since, double now) {
-  Processes* const processes = team_.processes();
-  if (processes == nullptr || now - since < processes->heartbeat_timeout()) return;
-  probed_at_ = now;
-  processes->probe();
-}
-
 // Between calls it sleeps for a moment now and then, and where no wire is left it still polls:
 // peers may wait for the acknowledgement of their last message.
 void Network::drive() {
@@ -298,7 +289,6 @@ void Network::drive() {
     if (found) found_at = now;
     const bool active = std::any_of(drivers_.begin(), drivers_.end(),
                                     [](const auto& each) { return each.second->active(); });
-    if (active && well()) probe_if_late(std::max(found_at, probed_at_), now);
     if (well() && (active || now - found_at < kPollBetweenCalls)) {
       core.polled(found);
     } else {

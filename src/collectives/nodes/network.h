@@ -95,7 +95,6 @@ class Network {
   void arrived(std::uint32_t immediate);
   bool has_come(std::uint32_t immediate) const;
   void drive();
-  void probe_if_late(double since, double now);
   bool run_jobs();
   bool step();
   void fail(const std::string& what);
@@ -115,8 +114,7 @@ class Network {
   int on_failure_ = 0;
   std::size_t losses_taken_ = 0;
   std::atomic<bool> failed_{false};
-  bool closed_ = false;   // the proxy's
-  double probed_at_ = 0;  // likewise
+  bool closed_ = false;  // the proxy's
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

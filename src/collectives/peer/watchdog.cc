@@ -1,4 +1,5 @@
-// A thread that sleeps until something fails, and then releases waits until nobody needs it.
+// A thread that sleeps until something fails, but for its probes, and then releases waits until
+// nobody needs it.
 #include "collectives/peer/watchdog.h"
 
 #include <fmt/format.h>
@@ -9,6 +10,11 @@
 #include "core/thread.h"
 
 namespace duet {
+namespace {
+
+constexpr std::chrono::milliseconds kReleasePeriod{2};
+
+}  // namespace
 
 Watchdog::Watchdog(Team& team) : team_(team) {
   if (!team.machine().is_virtual()) {
@@ -56,22 +62,36 @@ int Watchdog::failures() const {
 
 // A wait that is released sets its semaphore back, and the next call in the queue waits again.
 void Watchdog::watch() {
-  constexpr std::chrono::milliseconds kPeriod{2};
   const auto any_failed = [this] {
     return std::any_of(watched_.begin(), watched_.end(),
                        [](const auto& each) { return each.second; });
   };
   std::unique_lock<std::mutex> lock(mutex_);
+  auto probe_at = next_probe();
   while (!stop_) {
     for (const auto& [waits, failed] : watched_) {
       if (failed) waits->release_waits();
     }
     if (any_failed()) {
-      changed_.wait_for(lock, kPeriod, [this] { return stop_; });
+      changed_.wait_for(lock, kReleasePeriod, [this] { return stop_; });
     } else {
-      changed_.wait(lock, [&] { return stop_ || any_failed(); });
+      changed_.wait_until(lock, probe_at, [&] { return stop_ || any_failed(); });
     }
+    if (SteadyClock::now() < probe_at) continue;
+    probe_at = next_probe();
+    if (stop_ || watched_.empty()) continue;
+    lock.unlock();
+    team_.processes()->probe();
+    lock.lock();
   }
+}
+
+// While a stream waits for a process that is stopped, nothing else may tell. Never where there is
+// no other process.
+SteadyClock::time_point Watchdog::next_probe() const {
+  if (team_.processes() == nullptr) return SteadyClock::time_point::max();
+  const std::chrono::duration<double> interval(team_.processes()->probe_interval());
+  return SteadyClock::now() + std::chrono::duration_cast<SteadyClock::duration>(interval);
 }
 
 void Watchdog::raise(int since, std::string_view call) const {

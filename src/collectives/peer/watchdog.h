@@ -1,5 +1,5 @@
-// Ends device-side waits when a rank has failed or another process has died, so that no stream
-// waits for ever.
+// Ends device-side waits when a rank has failed, or another process has died or does not answer, so
+// that no stream waits for ever.
 #pragma once
 
 #include <atomic>
@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/clock.h"
 #include "team/team.h"
 
 namespace duet {
@@ -25,8 +26,9 @@ class DeviceWaits {
 };
 
 // After a failure, all waits that are watched at that time are released again and again. Waits that
-// are added later belong to no failure. On a simulated machine nothing is released: a wait that
-// nothing ends is a deadlock there, which its scheduler reports.
+// are added later belong to no failure. While any are watched, other processes are asked to answer.
+// On a simulated machine nothing is released: a wait that nothing ends is a deadlock there, which
+// its scheduler reports.
 class Watchdog {
  public:
   // Watches the team's ranks and its other processes.
@@ -54,6 +56,7 @@ class Watchdog {
 
  private:
   void watch();
+  SteadyClock::time_point next_probe() const;
   [[noreturn]] void raise(int since, std::string_view call) const;
 
   Team& team_;
