@@ -194,6 +194,7 @@ TEST_P(FabricWireTest, AFailureEndsTheSessionAndAnotherCanBeOpened) {
     }),
                  Error);
     EXPECT_FALSE(session.usable());
+    EXPECT_THROW(run_calls(team, plans_of(session), c, {1}), PeerFailed);
     const auto again = make_dma_collectives()->open(team);
     run_calls(team, plans_of(*again), c, {2});
   };

@@ -94,8 +94,8 @@ std::string Network::endpoints() const {
 }
 
 Network::~Network() {
-  if (!proxy_.joinable()) return;
   team_.forget(on_failure_);
+  if (!proxy_.joinable()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
@@ -192,6 +192,10 @@ void Network::connect(const std::vector<std::string>& all) {
 }
 
 std::uint32_t Network::next_wire() {
+  if (!well()) {
+    throw PeerFailed(
+        "a rank has failed, and the rails of the session are closed: open another session");
+  }
   const std::uint32_t wire = wires_++ % WireImmediate::kWires;
   bool taken = false;
   run([&] { taken = drivers_.count(wire) > 0; });

@@ -76,7 +76,7 @@ class Network {
   // Ends at the first failure of any rank: the rails are closed then.
   bool well() const { return !failed_.load(std::memory_order_acquire); }
   // The next wire's number, the same on all ranks, since all make their wires in one order. Throws
-  // Unavailable where a wire of this rank still has it.
+  // Unavailable where a wire of this rank still has it, PeerFailed after a failure of any rank.
   std::uint32_t next_wire();
   std::string description() const { return description_; }
   // Why rails were lost that others have taken over, those of which this function has not told yet.
