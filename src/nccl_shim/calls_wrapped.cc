@@ -61,8 +61,11 @@ Result forward_in_order(Comm comm, const std::shared_ptr<Communicator>& communic
     queue_order(communicator, stream);
     return forward();
   }
-  const Result result = result_of([&] { communicator->copies->order_other_work(stream); });
-  return result == nccl::kSuccess ? forward() : result;
+  const Result ordered = result_of([&] { communicator->copies->order_other_work(stream); });
+  if (ordered != nccl::kSuccess) return ordered;
+  const Result result = forward();
+  if (result != nccl::kSuccess) return result;
+  return result_of([&] { communicator->copies->end_other_work(stream); });
 }
 
 template <typename Forward>

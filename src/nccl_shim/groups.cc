@@ -151,6 +151,12 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
   const nccl::Result real = real_end();
   if (own != nccl::kSuccess) return own;
   if (real != nccl::kSuccess && real != nccl::kInProgress) return real;
+  const nccl::Result ordered = result_of([&] {
+    for (const QueuedOrder& each : ended.orders) {
+      each.communicator->copies->end_other_work(each.stream);
+    }
+  });
+  if (ordered != nccl::kSuccess) return ordered;
   for (const Announcement& each : ended.announcements) {
     const nccl::Result result = each(ended.creations);
     if (result != nccl::kSuccess) return result;

@@ -223,6 +223,13 @@ CUresult cuStreamDestroy(CUstream stream) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  return in_context([&] {
+    *id = of(stream).id - 1;
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuStreamSynchronize(CUstream stream) {
   of(stream).synchronise();
   return CUDA_SUCCESS;

@@ -1,8 +1,8 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread, one_thread_split, rank_by_rank, init_all (all ranks in this process), calls,
-// reduce_scatter, all_reduce, streams, group, group_of_two, simulated, revoked, split,
-// nonblocking_split, shrink, finalize, nonblocking, nonblocking_group, nonblocking_late,
+// reduce_scatter, all_reduce, streams, streams_of_threads, group, group_of_two, simulated, revoked,
+// split, nonblocking_split, shrink, finalize, nonblocking, nonblocking_group, nonblocking_late,
 // nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
 // killed, killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk, failed_device (with
 // the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process prints how many
@@ -13,11 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace nccl_ranks {
@@ -51,6 +53,39 @@ void calls(const Rank& of, std::size_t streams, int count) {
 }
 
 namespace {
+
+void take_a_while(void*) { usleep(500); }
+
+// Two threads in turn, each on its own default stream. What a call sends is filled on the other
+// thread's stream, before the call before it: only the order of calls orders both.
+void streams_of_threads(const Rank& of) {
+  void* const of_thread = reinterpret_cast<void*>(2);  // cudaStreamPerThread
+  constexpr int kSteps = 24;
+  std::vector<std::unique_ptr<Step>> steps;
+  for (int number = 0; number < kSteps; ++number) {
+    steps.push_back(
+        std::make_unique<Step>(of.rank, of.ranks, number, number % 3 == 0 ? kSmall : kLarge));
+  }
+  std::memset(steps[0]->send, steps[0]->value(of.rank), kSmall);
+  std::atomic<int> next{0};
+  const auto in_turn = [&](int first) {
+    for (int number = first; number < kSteps; number += 2) {
+      while (next < number) usleep(20);
+      Step& step = *steps[static_cast<std::size_t>(number)];
+      if (number + 1 < kSteps) {
+        host_gpu_launch(of_thread, take_a_while, nullptr);
+        steps[static_cast<std::size_t>(number) + 1]->fill(of_thread);
+      }
+      step.gather(of.comm, of_thread);
+      step.check(of_thread);
+      next = number + 1;
+    }
+    host_gpu_synchronise(of_thread);
+  };
+  std::thread other(in_turn, 1);
+  in_turn(0);
+  other.join();
+}
 
 void group(const Rank& of) {
   Step large(of.rank, of.ranks, 1, kLarge), small(of.rank, of.ranks, 2, kSmall),
@@ -258,6 +293,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "nonblocking_late" || part == "nonblocking_stopped") calls(of, 1);
   if (part == "nonblocking_finalize") finalize_nonblocking(of);
   if (part == "streams") calls(of, 3);
+  if (part == "streams_of_threads") streams_of_threads(of);
   if (part == "group") group(of);
   if (part == "group_of_two") group_of_two(of);
   if (part == "simulated") simulated(of);

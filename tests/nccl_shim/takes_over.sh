@@ -26,6 +26,7 @@ for ranks in 2 3 4; do
   run $ranks calls 6 $large
   said "communicator of $ranks ranks: all_gather from 8192 B by copy engines; the rest is forwarded"
   run $ranks streams 6 $large
+  run $ranks streams_of_threads 8 $large
   run $ranks group 1 $large
 done
 run 4 split 6 $large

@@ -156,6 +156,14 @@ ShimDevice::Stream CudaShimDevice::create_stream() {
 
 void CudaShimDevice::destroy_stream(Stream stream) { driver().cuStreamDestroy(of(stream)); }
 
+std::uint64_t CudaShimDevice::stream_id(Stream stream) {
+  if (driver().cuStreamGetId == nullptr) return 0;
+  const Entered entered(context_);
+  unsigned long long id = 0;
+  // Numbers of the driver's begin with 0.
+  return driver().cuStreamGetId(of(stream), &id) == CUDA_SUCCESS ? id + 1 : 0;
+}
+
 std::unique_ptr<StreamEvent> CudaShimDevice::create_event() {
   return std::make_unique<CudaEvent>(context_);
 }

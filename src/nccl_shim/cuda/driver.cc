@@ -24,6 +24,8 @@ Driver load() {
   DUET_SHIM_DRIVER_FUNCTIONS(DUET_SHIM_LOOK_UP)
 #undef DUET_SHIM_LOOK_UP
 #undef DUET_SHIM_TEXT
+  driver.cuStreamGetId =
+      reinterpret_cast<decltype(driver.cuStreamGetId)>(dlsym(library, "cuStreamGetId"));
   return driver;
 }
 

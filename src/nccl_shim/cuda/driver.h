@@ -49,6 +49,8 @@ struct Driver {
 #define DUET_SHIM_DRIVER_MEMBER(name) decltype(&::name) name = nullptr;
   DUET_SHIM_DRIVER_FUNCTIONS(DUET_SHIM_DRIVER_MEMBER)
 #undef DUET_SHIM_DRIVER_MEMBER
+  // Since CUDA 12.0, or null.
+  CUresult (*cuStreamGetId)(CUstream stream, unsigned long long* id) = nullptr;
 };
 
 // Throws Unavailable where the program has no driver, or one that lacks a function.

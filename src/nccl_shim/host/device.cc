@@ -50,6 +50,8 @@ ShimDevice::Stream HostShimDevice::create_stream() {
 
 void HostShimDevice::destroy_stream(Stream stream) { delete &HostStream::of(stream); }
 
+std::uint64_t HostShimDevice::stream_id(Stream stream) { return HostStream::of(stream).id; }
+
 std::unique_ptr<StreamEvent> HostShimDevice::create_event() {
   return std::make_unique<HostEvent>();
 }

@@ -16,6 +16,7 @@ class HostShimDevice : public ShimDevice {
   std::uint64_t identity() const override { return identity_; }
   Stream create_stream() override;
   void destroy_stream(Stream stream) override;
+  std::uint64_t stream_id(Stream stream) override;
   std::unique_ptr<StreamEvent> create_event() override;
   void record(StreamEvent& event, Stream stream) override;
   void wait(Stream stream, StreamEvent& event) override;

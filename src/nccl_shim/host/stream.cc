@@ -7,8 +7,17 @@
 
 namespace duet::nccl_shim::host {
 
+namespace {
+
+std::uint64_t next_stream_id() {
+  static std::atomic<std::uint64_t> count{0};
+  return ++count;
+}
+
+}  // namespace
+
 HostStream::HostStream(unsigned delay_microseconds, unsigned seed)
-    : delay_(delay_microseconds), random_(seed), thread_([this] { run(); }) {}
+    : id(next_stream_id()), delay_(delay_microseconds), random_(seed), thread_([this] { run(); }) {}
 
 HostStream::~HostStream() {
   {
@@ -17,6 +26,12 @@ HostStream::~HostStream() {
   }
   changed_.notify_all();
   thread_.join();
+}
+
+HostStream& HostStream::of(ShimDevice::Stream stream) {
+  if (!is_of_thread(stream)) return *static_cast<HostStream*>(stream);
+  static thread_local HostStream of_thread(0, 0);
+  return of_thread;
 }
 
 void HostStream::enqueue(std::function<void()> item) {

@@ -21,6 +21,8 @@ class HostStream {
   HostStream(unsigned delay_microseconds, unsigned seed);
   ~HostStream();  // behind all items
 
+  const std::uint64_t id;  // no other has it
+
   void enqueue(std::function<void()> item);
   void synchronise();
 
@@ -38,7 +40,7 @@ class HostStream {
   Capture capture();
   void join(const std::shared_ptr<HostGraph>& graph);
 
-  static HostStream& of(ShimDevice::Stream stream) { return *static_cast<HostStream*>(stream); }
+  static HostStream& of(ShimDevice::Stream stream);
 
  private:
   void run();

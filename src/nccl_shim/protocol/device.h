@@ -109,6 +109,9 @@ class ShimDevice {
 
   virtual Stream create_stream() = 0;  // of the highest priority
   virtual void destroy_stream(Stream stream) = 0;
+  // Of a stream that exists: no other of the process ever has the same, whatever its handle. 0 if
+  // it is not known.
+  virtual std::uint64_t stream_id(Stream stream) = 0;
   virtual std::unique_ptr<StreamEvent> create_event() = 0;
 
   // An event may be recorded again: a wait is for what was recorded when the wait was enqueued.
@@ -163,5 +166,10 @@ class ShimDevice {
   virtual void write(std::uint64_t* to, std::uint64_t value) = 0;
   virtual std::uint64_t read(const std::uint64_t* from) = 0;
 };
+
+// Whether the handle names another stream in each thread (cudaStreamPerThread).
+inline bool is_of_thread(ShimDevice::Stream stream) {
+  return reinterpret_cast<std::uintptr_t>(stream) == 2;
+}
 
 }  // namespace duet::nccl_shim

@@ -12,8 +12,6 @@ namespace {
 
 using What = WordOperation::What;
 
-constexpr std::size_t kCapturesAtATime = 8;
-
 }  // namespace
 
 PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank,
@@ -31,7 +29,6 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       begin_(device.create_event()),
       pushed_(device.create_event()),
       pulled_(device.create_event()),
-      other_work_(device.create_event()),
       method_(method) {
   last_.call = device.create_event();
   make_slots();
@@ -290,77 +287,6 @@ void PairCopies::check_not_revoked(const Call& call, const Roles& roles) const {
     if (peer != rank_ && involved(call, peer) && roles[peer] == Role::none) {
       throw PeerFailed("rank " + std::to_string(peer) + " has aborted");
     }
-  }
-}
-
-PairCopies::Tail& PairCopies::tail_of(std::uint64_t capture) {
-  if (capture == kNotCaptured) return last_;
-  const auto found = std::find_if(captured_.begin(), captured_.end(),
-                                  [=](const Tail& each) { return each.capture == capture; });
-  if (found != captured_.end()) return *found;
-  if (captured_.size() == kCapturesAtATime) captured_.pop_front();
-  Tail& made = captured_.emplace_back();
-  made.call = device_.create_event();
-  made.capture = capture;
-  return made;
-}
-
-void PairCopies::follow_calls(const Tail& tail, Stream user) {
-  const bool behind_graphs = has_graphs_ && tail.capture == kNotCaptured;
-  if (behind_graphs || (tail.last == Tail::Last::call && tail.stream != user)) {
-    device_.wait(user, *tail.call);
-  }
-}
-
-void PairCopies::follow(const Tail& tail, Stream user) {
-  const bool begins_graph = tail.capture != kNotCaptured && tail.record == nullptr;
-  if (begins_graph) device_.wait_at_launch(user, *last_.call);
-  follow_calls(tail, user);
-  if (tail.last != Tail::Last::other || tail.stream == user) return;
-  // A capture has begun or ended since: an event recorded now would be another graph's.
-  if (device_.capture(tail.stream) != tail.capture) return;
-  device_.record(*other_work_, tail.stream);
-  device_.wait(user, *other_work_);
-}
-
-void PairCopies::become_last(Tail& tail, Stream user) {
-  device_.record(*tail.call, user);
-  tail.last = Tail::Last::call;
-  tail.stream = user;
-  if (tail.capture == kNotCaptured) return;
-  has_graphs_ = true;
-  if (tail.record == nullptr) {
-    tail.record = device_.record_at_launch(*last_.call, user);
-  } else {
-    tail.record->extend(user);
-  }
-}
-
-void PairCopies::order_other_work(Stream user) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const bool has_packets = method_.most_by_packets > 0;  // or no call is ever captured
-  if (!has_packets && last_.last == Tail::Last::other && last_.stream == user) return;
-  const std::uint64_t capture = device_.capture(user);
-  if (capture == kUnknownCapture || (!has_packets && capture != kNotCaptured)) return;
-  Tail& tail = tail_of(capture);
-  follow_calls(tail, user);
-  tail.last = Tail::Last::other;
-  tail.stream = user;
-}
-
-void PairCopies::fork(const std::vector<Stream>& streams) {
-  const std::unique_ptr<StreamEvent> event = device_.create_event();
-  for (std::size_t i = 1; i < streams.size(); ++i) {
-    device_.record(*event, streams[i]);
-    device_.wait(streams[0], *event);
-  }
-}
-
-void PairCopies::join(const std::vector<Stream>& streams) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const Tail& tail = tail_of(device_.capture(streams[0]));
-  for (Stream each : streams) {
-    if (each != tail.stream) device_.wait(each, *tail.call);
   }
 }
 

@@ -116,6 +116,8 @@ class PairCopies {
   // work begins behind the calls before it, and the next call behind such work. Where `user` is
   // captured that holds in the same capture.
   void order_other_work(Stream user);
+  // Behind that work, by the same thread.
+  void end_other_work(Stream user);
 
   // For calls of one group on several streams: what is enqueued next on streams[0] is behind all of
   // them, and after join() they all are behind the calls.
@@ -177,11 +179,12 @@ class PairCopies {
   // What came last of this communicator's, of all that is not captured or of one capture. `call`:
   // behind the last call that was enqueued here.
   struct Tail {
-    enum class Last { none, call, other };
-    std::unique_ptr<StreamEvent> call;
+    enum class Last { none, call, other, recorded };
+    std::unique_ptr<StreamEvent> call, other;  // `other`: behind other work, when `recorded`
     std::uint64_t capture = kNotCaptured;
     Last last = Last::none;
     Stream stream = nullptr;
+    std::uint64_t stream_id = 0;
     std::unique_ptr<LaunchRecord> record;  // of a capture with calls: records last_.call
   };
 
@@ -221,9 +224,13 @@ class PairCopies {
   void finish_large(Begun& begun);
   void give_up_begun();
   void try_record(StreamEvent& event, Stream stream) noexcept;
+  Tail* tail_of_other_work(Stream user);  // null where that is in no order with calls
   Tail& tail_of(std::uint64_t capture);
+  bool is_on(const Tail& tail, Stream user) const;
   void follow_calls(const Tail& tail, Stream user);
-  void follow(const Tail& tail, Stream user);  // before a call
+  void follow(Tail& tail, Stream user);  // before a call
+  void record_other_work(Tail& tail);
+  void set_last(Tail& tail, Tail::Last last, Stream user);
   void become_last(Tail& tail, Stream user);
   void count(const Call& call, const Roles& roles);
   void signal_ready(const Roles& roles, Stream user);
@@ -300,7 +307,7 @@ class PairCopies {
   BorrowedMemory borrowed_;
   StagingBuffer send_staging_, receive_staging_;
   Stream push_lane_, pull_lane_;
-  std::unique_ptr<StreamEvent> begin_, pushed_, pulled_, other_work_;
+  std::unique_ptr<StreamEvent> begin_, pushed_, pulled_;
   std::uint64_t number_ = 0;  // calls so far
   std::optional<Begun> begun_;
   const Method method_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -221,11 +222,14 @@ TEST(PairCopiesPackets, CallsFollowEachOther) {
   });
 }
 
-// Every call sends what the call before it received, which was on another stream. In every third
-// step a kernel in the place of the other library's call hands it on.
-TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
-  on_threads({3, 50, 100}, [](TestRank& rank) {
-    constexpr int kSteps = 45;
+using OnStream = std::function<void(ShimDevice::Stream)>;
+
+// Every call sends what the call before it received, which was on another stream: `on_stream` gives
+// the stream of a step to what it is called with. In every third step a kernel in the place of the
+// other library's call hands it on.
+void values_go_round(const std::function<void(TestRank&, int step, const OnStream&)>& on_stream) {
+  on_threads({3, 50, 100}, [&](TestRank& rank) {
+    constexpr int kSteps = 46;  // the last one is a call
     constexpr std::size_t kCount = 256;
     const auto ranks = static_cast<std::size_t>(rank.ranks);
     std::vector<int*> received;
@@ -234,19 +238,24 @@ TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
     }
     // What a rank sends next stands in the part of the rank after it.
     const std::size_t next = static_cast<std::size_t>((rank.rank + 1) % rank.ranks) * kCount;
-    rank.run(rank.stream(0), [&] { std::fill_n(received[0] + next, kCount, rank.rank); });
-    rank.copies->order_other_work(rank.stream(0));
+    std::fill_n(received[0] + next, kCount, rank.rank);
     for (int step = 0; step < kSteps; ++step) {
-      const ShimDevice::Stream stream = rank.stream((step + 1) % 4);
       int* from = received[static_cast<std::size_t>(step)];
       int* to = received[static_cast<std::size_t>(step) + 1];
-      if (step % 3 == 2) {
-        rank.copies->order_other_work(stream);
-        rank.run(stream, [=] { std::copy_n(from, ranks * kCount, to); });
-        continue;
-      }
-      rank.copies->enqueue({Kind::all_gather, from + next, to, kCount * sizeof(int), 0}, stream);
+      on_stream(rank, step, [&, step, from, to](ShimDevice::Stream stream) {
+        if (step % 3 == 2) {
+          rank.copies->order_other_work(stream);
+          rank.run(stream, [=] {
+            usleep(1000);
+            std::copy_n(from, ranks * kCount, to);
+          });
+          rank.copies->end_other_work(stream);
+          return;
+        }
+        rank.copies->enqueue({Kind::all_gather, from + next, to, kCount * sizeof(int), 0}, stream);
+      });
     }
+    EXPECT_TRUE(rank.copies->drain());
     rank.synchronise();
     // Two calls of three hand a value on by one rank.
     const int calls = kSteps - kSteps / 3;
@@ -254,6 +263,36 @@ TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
       ASSERT_EQ(received[kSteps][next + i], (rank.rank + calls) % rank.ranks);
     }
     for (int* each : received) rank.device.free(each);
+  });
+}
+
+TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
+  values_go_round(
+      [](TestRank& rank, int step, const OnStream& make) { make(rank.stream((step + 1) % 4)); });
+}
+
+// Under one handle, two threads in turn have each a stream of their own.
+TEST(PairCopiesOrder, CallsOnTheStreamsOfThreadsAreInTheirOrder) {
+  constexpr int kRanks = 3;
+  host::HostStream threads[kRanks][2] = {{{0, 1}, {0, 1}}, {{0, 1}, {0, 1}}, {{0, 1}, {0, 1}}};
+  values_go_round([&](TestRank& rank, int step, const OnStream& make) {
+    host::HostStream& thread = threads[rank.rank][step % 2];
+    thread.enqueue([&make] { make(testing::kStreamOfThread); });
+    thread.synchronise();
+  });
+}
+
+// The first stream's number is that of its handle no longer.
+TEST(PairCopiesOrder, AStreamIsBehindTheCallsOfAnotherThatHadItsHandle) {
+  on_threads({2, 0, 0, 0, false, 1024}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    EXPECT_EQ(rank.device.waits, 0);
+    rank.device.first_stream_id = 1000;
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    EXPECT_EQ(rank.device.waits, 1);
+    rank.synchronise();
   });
 }
 

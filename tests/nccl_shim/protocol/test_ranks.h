@@ -24,9 +24,12 @@ struct Setting {
   std::size_t most_by_packets = 0;
 };
 
+// cudaStreamPerThread's.
+const ShimDevice::Stream kStreamOfThread = reinterpret_cast<ShimDevice::Stream>(2);
+
 // A device that calls `before_look_up`, if there is one, where a call's buffers are looked up, and
-// `before_copy` where a copy is enqueued; that counts copies; and that maps memory of another
-// process at one base once at a time, as CUDA does, if that is asked for.
+// `before_copy` where a copy is enqueued; that counts copies, and waits for events; and that maps
+// memory of another process at one base once at a time, as CUDA does, if that is asked for.
 class TestDevice : public host::HostShimDevice {
  public:
   using HostShimDevice::HostShimDevice;
@@ -39,6 +42,13 @@ class TestDevice : public host::HostShimDevice {
     if (before_copy) before_copy(stream);
     HostShimDevice::copy(stream, to, from, bytes);
   }
+  void wait(Stream stream, StreamEvent& event) override {
+    ++waits;
+    HostShimDevice::wait(stream, event);
+  }
+  std::uint64_t stream_id(Stream stream) override {
+    return first_stream_id + HostShimDevice::stream_id(stream);
+  }
   ExportedMemory export_memory(const Allocation& allocation) override;
   void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;
   void unimport_memory(void* base, std::size_t bytes) override;
@@ -46,7 +56,8 @@ class TestDevice : public host::HostShimDevice {
   std::function<void()> before_look_up;
   std::function<void(Stream)> before_copy;
   bool maps_a_base_once = false;
-  int copies = 0;
+  int copies = 0, waits = 0;
+  std::uint64_t first_stream_id = 0;
 
  private:
   std::map<void*, std::uintptr_t> mapped_;  // the owner's base, by the own one

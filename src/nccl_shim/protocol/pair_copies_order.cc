@@ -1,0 +1,115 @@
+// Which stream waits for which: calls of PairCopies, launches of graphs and other work of the same
+// communicator are in one order, whatever streams they are on.
+#include <algorithm>
+
+#include "nccl_shim/protocol/pair_copies.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+constexpr std::size_t kCapturesAtATime = 8;
+
+}  // namespace
+
+PairCopies::Tail& PairCopies::tail_of(std::uint64_t capture) {
+  if (capture == kNotCaptured) return last_;
+  const auto found = std::find_if(captured_.begin(), captured_.end(),
+                                  [=](const Tail& each) { return each.capture == capture; });
+  if (found != captured_.end()) return *found;
+  if (captured_.size() == kCapturesAtATime) captured_.pop_front();
+  Tail& made = captured_.emplace_back();
+  made.call = device_.create_event();
+  made.capture = capture;
+  return made;
+}
+
+// A handle may be another stream's in another thread, or after the end of the first one.
+bool PairCopies::is_on(const Tail& tail, Stream user) const {
+  return tail.stream == user && tail.stream_id != 0 && tail.stream_id == device_.stream_id(user);
+}
+
+void PairCopies::set_last(Tail& tail, Tail::Last last, Stream user) {
+  tail.last = last;
+  tail.stream = user;
+  tail.stream_id = device_.stream_id(user);
+}
+
+void PairCopies::follow_calls(const Tail& tail, Stream user) {
+  const bool behind_graphs = has_graphs_ && tail.capture == kNotCaptured;
+  if (behind_graphs || (tail.last == Tail::Last::call && !is_on(tail, user))) {
+    device_.wait(user, *tail.call);
+  }
+}
+
+void PairCopies::follow(Tail& tail, Stream user) {
+  const bool begins_graph = tail.capture != kNotCaptured && tail.record == nullptr;
+  if (begins_graph) device_.wait_at_launch(user, *last_.call);
+  follow_calls(tail, user);
+  if (tail.last == Tail::Last::other && !is_on(tail, user)) {
+    // A capture has begun or ended since: an event recorded now would be another graph's.
+    if (device_.capture(tail.stream) != tail.capture) return;
+    record_other_work(tail);
+  }
+  if (tail.last == Tail::Last::recorded) device_.wait(user, *tail.other);
+}
+
+void PairCopies::record_other_work(Tail& tail) {
+  if (tail.other == nullptr) tail.other = device_.create_event();
+  device_.record(*tail.other, tail.stream);
+  tail.last = Tail::Last::recorded;
+}
+
+void PairCopies::become_last(Tail& tail, Stream user) {
+  device_.record(*tail.call, user);
+  set_last(tail, Tail::Last::call, user);
+  if (tail.capture == kNotCaptured) return;
+  has_graphs_ = true;
+  if (tail.record == nullptr) {
+    tail.record = device_.record_at_launch(*last_.call, user);
+  } else {
+    tail.record->extend(user);
+  }
+}
+
+void PairCopies::order_other_work(Stream user) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const bool is_known = last_.last == Tail::Last::other && last_.stream == user;
+  if (is_known && method_.most_by_packets == 0 && !is_of_thread(user)) return;
+  Tail* const tail = tail_of_other_work(user);
+  if (tail == nullptr) return;
+  follow_calls(*tail, user);
+  set_last(*tail, Tail::Last::other, user);
+}
+
+// Another thread, which may make the next call, cannot name this thread's stream.
+void PairCopies::end_other_work(Stream user) {
+  if (!is_of_thread(user)) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Tail* const tail = tail_of_other_work(user);
+  if (tail != nullptr && tail->stream == user) record_other_work(*tail);
+}
+
+PairCopies::Tail* PairCopies::tail_of_other_work(Stream user) {
+  const bool has_packets = method_.most_by_packets > 0;  // or no call is ever captured
+  const std::uint64_t capture = device_.capture(user);
+  if (capture == kUnknownCapture || (!has_packets && capture != kNotCaptured)) return nullptr;
+  return &tail_of(capture);
+}
+
+void PairCopies::fork(const std::vector<Stream>& streams) {
+  const std::unique_ptr<StreamEvent> event = device_.create_event();
+  for (std::size_t i = 1; i < streams.size(); ++i) {
+    device_.record(*event, streams[i]);
+    device_.wait(streams[0], *event);
+  }
+}
+
+void PairCopies::join(const std::vector<Stream>& streams) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Tail& tail = tail_of(device_.capture(streams[0]));
+  for (Stream each : streams) {
+    if (!is_on(tail, each)) device_.wait(each, *tail.call);
+  }
+}
+
+}  // namespace duet::nccl_shim
