@@ -273,24 +273,23 @@ class PairCopies {
   void copy_own_part(const Call& call, const Buffers& mine, Stream user);
   void wait_for_peers(const Call& call, const Roles& roles, Stream user);
 
-  // Of a peer that came second: which values its words will have when its copies have ended, and
-  // whether they have been seen.
+  // Of a peer's words for this rank: the values that it has set last, or will have set when its
+  // copies have ended.
   struct Share {
     std::uint32_t pushed, pulled, arrived;
-    bool has_pushed, has_pulled, has_arrived;
   };
-  using Unsettled = std::array<Share, kMostRanks>;
+  using Shares = std::array<Share, kMostRanks>;
 
   void set_error(const std::string& why);
   void warn(const std::string& what);
   bool waits_for(int peer) const;
-  Unsettled revoke_untaken();
-  void end_own_waits(Unsettled& unsettled);
+  Shares revoke_untaken();
+  void end_own_waits();
   bool leave();
   std::string why_gone(int peer) const;
   bool runs(int peer) const;  // whether work of a peer may still run
   bool peers_run() const;
-  bool may_touch(int peer, const Share& share) const;
+  bool may_touch(int peer) const;
 
   PairWords& words(int from, int to) const { return (*segment_)->words.pairs[from][to]; }
   PacketWords& packet_words(int rank) const { return (*segment_)->words.packets[rank]; }
@@ -321,8 +320,10 @@ class PairCopies {
   std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back
 
   std::atomic<bool> ending_{false};
-  std::optional<Unsettled> unsettled_;  // of the first abort()
-  std::atomic<bool> left_{false};       // aborted with all calls done
+  std::mutex abort_mutex_;          // guards the next two; locked before mutex_
+  Shares seen_{};                   // by end_own_waits()
+  std::optional<Shares> expected_;  // of the first abort()
+  std::atomic<bool> left_{false};   // aborted with all calls done
   std::atomic<bool> stuck_{false};
   mutable std::mutex error_mutex_;
   std::string error_, warning_;

@@ -13,10 +13,11 @@ constexpr double kDrainSeconds = 10;
 // and is no value that the peer itself sets.
 constexpr std::uint32_t kForced = 1u << 30;
 
-// Sets a word that has not come to `value` as if it had.
-void force(Word& word, std::uint32_t value) {
-  std::uint32_t seen = word.load(std::memory_order_acquire);
-  if (!has_come(seen, value)) word.compare_exchange_strong(seen, value + kForced);
+// Sets a word that has not come to `value` as if it had. `seen` becomes what the peer has set last.
+void force(Word& word, std::uint32_t value, std::uint32_t& seen) {
+  std::uint32_t found = word.load(std::memory_order_acquire);
+  if (!has_come(found, value + kForced / 2)) seen = found;
+  if (!has_come(found, value)) word.compare_exchange_strong(found, value + kForced);
 }
 
 class Until {
@@ -122,10 +123,10 @@ void PairCopies::watch() {
 }
 
 // Takes back the calls that a peer has not come to; the peer's share of them is not to be expected.
-PairCopies::Unsettled PairCopies::revoke_untaken() {
-  Unsettled expected{};
+PairCopies::Shares PairCopies::revoke_untaken() {
+  Shares expected{};
   for (int peer = 0; peer < ranks_; ++peer) {
-    expected[peer] = {theirs_[peer].pushed, theirs_[peer].pulled, pieces_, false, false, false};
+    expected[peer] = {theirs_[peer].pushed, theirs_[peer].pulled, pieces_};
     const std::uint64_t oldest = number_ > kCallsAhead ? number_ - kCallsAhead + 1 : 1;
     for (std::uint64_t number = oldest; peer != rank_ && number <= number_; ++number) {
       std::uint64_t untaken = number | kLeft;
@@ -142,20 +143,18 @@ PairCopies::Unsettled PairCopies::revoke_untaken() {
 }
 
 // One look at all words that this rank's streams may wait for.
-void PairCopies::end_own_waits(Unsettled& unsettled) {
+void PairCopies::end_own_waits() {
   gate(rank_).store(kGateOpen, std::memory_order_release);
   packet_words(rank_).ended.store(1, std::memory_order_release);
   for (int peer = 0; peer < ranks_; ++peer) {
     PairWords& from = words(peer, rank_);
-    Share& share = unsettled[peer];
-    share.has_pushed |= from.pushed.load(std::memory_order_acquire) == share.pushed;
-    share.has_pulled |= from.pulled.load(std::memory_order_acquire) == share.pulled;
-    share.has_arrived |= from.arrived.load(std::memory_order_acquire) == share.arrived;
-    force(from.ready, theirs_[peer].ready);
-    force(from.pushed, theirs_[peer].pushed);
-    force(from.pulled, theirs_[peer].pulled);
-    force(from.arrived, pieces_);
-    force(from.freed, pieces_);
+    Share& seen = seen_[peer];
+    std::uint32_t unused = 0;
+    force(from.ready, theirs_[peer].ready, unused);
+    force(from.pushed, theirs_[peer].pushed, seen.pushed);
+    force(from.pulled, theirs_[peer].pulled, seen.pulled);
+    force(from.arrived, pieces_, seen.arrived);
+    force(from.freed, pieces_, unused);
   }
 }
 
@@ -172,8 +171,10 @@ bool PairCopies::peers_run() const {
   return false;
 }
 
-bool PairCopies::may_touch(int peer, const Share& share) const {
-  return runs(peer) && !(share.has_pushed && share.has_pulled && share.has_arrived);
+bool PairCopies::may_touch(int peer) const {
+  const Share &seen = seen_[peer], &expected = (*expected_)[peer];
+  return runs(peer) && (seen.pushed != expected.pushed || seen.pulled != expected.pulled ||
+                        seen.arrived != expected.arrived);
 }
 
 // True if all calls are done: this rank takes part no more.
@@ -195,17 +196,26 @@ void PairCopies::begin_abort() {
 void PairCopies::abort(double seconds) {
   begin_abort();
   if (left_) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<std::mutex> aborting(abort_mutex_);
+  const Until limit(seconds);
+  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+  // A call may have the mutex and wait for room in a queue of this rank's own streams.
+  for (; !lock.try_lock(); end_own_waits()) {
+    if (limit.passed()) {
+      stuck_ = true;
+      warn("a call of this rank does not return");
+      return;
+    }
+    pause();
+  }
   give_up_begun();
-  if (!unsettled_) unsettled_ = revoke_untaken();
-  Unsettled& unsettled = *unsettled_;
+  if (!expected_) expected_ = revoke_untaken();
   try_record(*pushed_, push_lane_);
   try_record(*pulled_, pull_lane_);
-  const Until limit(seconds);
   const auto own_work_runs = [&] {
     return !device_.done(*pushed_) || !device_.done(*pulled_) || !device_.done(*last_.call);
   };
-  for (end_own_waits(unsettled); own_work_runs(); end_own_waits(unsettled)) {
+  for (end_own_waits(); own_work_runs(); end_own_waits()) {
     if (limit.passed()) {
       stuck_ = true;
       warn("work of this rank still runs");
@@ -215,7 +225,7 @@ void PairCopies::abort(double seconds) {
   }
   (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
   for (int peer = 0; peer < ranks_; ++peer) {
-    for (; may_touch(peer, unsettled[peer]); end_own_waits(unsettled)) {
+    for (; may_touch(peer); end_own_waits()) {
       if (limit.passed()) {
         stuck_ = true;
         warn("rank " + std::to_string(peer) + " may still copy from or to this rank's buffers");

@@ -229,6 +229,33 @@ TEST(PairCopiesWaits, AnAbortEndsIt) {
   });
 }
 
+// A call gets no room in its stream's queue while the stream waits for a rank that does not come.
+TEST(PairCopiesErrors, AnAbortEndsACallThatWaitsForItsOwnStream) {
+  std::atomic<bool> aborted{false};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    while (rank.rank == 1 && !aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (rank.rank == 1) return;
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::atomic<bool> full{false}, goes_on{false};
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    rank.run(rank.stream(), [&] { goes_on = true; });
+    rank.device.before_copy = [&](ShimDevice::Stream) {
+      full = true;
+      for (int i = 0; i < 5000 && !goes_on; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      EXPECT_TRUE(goes_on);
+    };
+    std::thread caller([&] { rank.copies->enqueue(buffers.call(), rank.stream()); });
+    while (!full) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->abort(30);
+    caller.join();
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+    aborted = true;
+  });
+}
+
 // A broadcast's one copy is the second's in any case.
 TEST(PairCopiesWaits, NobodyWaitsWhereOneSendsAlone) {
   std::atomic<bool> returned{false};
