@@ -182,6 +182,9 @@ nccl::Result result_of(const std::function<void()>& what) {
   } catch (const PeerFailed& error) {
     log_error(error.what());
     return nccl::kRemoteError;
+  } catch (const OutOfMemory& error) {
+    log_error(error.what());
+    return nccl::kUnhandledDeviceError;
   } catch (const BadArgument& error) {
     log_error(error.what());
     return nccl::kInvalidUsage;

@@ -72,12 +72,24 @@ void PairCopies::or_break(Stream user, const std::function<void()>& what) {
 // Gives the streams nothing but waits for earlier calls: what a call is made of comes in the order
 // in which calls finish, which is that in which they are made.
 void PairCopies::begin_locked(const Call& call, Stream user, bool in_group) {
+  std::optional<OutOfMemory> no_memory;
   or_break(user, [&] {
     check_whole();
     Tail& tail = by_packets(call) ? tail_of(device_.capture(user)) : last_;
     begun_.emplace(Begun{call, user, tail, 0, {}, {}, false});
-    if (!by_packets(call)) begin_large(*begun_, in_group);
+    if (by_packets(call)) return;
+    wait_for_room(number_ + 1);
+    try {
+      begun_->mine = publish(call, number_ + 1);
+    } catch (const OutOfMemory& error) {  // no rank knows of the call yet
+      no_memory = error;
+      begun_.reset();
+      return;
+    }
+    begun_->number = ++number_;
+    begun_->roles = take_roles(call, number_, in_group);
   });
+  if (no_memory) throw *no_memory;
 }
 
 void PairCopies::finish_locked() {
@@ -108,15 +120,6 @@ void PairCopies::try_record(StreamEvent& event, Stream stream) noexcept {
   } catch (const Error&) {
     // What made it fail is on its way already, or nothing runs any more.
   }
-}
-
-void PairCopies::begin_large(Begun& begun, bool in_group) {
-  const Call& call = begun.call;
-  const std::uint64_t number = number_ + 1;
-  wait_for_room(number);
-  begun.mine = publish(call, number);
-  begun.number = number_ = number;
-  begun.roles = take_roles(call, number, in_group);
 }
 
 void PairCopies::settle(Begun& begun) {

@@ -102,7 +102,8 @@ class PairCopies {
 
   // Behind what `user` has, and behind this communicator's calls on other streams. Returns at once.
   // Throws PeerFailed if the communicator is broken, BadArgument if ranks make different calls, but
-  // by packets, which then wait for ever; any error breaks the communicator. Thread-safe.
+  // by packets, which then wait for ever; any error breaks the communicator, but OutOfMemory
+  // where error() stays empty: such a call may be made again. Thread-safe.
   // `user` may be captured if the call is by packets: each launch of the graph makes the call. Then
   // all ranks launch their graphs and make other calls in one order.
   void enqueue(const Call& call, Stream user);
@@ -219,7 +220,6 @@ class PairCopies {
   void check_same(const Call& call, const Roles& roles, std::uint64_t number) const;
   void begin_locked(const Call& call, Stream user, bool in_group);
   void finish_locked();
-  void begin_large(Begun& begun, bool in_group);
   void settle(Begun& begun);
   void finish_large(Begun& begun);
   void give_up_begun();

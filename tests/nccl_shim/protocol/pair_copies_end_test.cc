@@ -37,6 +37,20 @@ TEST(PairCopiesErrors, DifferentCallsBreakTheCommunicator) {
   });
 }
 
+// A staging buffer cannot be allocated: the call has not been made, and may be made again.
+TEST(PairCopiesErrors, ACallWithoutMemoryCanBeMadeAgain) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, rank.rank == 1);
+    rank.device.before_allocate = [] { throw OutOfMemory("a test"); };
+    if (rank.rank == 0) {
+      EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), OutOfMemory);
+    }
+    EXPECT_EQ(rank.copies->error(), "");
+    rank.device.before_allocate = nullptr;
+    EXPECT_EQ(wrong_of_many(rank, buffers, 3), 0u);
+  });
+}
+
 // A part of 400 bytes is waited for 40 s.
 constexpr double kLongWait = 0.1;
 

@@ -27,9 +27,10 @@ struct Setting {
 // cudaStreamPerThread's.
 const ShimDevice::Stream kStreamOfThread = reinterpret_cast<ShimDevice::Stream>(2);
 
-// A device that calls `before_look_up`, if there is one, where a call's buffers are looked up, and
-// `before_copy` where a copy is enqueued; that counts copies, and waits for events; and that maps
-// memory of another process at one base once at a time, as CUDA does, if that is asked for.
+// A device that calls `before_look_up`, if there is one, where a call's buffers are looked up,
+// `before_allocate` where memory of the drop-in's own is allocated, and `before_copy` where a copy
+// is enqueued; that counts copies, and waits for events; and that maps memory of another process at
+// one base once at a time, as CUDA does, if that is asked for.
 class TestDevice : public host::HostShimDevice {
  public:
   using HostShimDevice::HostShimDevice;
@@ -42,6 +43,10 @@ class TestDevice : public host::HostShimDevice {
     if (before_copy) before_copy(stream);
     HostShimDevice::copy(stream, to, from, bytes);
   }
+  void* allocate(std::size_t bytes) override {
+    if (before_allocate) before_allocate();
+    return HostShimDevice::allocate(bytes);
+  }
   void wait(Stream stream, StreamEvent& event) override {
     ++waits;
     HostShimDevice::wait(stream, event);
@@ -53,7 +58,7 @@ class TestDevice : public host::HostShimDevice {
   void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;
   void unimport_memory(void* base, std::size_t bytes) override;
 
-  std::function<void()> before_look_up;
+  std::function<void()> before_look_up, before_allocate;
   std::function<void(Stream)> before_copy;
   bool maps_a_base_once = false;
   int copies = 0, waits = 0;
