@@ -27,6 +27,7 @@ class Communicator {
   const std::string name;               // of its segment
   const bool blocking;                  // by NCCL's configuration
   std::atomic<bool> aborted{false};     // by this rank: NCCL alone knows its state
+  std::atomic<bool> told{false};        // the program, of its asynchronous error
   std::atomic<bool> finalizing{false};  // if it is nonblocking, without a wait for calls
 
   // Names a creation from this communicator by a call that all ranks of the new one make with the

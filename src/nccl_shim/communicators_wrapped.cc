@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "nccl_shim/creations.h"
 #include "nccl_shim/groups.h"
+#include "nccl_shim/last_error.h"
 #include "nccl_shim/late_creations.h"
 #include "nccl_shim/log.h"
 #include "nccl_shim/settings.h"
@@ -114,6 +115,13 @@ nccl::Result unless_calls_run(const std::shared_ptr<Communicator>& communicator,
                               nccl::Result real) {
   if (real != nccl::kSuccess || communicator == nullptr || !communicator->finalizing) return real;
   return communicator->copies->is_done() ? real : nccl::kInProgress;
+}
+
+// The program is about to be told of it.
+bool has_failed(Communicator& communicator) {
+  const std::string why = communicator.copies->error();
+  if (!why.empty() && !communicator.told.exchange(true)) note_error(why);
+  return !why.empty();
 }
 
 void abort_copies(Communicator& communicator) {
@@ -226,6 +234,7 @@ DUET_NCCL_WRAPPER(ncclCommFinalize)(Comm comm) {
   end_late(comm);
   const auto found = find(comm);
   if (found != nullptr && found->blocking && !found->copies->drain()) {
+    has_failed(*found);
     return duet::nccl::kRemoteError;
   }
   if (found != nullptr) found->finalizing = true;
@@ -254,7 +263,7 @@ DUET_NCCL_WRAPPER(ncclCommRevoke)(Comm comm, int flags) {
 DUET_NCCL_WRAPPER(ncclCommGetAsyncError)(Comm comm, Result* error) {
   if (is_real(__builtin_return_address(0))) return ask_own_state(comm, error);
   const auto found = find(comm);
-  if (found != nullptr && !found->aborted && !found->copies->error().empty()) {
+  if (found != nullptr && !found->aborted && has_failed(*found)) {
     *error = duet::nccl::kRemoteError;
     return duet::nccl::kSuccess;
   }
@@ -262,3 +271,5 @@ DUET_NCCL_WRAPPER(ncclCommGetAsyncError)(Comm comm, Result* error) {
   if (result == duet::nccl::kSuccess) *error = unless_calls_run(found, *error);
   return result;
 }
+
+DUET_NCCL_WRAPPER_OF(const char*, ncclGetLastError)(Comm) { return last_error(); }

@@ -11,7 +11,8 @@
   X(ncclRecv) X(ncclGroupStart) X(ncclGroupEnd) X(ncclGroupSimulateEnd)                 \
   X(ncclCommInitRank) X(ncclCommInitRankConfig) X(ncclCommInitRankScalable)             \
   X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink) X(ncclCommFinalize)             \
-  X(ncclCommDestroy) X(ncclCommAbort) X(ncclCommRevoke) X(ncclCommGetAsyncError)
+  X(ncclCommDestroy) X(ncclCommAbort) X(ncclCommRevoke) X(ncclCommGetAsyncError)        \
+  X(ncclGetLastError)
 
 // Forwarded as they come: exported where the drop-in stands for libnccl.so.2 itself.
 #define DUET_NCCL_PASSED_ON(X)                                                          \
@@ -19,7 +20,7 @@
   X(ncclMemAlloc) X(ncclMemFree) X(ncclCommWindowRegister) X(ncclCommWindowDeregister)  \
   X(ncclRedOpCreatePreMulSum) X(ncclRedOpDestroy) X(ncclCommCount) X(ncclCommCuDevice)  \
   X(ncclCommUserRank) X(ncclGetVersion) X(ncclGetUniqueId) X(ncclGetErrorString)        \
-  X(ncclGetLastError) X(ncclResetDebugInit)                                             \
+  X(ncclResetDebugInit)                                                                 \
   /* the device API's functions on the host, 2.28 */                                    \
   X(ncclDevCommCreate) X(ncclDevCommDestroy) X(ncclTeamWorld) X(ncclTeamLsa)            \
   X(ncclTeamRail) X(ncclTeamRankToWorld) X(ncclTeamRankToLsa)                           \

@@ -5,7 +5,7 @@
 
 namespace duet::nccl_shim {
 
-void log_error(const std::string& line);
-void log_info(const std::string& line);  // only with DUET_NCCL_LOG=info
+void log_error(const std::string& line);  // also ncclGetLastError's text
+void log_info(const std::string& line);   // only with DUET_NCCL_LOG=info
 
 }  // namespace duet::nccl_shim

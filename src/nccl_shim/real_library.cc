@@ -118,8 +118,7 @@ void* real_function_or_refusal(const char* name) {
     why = error.what();
   }
   log_error(std::string(name) + ": " + why);
-  const std::string_view function = name;
-  const bool is_text = function == "ncclGetErrorString" || function == "ncclGetLastError";
+  const bool is_text = std::string_view(name) == "ncclGetErrorString";
   return is_text ? reinterpret_cast<void*>(refuse_text) : reinterpret_cast<void*>(refusal);
 }
 

@@ -79,6 +79,7 @@ using duet::nccl::ncclComm;
 using duet::nccl::Shared;
 
 std::atomic<int> all_gathers{0};
+std::atomic<const char*> last_error{""};
 
 struct Gather {
   ncclComm* comm;
@@ -301,7 +302,10 @@ ncclResult_t ncclGroupSimulateEnd(void*) {
 ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, int type,
                            ncclComm_t comm, void* stream) {
   ++all_gathers;
-  if (type != duet::nccl::kUint8 || count > kMostBytes) return duet::nccl::kInvalidArgument;
+  if (type != duet::nccl::kUint8 || count > kMostBytes) {
+    last_error = "an argument of ncclAllGather";
+    return duet::nccl::kInvalidArgument;
+  }
   auto* call = keep({comm, send, receive, count});
   if (depth > 0) {
     queued.emplace_back(call, stream);
@@ -332,6 +336,8 @@ ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, int 
 }
 
 ncclTeam ncclTeamWorld(ncclComm_t) { return {11, 12, 13}; }
+
+const char* ncclGetLastError(ncclComm_t) { return last_error; }
 
 const char* ncclGetErrorString(ncclResult_t) { return "of the fake"; }
 

@@ -40,6 +40,7 @@ expect "ncclCommSuspend: the real NCCL is older and has no such function" "$out"
 out=$(run reduce "${preload[@]}" DUET_NCCL_MODE=fast)
 expect "ncclReduce: DUET_NCCL_MODE=fast: expected auto, staged or off" "$out"
 expect "ncclReduce: 4" "$out"
+expect "last error: ncclReduce: DUET_NCCL_MODE=fast" "$out"
 out=$(run reduce "${preload[@]}" DUET_NCCL_LOG=all)
 expect "DUET_NCCL_LOG=all: expected warn or info" "$out"
 out=$(run reduce LD_LIBRARY_PATH="$shim/replacement:$tests")

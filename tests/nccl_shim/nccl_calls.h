@@ -47,6 +47,7 @@ ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, int 
 ncclResult_t pncclReduce(const void* send, void* receive, std::size_t count, int type,
                          int operation, int root, ncclComm_t comm, void* stream);
 ncclTeam ncclTeamWorld(ncclComm_t comm);
+const char* ncclGetLastError(ncclComm_t comm);
 const char* ncclGetErrorString(ncclResult_t result);
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 }

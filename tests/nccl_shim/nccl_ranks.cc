@@ -4,9 +4,9 @@
 // reduce_scatter, all_reduce, streams, streams_of_threads, group, group_of_two, simulated, revoked,
 // split, nonblocking_split, shrink, finalize, nonblocking, nonblocking_group, nonblocking_late,
 // nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
-// killed, killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk, failed_device (with
-// the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process prints how many
-// all-gathers came to the real NCCL; exit code 0 if all data were right.
+// killed, last_error, killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk,
+// failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process
+// prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -307,7 +307,9 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "captured") captured(of, 9, false);
   if (part == "captured_small") captured(of, 12, true);  // each copies its own part as well
   if (part == "forked") forked(of, id);
-  if (part == "killed") {
+  if (part == "last_error") {
+    last_error(of);
+  } else if (part == "killed") {
     killed(of);
   } else if (part == "killed_behind") {
     killed_behind(of);

@@ -86,6 +86,7 @@ ncclResult_t state_of(ncclComm_t comm);
 
 // Parts: those in which ranks end,
 void forked(const Rank& of, ncclUniqueId id);
+void last_error(const Rank& of);
 void killed(const Rank& of);
 void killed_behind(const Rank& of);
 void killed_and_shrunk(const Rank& of);

@@ -41,6 +41,10 @@ void forked(const Rank& of, ncclUniqueId id) {
 
 namespace {
 
+bool last_error_has(const Rank& of, const char* text) {
+  return std::strstr(ncclGetLastError(of.comm), text) != nullptr;
+}
+
 void wait_for_remote_error(const Rank& of) {
   ncclResult_t error = 0;
   for (int i = 0; error == 0 && i < 3000; ++i) {
@@ -48,6 +52,7 @@ void wait_for_remote_error(const Rank& of) {
     must(ncclCommGetAsyncError(of.comm, &error), "ncclCommGetAsyncError");
   }
   expect(error == duet::nccl::kRemoteError, "an error of the communicator");
+  expect(last_error_has(of, "rank"), "the text of that error");
 }
 
 void expect_remote_error(const Rank& of) {
@@ -57,6 +62,27 @@ void expect_remote_error(const Rank& of) {
 }
 
 }  // namespace
+
+// Ranks make different calls, and then ones that NCCL itself refuses: the text is the last error's.
+void last_error(const Rank& of) {
+  expect(*ncclGetLastError(of.comm) == '\0', "no error so far");
+  Step step(of.rank, of.ranks, 1, of.rank == 0 ? kLarge : 2 * kLarge);
+  const auto gather = [&](std::size_t bytes, int type) {
+    return ncclAllGather(step.send, step.receive, bytes, type, of.comm, of.streams[0]);
+  };
+  if (gather(step.bytes, duet::nccl::kUint8) != 0) {
+    expect(last_error_has(of, "make different calls"), "the text of a call's error");
+  }
+  wait_for_remote_error(of);
+  expect(gather(kSmall, duet::nccl::kInt32) != 0, "a call that NCCL refuses");
+  expect(last_error_has(of, "an argument of ncclAllGather"), "the text of NCCL's error");
+  ncclResult_t error = 0;
+  must(ncclCommGetAsyncError(of.comm, &error), "ncclCommGetAsyncError");
+  expect(last_error_has(of, "an argument of ncclAllGather"), "an older error does not come again");
+  expect(gather(step.bytes, duet::nccl::kUint8) != 0, "a call of a broken communicator");
+  expect(last_error_has(of, "rank"), "the text of a later error");
+  must(ncclCommAbort(of.comm), "ncclCommAbort");
+}
 
 void killed(const Rank& of) {
   calls(of, 1, 2);

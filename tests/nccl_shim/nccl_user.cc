@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
     const int result = reduce(ncclReduce);
     std::printf("ncclReduce: %d\n", result);
     std::printf("that is: %s\n", ncclGetErrorString(result));
+    std::printf("last error: %s\n", ncclGetLastError(nullptr));
   } else {
     std::fprintf(stderr, "nccl_user: expected forwarding, by_name or reduce, not '%s'\n", part);
     return 2;

@@ -50,6 +50,7 @@ run 4 one_thread_split 48 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 4 init_all 24 $large
 said "communicator of 4 ranks: all_gather from 8192 B"
+run 2 last_error "" $large
 run 2 killed 1 $large
 run 2 killed_behind 2 $large
 [[ $last != *"abort: "* ]] || fail "an abort waits in vain: $last"
