@@ -56,10 +56,12 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream) 
 template <typename Forward>
 Result forward_in_order(Comm comm, const std::shared_ptr<Communicator>& communicator, void* stream,
                         const Forward& forward) {
-  if (communicator == nullptr) return is_created_late(comm) ? refuse_early() : forward();
+  if (communicator == nullptr) {
+    return note_result(is_created_late(comm) ? refuse_early() : forward());
+  }
   if (in_group()) {
     queue_order(communicator, stream);
-    return forward();
+    return note_result(forward());
   }
   const Result ordered = result_of([&] { communicator->copies->order_other_work(stream); });
   if (ordered != nccl::kSuccess) return ordered;

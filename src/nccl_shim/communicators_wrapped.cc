@@ -30,6 +30,7 @@ std::vector<std::unique_ptr<PendingCreation>> list_of(std::unique_ptr<PendingCre
 
 // `result` is the real creation's; in a group NCCL creates at the group's end.
 nccl::Result complete(std::unique_ptr<PendingCreation> pending, nccl::Result result) {
+  note_result(result);
   if (pending == nullptr) return result;
   if (!in_group()) return enter_created(list_of(std::move(pending)), result);
   if (result == nccl::kSuccess || result == nccl::kInProgress) queue_creation(std::move(pending));
@@ -77,6 +78,7 @@ nccl::Result announce_part(const NewPart& made, Pending& pending) {
 // `result` is that of the real call. Without a configuration the part has its parent's.
 nccl::Result complete_part(const NewPart& made, const Communicator& parent,
                            const nccl::Config* config, nccl::Result result) {
+  note_result(result);
   const bool nonblocking = config == nullptr && !parent.blocking;
   if (result != nccl::kSuccess && result != nccl::kInProgress) return result;
   const std::string why = nonblocking ? "it is nonblocking" : why_forwarded(config);
@@ -197,6 +199,7 @@ DUET_NCCL_WRAPPER(ncclCommInitRankScalable)
 DUET_NCCL_WRAPPER(ncclCommInitAll)(Comm* comms, int count, const int* devices) {
   DUET_NCCL_REAL(ncclCommInitAll);
   const Result result = real(comms, count, devices);
+  note_result(result);
   if (result != duet::nccl::kSuccess || !settings_are_valid()) return result;
   if (!in_group()) return enter_all(announce_all_of_process(comms, count));
   queue_announcement([=](Pending& pending) {

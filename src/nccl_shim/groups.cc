@@ -28,6 +28,7 @@ struct QueuedOrder {
 
 struct Group {
   int depth = 0;
+  nccl::Result failed = nccl::kSuccess;  // of a call in it
   std::vector<QueuedCall> calls;
   std::vector<QueuedOrder> orders;
   std::vector<std::unique_ptr<PendingCreation>> creations;
@@ -38,6 +39,10 @@ struct Group {
 Group& group() {
   static thread_local Group of_thread;
   return of_thread;
+}
+
+bool is_error(nccl::Result result) {
+  return result != nccl::kSuccess && result != nccl::kInProgress;
 }
 
 using Streams = std::map<Communicator*, std::vector<ShimDevice::Stream>>;
@@ -133,6 +138,11 @@ void queue_announcement(Announcement announcement) {
   group().announcements.push_back(std::move(announcement));
 }
 
+nccl::Result note_result(nccl::Result result) {
+  if (in_group() && is_error(result)) group().failed = result;
+  return result;
+}
+
 void keep_to_end(std::shared_ptr<const void> what) { group().kept.push_back(std::move(what)); }
 
 nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
@@ -142,6 +152,10 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
     return real_end();
   }
   Group ended = std::exchange(open, Group{});
+  if (ended.failed != nccl::kSuccess) {
+    const nccl::Result real = real_end();
+    return is_error(real) ? real : ended.failed;
+  }
   const nccl::Result own = result_of([&] {
     enqueue_calls(ended.calls);
     for (const QueuedOrder& each : ended.orders) {
@@ -150,7 +164,7 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
   });
   const nccl::Result real = real_end();
   if (own != nccl::kSuccess) return own;
-  if (real != nccl::kSuccess && real != nccl::kInProgress) return real;
+  if (is_error(real)) return real;
   const nccl::Result ordered = result_of([&] {
     for (const QueuedOrder& each : ended.orders) {
       each.communicator->copies->end_other_work(each.stream);
@@ -167,7 +181,7 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
 nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_end) {
   if (group().depth > 1) return end_group(real_end);
   const Group ended = std::exchange(group(), Group{});
-  nccl::Result forwarded = nccl::kSuccess;
+  nccl::Result forwarded = ended.failed;
   for (const QueuedCall& each : ended.calls) {
     if (forwarded == nccl::kSuccess) forwarded = each.forward();
   }

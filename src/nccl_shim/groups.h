@@ -26,6 +26,9 @@ void queue_creation(std::unique_ptr<PendingCreation> pending);
 using Announcement =
     std::function<nccl::Result(std::vector<std::unique_ptr<PendingCreation>>& pending)>;
 void queue_announcement(Announcement announcement);
+// `result` is that of a call in this thread, and the result of this function. In a group an error
+// is the whole group's, as with NCCL: nothing of it is made.
+nccl::Result note_result(nccl::Result result);
 // Keeps `what` until the real end has returned.
 void keep_to_end(std::shared_ptr<const void> what);
 

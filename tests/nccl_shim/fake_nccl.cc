@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host_gpu.h"
@@ -117,6 +118,7 @@ bool is_nonblocking(const duet::nccl::Config* config) {
 }
 
 thread_local int depth = 0;
+thread_local ncclResult_t group_error = 0;
 thread_local std::vector<std::pair<Gather*, void*>> queued;
 thread_local std::vector<ncclComm*> created;  // in this group
 
@@ -285,6 +287,10 @@ ncclResult_t ncclGroupStart() {
 
 ncclResult_t ncclGroupEnd() {
   if (--depth > 0) return 0;
+  if (group_error != 0) {  // then nothing of it is made
+    queued.clear();
+    return std::exchange(group_error, 0);
+  }
   for (const auto& [call, stream] : queued) host_gpu_launch(stream, run_gather, call);
   queued.clear();
   for (const ncclComm* each : created) each->wait_for_all();
@@ -304,6 +310,7 @@ ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, i
   ++all_gathers;
   if (type != duet::nccl::kUint8 || count > kMostBytes) {
     last_error = "an argument of ncclAllGather";
+    if (depth > 0) group_error = duet::nccl::kInvalidArgument;
     return duet::nccl::kInvalidArgument;
   }
   auto* call = keep({comm, send, receive, count});

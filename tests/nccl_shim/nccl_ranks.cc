@@ -1,12 +1,13 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread, one_thread_split, rank_by_rank, init_all (all ranks in this process), calls,
-// reduce_scatter, all_reduce, streams, streams_of_threads, group, group_of_two, simulated, revoked,
-// split, nonblocking_split, shrink, finalize, nonblocking, nonblocking_group, nonblocking_late,
-// nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
-// killed, last_error, killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk,
-// failed_device (with the stand-in for libcuda), mixed (rank 0 without LD_PRELOAD). Each process
-// prints how many all-gathers came to the real NCCL; exit code 0 if all data were right.
+// reduce_scatter, all_reduce, streams, streams_of_threads, group, group_of_two, refused_in_group,
+// simulated, revoked, split, nonblocking_split, shrink, finalize, nonblocking, nonblocking_group,
+// nonblocking_late, nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured,
+// captured_small, forked, killed, last_error, killed_in_launch, killed_at_once, killed_behind,
+// killed_and_shrunk, failed_device (with the stand-in for libcuda), mixed (rank 0 without
+// LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit code 0 if all
+// data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -161,6 +162,25 @@ void simulated(const Rank& of) {
   expect(not_made.receive[0] == 0, "no data of a group that is simulated");
 }
 
+// NCCL refuses the second call: as with NCCL alone, the first is not made either.
+void refused_in_group(const Rank& of) {
+  Step step(of.rank, of.ranks, 1, kLarge), made(of.rank, of.ranks, 2, kLarge);
+  step.fill(of.streams[0]);
+  must(ncclGroupStart(), "ncclGroupStart");
+  step.gather(of.comm, of.streams[0]);
+  expect(ncclAllGather(step.send, step.receive, kSmall, duet::nccl::kInt32, of.comm,
+                       of.streams[0]) == duet::nccl::kInvalidArgument,
+         "an error of a call");
+  expect(ncclGroupEnd() == duet::nccl::kInvalidArgument, "an error of a group");
+  made.fill(of.streams[0]);
+  made.gather(of.comm, of.streams[0]);
+  made.check(of.streams[0]);
+  of.synchronise();
+  for (int from = 0; from < of.ranks; ++from) {
+    expect(step.receive[static_cast<std::size_t>(from) * kLarge] == 0, "no data of a failed group");
+  }
+}
+
 // All calls are done: a rank that revokes is no error of another, nor of its own.
 void revoked(const Rank& of) {
   calls(of, 1, 2);
@@ -296,6 +316,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "streams_of_threads") streams_of_threads(of);
   if (part == "group") group(of);
   if (part == "group_of_two") group_of_two(of);
+  if (part == "refused_in_group") refused_in_group(of);
   if (part == "simulated") simulated(of);
   if (part == "revoked") revoked(of);
   if (part == "reduce_scatter") reduce_scatter(of);

@@ -32,6 +32,7 @@ done
 run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 4 revoked 7 $large
+run 2 refused_in_group 1 $large
 run 2 simulated 1 $large # that of the group that is simulated
 run 3 shrink "" $large
 said "communicator of 2 ranks: all_gather from 8192 B"
