@@ -50,8 +50,22 @@ int ask(const char* name, nccl::Comm handle) {
 // A part of `parent` that the real `call` has made, or makes at the end of the group. `part` names
 // it, alike on all its ranks.
 struct NewPart {
-  std::string call, parent, part;
+  std::string call;
+  std::shared_ptr<Communicator> parent;
+  std::string creation;  // names the call, alike on all ranks that make it
+  std::string part;
   nccl::Comm* handle;
+
+  std::string name() const { return segment_name(parent->name.data(), parent->name.size(), part); }
+  std::uint64_t hash() const {
+    const std::string whole = name();
+    return hash_bytes(whole.data(), whole.size(), 0xcbf29ce484222325u);
+  }
+  // Makes all its ranks forward.
+  void refuse(const std::string& why) const {
+    parent->copies->refuse_part(hash());
+    log_info(call + ": all calls of the new communicator are forwarded: " + why);
+  }
 };
 
 using Pending = std::vector<std::unique_ptr<PendingCreation>>;
@@ -61,38 +75,41 @@ nccl::Result announce_part(const NewPart& made, Pending& pending) {
   const nccl::Comm handle = *made.handle;
   if (handle == nullptr) return nccl::kSuccess;  // this rank is in no part
   try {
-    auto one =
-        announce(made.handle, segment_name(made.parent.data(), made.parent.size(), made.part),
-                 ask("ncclCommUserRank", handle), ask("ncclCommCount", handle),
-                 open_device(ask("ncclCommCuDevice", handle)));
-    if (one == nullptr) return nccl::kSuccess;
-    one->all_come = true;
+    auto one = announce(made.handle, made.name(), ask("ncclCommUserRank", handle),
+                        ask("ncclCommCount", handle), open_device(ask("ncclCommCuDevice", handle)));
+    if (one == nullptr) {
+      made.refuse("this rank cannot announce itself");
+      return nccl::kSuccess;
+    }
+    one->refused = [parent = made.parent, part = made.hash()] {
+      return parent->copies->is_part_refused(part);
+    };
     pending.push_back(std::move(one));
-    return nccl::kSuccess;
   } catch (const Error& error) {
-    log_error(made.call + ": " + error.what());
-    return nccl::kSystemError;
+    made.refuse(error.what());
   }
+  return nccl::kSuccess;
 }
 
 // `result` is that of the real call. Without a configuration the part has its parent's.
-nccl::Result complete_part(const NewPart& made, const Communicator& parent,
-                           const nccl::Config* config, nccl::Result result) {
+nccl::Result complete_part(const NewPart& made, const nccl::Config* config, nccl::Result result) {
   note_result(result);
-  const bool nonblocking = config == nullptr && !parent.blocking;
+  const bool nonblocking = config == nullptr && !made.parent->blocking;
   if (result != nccl::kSuccess && result != nccl::kInProgress) return result;
   const std::string why = nonblocking ? "it is nonblocking" : why_forwarded(config);
   if (!why.empty()) {
-    log_info(made.call + ": all calls of the new communicator are forwarded: " + why);
+    made.refuse(why);
     return result;
   }
-  const auto announcement = [made](Pending& pending) { return announce_part(made, pending); };
   if (in_group()) {
-    queue_announcement(announcement);
+    queue_announcement(
+        {[made](Pending& pending) { return announce_part(made, pending); },
+         made.parent->name + made.creation,
+         [made] { made.refuse("a rank creates it together with others in one group"); }});
     return result;
   }
   Pending pending;
-  const nccl::Result announced = announcement(pending);
+  const nccl::Result announced = announce_part(made, pending);
   return announced == nccl::kSuccess ? enter_all(pending) : announced;
 }
 
@@ -202,10 +219,11 @@ DUET_NCCL_WRAPPER(ncclCommInitAll)(Comm* comms, int count, const int* devices) {
   note_result(result);
   if (result != duet::nccl::kSuccess || !settings_are_valid()) return result;
   if (!in_group()) return enter_all(announce_all_of_process(comms, count));
-  queue_announcement([=](Pending& pending) {
+  const auto announce = [=](Pending& pending) {
     for (auto& each : announce_all_of_process(comms, count)) pending.push_back(std::move(each));
     return duet::nccl::kSuccess;
-  });
+  };
+  queue_announcement({announce, "", nullptr});
   return result;
 }
 
@@ -215,8 +233,9 @@ DUET_NCCL_WRAPPER(ncclCommSplit)(Comm comm, int color, int key, Comm* part, Conf
   const std::shared_ptr<Communicator> parent = find(comm);
   const Result result = real(comm, color, key, part, config);
   if (parent == nullptr) return result;
-  const std::string name = parent->name_part("split") + " " + std::to_string(color);
-  return complete_part({"ncclCommSplit", parent->name, name, part}, *parent, config, result);
+  const std::string name = parent->name_part("split");
+  const std::string with_color = name + " " + std::to_string(color);
+  return complete_part({"ncclCommSplit", parent, name, with_color, part}, config, result);
 }
 
 DUET_NCCL_WRAPPER(ncclCommShrink)
@@ -229,7 +248,7 @@ DUET_NCCL_WRAPPER(ncclCommShrink)
       aborts ? parent : nullptr, [=] { return real(comm, excluded, count, part, config, flags); });
   if (parent == nullptr) return result;
   const std::string name = parent->name_part(name_of_shrink(excluded, count));
-  return complete_part({"ncclCommShrink", parent->name, name, part}, *parent, config, result);
+  return complete_part({"ncclCommShrink", parent, name, name, part}, config, result);
 }
 
 DUET_NCCL_WRAPPER(ncclCommFinalize)(Comm comm) {

@@ -211,8 +211,9 @@ nccl::Result enter_all(const std::vector<std::unique_ptr<PendingCreation>>& pend
   try {
     std::vector<PendingCreation*> here;
     for (const auto& each : pending) {
-      if (each->all_come) each->creation->wait_announced(kStepSeconds);
-      if (each->creation->all_announced()) {
+      if (each->refused && !each->creation->wait_announced(kStepSeconds, each->refused)) {
+        log_forwarded(each->creation->ranks(), "another rank forwards them");
+      } else if (each->creation->all_announced()) {
         here.push_back(each.get());
       } else {
         log_forwarded(each->creation->ranks(), each->creation->reason());

@@ -19,8 +19,10 @@ struct PendingCreation {
   std::string name;
   std::unique_ptr<ShimDevice> device;
   std::unique_ptr<Creation> creation;
-  bool all_come = false;  // all ranks are known to announce themselves
-  bool blocking = true;   // by NCCL's configuration
+  // Of a communicator whose ranks are all known to announce themselves, or to refuse: whether one
+  // has refused. Empty: a rank may do neither.
+  std::function<bool()> refused;
+  bool blocking = true;  // by NCCL's configuration
 };
 
 // Null, with a line in the log, if it is to be forwarded.

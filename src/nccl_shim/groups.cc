@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,35 @@ void enqueue_round(const Round& round) {
   if (error != nullptr) std::rethrow_exception(error);
 }
 
+// Before the real end. A rank that creates several communicators in a group goes on when all ranks
+// have called for all of them, and may be waited for before that by one that creates them one by
+// one.
+void tell_what_is_together(Group& ended) {
+  std::set<std::string> together;
+  for (const auto& each : ended.creations) {
+    if (each->blocking) together.insert(each->name);
+  }
+  for (const Announcement& each : ended.announcements) {
+    if (each.refuse) together.insert(each.creation);
+  }
+  if (together.size() < 2) return;
+  std::string names;
+  for (const std::string& each : together) names += each + "\n";
+  const std::uint64_t hash = hash_bytes(names.data(), names.size(), 0xcbf29ce484222325u);
+  for (const auto& each : ended.creations) {
+    if (each->blocking) each->creation->set_together(hash);
+  }
+  std::vector<Announcement> left;
+  for (Announcement& each : ended.announcements) {
+    if (each.refuse) {
+      each.refuse();
+    } else {
+      left.push_back(std::move(each));
+    }
+  }
+  ended.announcements = std::move(left);
+}
+
 void enqueue_calls(const std::vector<QueuedCall>& calls) {
   const Streams streams = streams_of(calls);
   for (const auto& [communicator, of_one] : streams) communicator->copies->fork(of_one);
@@ -162,6 +192,7 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
       each.communicator->copies->order_other_work(each.stream);
     }
   });
+  tell_what_is_together(ended);
   const nccl::Result real = real_end();
   if (own != nccl::kSuccess) return own;
   if (is_error(real)) return real;
@@ -172,7 +203,7 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
   });
   if (ordered != nccl::kSuccess) return ordered;
   for (const Announcement& each : ended.announcements) {
-    const nccl::Result result = each(ended.creations);
+    const nccl::Result result = each.announce(ended.creations);
     if (result != nccl::kSuccess) return result;
   }
   return enter_created(std::move(ended.creations), real);

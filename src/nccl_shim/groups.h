@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "collectives/nccl/abi.h"
@@ -20,11 +21,17 @@ void queue_call(std::shared_ptr<Communicator> communicator, const Call& call,
 // Of a call that the real NCCL has queued itself.
 void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream);
 void queue_creation(std::unique_ptr<PendingCreation> pending);
-// Of communicators that can be announced when NCCL has created them: `announcement` adds them to
-// its argument. It is called behind the real end, if that succeeds, before any of the group's
-// communicators is entered: ranks of one thread wait for each other then.
-using Announcement =
-    std::function<nccl::Result(std::vector<std::unique_ptr<PendingCreation>>& pending)>;
+// Of communicators that can be announced when NCCL has created them.
+struct Announcement {
+  // Adds them to its argument. Called behind the real end, if that succeeds, before any of the
+  // group's communicators is entered: ranks of one thread wait for each other then.
+  std::function<nccl::Result(std::vector<std::unique_ptr<PendingCreation>>& pending)> announce;
+  // Of one whose ranks may be in several processes: what names the real call for all ranks, and
+  // what is called before the real end in the place of announce() where the group creates others
+  // too.
+  std::string creation;
+  std::function<void()> refuse;
+};
 void queue_announcement(Announcement announcement);
 // `result` is that of a call in this thread, and the result of this function. In a group an error
 // is the whole group's, as with NCCL: nothing of it is made.

@@ -49,12 +49,13 @@ struct ncclComm {
     shared = static_cast<Shared*>(
         mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
     close(file);
-    ++shared->present;
   }
   ~ncclComm() {
     shm_unlink(name.c_str());  // still there if not all have come
     munmap(shared, sizeof(Shared));
   }
+
+  void join() { ++shared->present; }
 
   void wait_for_all() const {
     while (shared->present < ranks) usleep(20);
@@ -142,7 +143,10 @@ void make_part(const Split& of) {
   const std::string name =
       comm.name + "-" + std::to_string(number) + "-" + std::to_string(of.color);
   *of.part = of.color < 0 ? nullptr : new ncclComm(name, rank, ranks);
-  if (*of.part != nullptr) (*of.part)->device = comm.device;
+  if (*of.part != nullptr) {
+    (*of.part)->device = comm.device;
+    (*of.part)->join();
+  }
   ++comm.shared->split;
 }
 
@@ -173,12 +177,13 @@ ncclResult_t ensure_ready(ncclComm_t comm) {
 ncclResult_t create(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                     const duet::nccl::Config* config) {
   *comm = new ncclComm(id.bytes, rank, ranks);
-  if (is_nonblocking(config)) return duet::nccl::kInProgress;
-  if (depth > 0) {
+  if (depth > 0 && !is_nonblocking(config)) {
     created.push_back(*comm);
-  } else {
-    (*comm)->wait_for_all();
+    return 0;
   }
+  (*comm)->join();
+  if (is_nonblocking(config)) return duet::nccl::kInProgress;
+  (*comm)->wait_for_all();
   return 0;
 }
 
@@ -224,6 +229,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   for (int rank = 0; rank < count; ++rank) {
     comms[rank] = new ncclComm(id.bytes, rank, count);
     comms[rank]->device = devices == nullptr ? rank : devices[rank];
+    comms[rank]->join();
   }
   comms[0]->wait_for_all();
   return 0;
@@ -237,6 +243,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_
   const auto before =
       std::count_if(excluded, excluded + count, [comm](int rank) { return rank < comm->rank; });
   *part = new ncclComm(name, comm->rank - static_cast<int>(before), comm->ranks - count);
+  (*part)->join();
   (*part)->wait_for_all();
   return 0;
 }
@@ -293,6 +300,7 @@ ncclResult_t ncclGroupEnd() {
   }
   for (const auto& [call, stream] : queued) host_gpu_launch(stream, run_gather, call);
   queued.clear();
+  for (ncclComm* each : created) each->join();
   for (const ncclComm* each : created) each->wait_for_all();
   created.clear();
   make_splits(splits);

@@ -162,6 +162,43 @@ void simulated(const Rank& of) {
   expect(not_made.receive[0] == 0, "no data of a group that is simulated");
 }
 
+void calls_and_end(const Rank& of) {
+  calls(of, 1, 4);
+  must(ncclCommDestroy(of.comm), "ncclCommDestroy");
+}
+
+// Two communicators, by `create`: rank 0 creates them in one group, the others too if `alike`, or
+// else one after the other.
+template <typename Create>
+void create_two(const Rank& of, bool alike, const Create& create) {
+  Rank one{of.rank, of.ranks, nullptr, of.streams}, two = one;
+  const bool in_group = alike || of.rank == 0;
+  if (in_group) must(ncclGroupStart(), "ncclGroupStart");
+  create(&one.comm, 0);
+  create(&two.comm, 1);
+  if (in_group) must(ncclGroupEnd(), "ncclGroupEnd");
+  calls_and_end(one);
+  calls_and_end(two);
+}
+
+void together(const Rank& of, ncclUniqueId id, bool alike) {
+  std::strcat(id.bytes, "-0");
+  create_two(of, alike, [&](ncclComm_t* comm, int number) {
+    id.bytes[std::strlen(id.bytes) - 1] = number == 0 ? '0' : '1';
+    must(ncclCommInitRank(comm, of.ranks, id, of.rank), "ncclCommInitRank");
+  });
+}
+
+// Parts of two communicators.
+void split_together(const Rank& of) {
+  ncclComm_t parents[] = {of.comm, nullptr};
+  must(ncclCommSplit(of.comm, 0, of.rank, &parents[1], nullptr), "ncclCommSplit");
+  create_two(of, false, [&](ncclComm_t* comm, int number) {
+    must(ncclCommSplit(parents[number], 0, of.rank, comm, nullptr), "ncclCommSplit");
+  });
+  must(ncclCommDestroy(parents[1]), "ncclCommDestroy");
+}
+
 // NCCL refuses the second call: as with NCCL alone, the first is not made either.
 void refused_in_group(const Rank& of) {
   Step step(of.rank, of.ranks, 1, kLarge), made(of.rank, of.ranks, 2, kLarge);
@@ -317,6 +354,9 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "group") group(of);
   if (part == "group_of_two") group_of_two(of);
   if (part == "refused_in_group") refused_in_group(of);
+  if (part == "together") together(of, id, true);
+  if (part == "together_on_one") together(of, id, false);
+  if (part == "split_together") split_together(of);
   if (part == "simulated") simulated(of);
   if (part == "revoked") revoked(of);
   if (part == "reduce_scatter") reduce_scatter(of);

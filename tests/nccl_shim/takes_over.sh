@@ -33,6 +33,12 @@ run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 4 revoked 7 $large
 run 2 refused_in_group 1 $large
+run 2 together 4 $large
+run 2 together_on_one 8 $large # all calls
+said "all calls are forwarded: not all ranks create it together with the same others"
+run 2 split_together 8 $large
+said "all calls of the new communicator are forwarded: a rank creates it together with others in one group"
+said "all calls are forwarded: another rank forwards them"
 run 2 simulated 1 $large # that of the group that is simulated
 run 3 shrink "" $large
 said "communicator of 2 ranks: all_gather from 8192 B"

@@ -78,8 +78,9 @@ void Creation::release_piece() {
 
 int Creation::announced() const { return static_cast<int>((*segment_)->joined.load()); }
 
-void Creation::wait_announced(double seconds) const {
+bool Creation::wait_announced(double seconds, const std::function<bool()>& refused) const {
   for (const double end = steady_now() + seconds; announced() < ranks_;) {
+    if (refused()) return false;
     if (steady_now() > end) {
       throw Timeout("waited " + std::to_string(static_cast<int>(seconds)) + " s for " +
                     std::to_string(ranks_) + " ranks, of which " + std::to_string(announced()) +
@@ -87,29 +88,28 @@ void Creation::wait_announced(double seconds) const {
     }
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
+  return true;
 }
 
 bool Creation::all_announced() {
   segment_->unlink();
-  if (announced() == ranks_) return true;
-  reason_ = "not all ranks are on this machine with the drop-in and one /dev/shm";
-  return false;
+  reason_ = announced() == ranks_
+                ? difference()
+                : "not all ranks are on this machine with the drop-in and one /dev/shm";
+  return reason_.empty();
 }
 
 void Creation::offer() {
-  reason_ = difference();
-  if (reason_.empty()) {
-    try {
-      piece_ = static_cast<std::uint64_t*>(device_.allocate(sizeof(std::uint64_t)));
-      device_.write(piece_, test_value(rank_));
-      MemoryRow& row = (*segment_)->rows[rank_][kTestRow];
-      const Allocation allocation = device_.allocation(piece_, sizeof(std::uint64_t));
-      row.base = allocation.base;
-      row.bytes = allocation.bytes;
-      row.memory = device_.export_memory(allocation);
-    } catch (const Error& error) {
-      reason_ = error.what();
-    }
+  try {
+    piece_ = static_cast<std::uint64_t*>(device_.allocate(sizeof(std::uint64_t)));
+    device_.write(piece_, test_value(rank_));
+    MemoryRow& row = (*segment_)->rows[rank_][kTestRow];
+    const Allocation allocation = device_.allocation(piece_, sizeof(std::uint64_t));
+    row.base = allocation.base;
+    row.bytes = allocation.bytes;
+    row.memory = device_.export_memory(allocation);
+  } catch (const Error& error) {
+    reason_ = error.what();
   }
   set_stage(reason_.empty() ? Stage::offered : Stage::refused);
 }
@@ -121,6 +121,9 @@ std::string Creation::difference() const {
     const RankEntry& entry = (*segment_)->ranks[peer];
     if (entry.version != own.version || entry.ranks != own.ranks) {
       return "ranks have different versions of the drop-in";
+    }
+    if (entry.together != own.together) {
+      return "not all ranks create it together with the same others";
     }
     if (entry.settings != own.settings) return "ranks have different settings (DUET_NCCL_...)";
     if (entry.process_space != own.process_space) return "ranks are in different containers";

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,10 +31,16 @@ class Creation {
   Creation& operator=(const Creation&) = delete;
 
   int announced() const;  // ranks, so far
-  // For ranks that are known to do so. Throws Timeout.
-  void wait_announced(double seconds) const;
+  // For ranks that are known to do so, or to make `refused` true: false then. Throws Timeout.
+  bool wait_announced(
+      double seconds, const std::function<bool()>& refused = [] { return false; }) const;
 
-  // After the real creation. Whether all ranks have announced themselves.
+  // Before the real creation: names all that this thread creates at once, if that is more than this
+  // communicator. Ranks of which only one does so would wait for each other for ever.
+  void set_together(std::uint64_t name) { (*segment_)->ranks[rank_].together = name; }
+
+  // After the real creation. Whether all ranks have announced themselves, and alike; if not, none
+  // finds that they have.
   bool all_announced();
   // If so: four steps. All but the first wait for all ranks, `seconds` each; throw PeerFailed if
   // one has ended, as they do on all ranks then, Timeout after that time.

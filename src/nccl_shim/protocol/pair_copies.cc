@@ -41,6 +41,19 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
   device_.share_words(&(*segment_)->words, sizeof(Segment::Words));
 }
 
+void PairCopies::refuse_part(std::uint64_t part) {
+  (*segment_)->refusals[rank_][refusals_++ % kRefusals] = part;
+}
+
+bool PairCopies::is_part_refused(std::uint64_t part) const {
+  for (int rank = 0; rank < ranks_; ++rank) {
+    for (const auto& each : (*segment_)->refusals[rank]) {
+      if (each == part) return true;
+    }
+  }
+  return false;
+}
+
 void PairCopies::enqueue(const Call& call, Stream user) {
   const std::lock_guard<std::mutex> lock(mutex_);
   begin_locked(call, user, /*in_group=*/false);

@@ -148,6 +148,11 @@ class PairCopies {
   std::string error() const;
   std::string warning() const;
 
+  // This rank will not announce itself (creation.h) in the communicator of this hash, which comes
+  // of this one.
+  void refuse_part(std::uint64_t part);
+  bool is_part_refused(std::uint64_t part) const;  // by any rank
+
   // What a guard thread does now and then: notices that a rank is gone which this one waits for, or
   // that another broke the communicator. No call to the device.
   void watch();
@@ -319,6 +324,7 @@ class PairCopies {
   bool has_graphs_ = false;    // so that calls are made of which enqueue() does not know
   std::array<Sequence, kMostRanks> mine_, theirs_;  // words of this rank for each, and back
 
+  std::atomic<std::size_t> refusals_{0};  // so far
   std::atomic<bool> ending_{false};
   std::mutex abort_mutex_;          // guards the next two; locked before mutex_
   Shares seen_{};                   // by end_own_waits()

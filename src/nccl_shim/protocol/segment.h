@@ -12,11 +12,12 @@
 
 namespace duet::nccl_shim {
 
-constexpr std::uint32_t kSegmentVersion = 6;
+constexpr std::uint32_t kSegmentVersion = 7;
 constexpr int kMostRanks = 8;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
-constexpr std::uint32_t kRows = 256;  // allocations that a rank lends at a time
+constexpr std::uint32_t kRows = 256;   // allocations that a rank lends at a time
+constexpr std::size_t kRefusals = 64;  // of a rank that are remembered
 
 struct BufferPlace {
   std::uint32_t row;
@@ -35,6 +36,8 @@ struct RankEntry {
   std::uint64_t settings;   // hash of what all ranks must have alike
   std::uint32_t reduces;    // whether this rank's device can
   std::uint32_t exchanges;  // likewise, packets
+  // Names what this rank's thread creates in one group; 0: this communicator alone.
+  std::atomic<std::uint64_t> together;
   BufferPlace slots, packets;
   std::atomic<std::uint64_t> arrived;  // calls whose records this rank reads no more
   std::atomic<std::uint64_t> deaths;   // rows that have been emptied
@@ -88,6 +91,8 @@ struct Segment {
   std::atomic<std::uint32_t> joined;
   std::atomic<std::uint32_t> broken;  // a rank has failed or aborted: no call is whole any more
   std::array<RankEntry, kMostRanks> ranks;
+  // Hashes of the communicators that come of this one and that a rank will not announce.
+  std::array<std::array<std::atomic<std::uint64_t>, kRefusals>, kMostRanks> refusals;
   std::array<std::array<MemoryRow, kRows>, kMostRanks> rows;
   std::array<std::array<CallRecord, kCallsAhead>, kMostRanks> records;
   // Of the pair of ranks [lower][higher]: who has come to call k is told at [k % kCallsAhead].

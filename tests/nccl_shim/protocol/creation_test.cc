@@ -19,7 +19,9 @@ std::pair<std::string, std::string> reasons(HostShimDevice& first, std::uint64_t
   const std::string name = testing::unused_name();
   Creation one(first, name, 0, 2, first_settings), two(second, name, 1, 2, second_settings);
   Creation* both[] = {&one, &two};
-  for (Creation* each : both) EXPECT_TRUE(each->all_announced());
+  const bool alike = one.all_announced();
+  EXPECT_EQ(two.all_announced(), alike);
+  if (!alike) return {one.reason(), two.reason()};
   for (Creation* each : both) each->offer();
   for (Creation* each : both) each->try_peers(10);
   for (Creation* each : both) each->map_slots(10);
@@ -86,6 +88,35 @@ TEST(CreationTest, ARankThatIsMissing) {
     EXPECT_FALSE(only.all_announced());
   }
   EXPECT_FALSE(testing::has_segments());
+}
+
+// On one rank its creation goes on when another one does.
+TEST(CreationTest, WhatOneRankCreatesTogetherWithOthers) {
+  HostShimDevice first(1), second(2);
+  const std::string name = testing::unused_name();
+  Creation one(first, name, 0, 2, 7), two(second, name, 1, 2, 7);
+  one.set_together(5);
+  EXPECT_FALSE(two.all_announced());
+  EXPECT_FALSE(one.all_announced());
+  EXPECT_EQ(two.reason(), "not all ranks create it together with the same others");
+  two.set_together(5);
+  EXPECT_TRUE(one.all_announced());
+  EXPECT_TRUE(two.all_announced());
+}
+
+TEST(CreationTest, ARankThatRefusesIsNotWaitedFor) {
+  testing::on_threads({2, 0, 0}, [](testing::TestRank& rank) {
+    constexpr std::uint64_t kPart = 77;
+    if (rank.rank == 1) {
+      for (std::uint64_t other = 1; other < 50; ++other) rank.copies->refuse_part(1000 + other);
+      rank.copies->refuse_part(kPart);
+      return;
+    }
+    HostShimDevice device(1);
+    const Creation only(device, testing::unused_name(), 0, 2, 7);
+    EXPECT_FALSE(only.wait_announced(20, [&] { return rank.copies->is_part_refused(kPart); }));
+    EXPECT_FALSE(rank.copies->is_part_refused(kPart + 1));
+  });
 }
 
 TEST(CreationTest, ARankThatDiesBeforeAllAgreeIsNotWaitedFor) {
