@@ -194,6 +194,29 @@ DUET_NCCL_WRAPPER(ncclRecv)
                           [=] { return real(receive, count, type, peer, comm, stream); });
 }
 
+// Since 2.29.
+DUET_NCCL_WRAPPER(ncclPutSignal)
+(const void* send, std::size_t count, Type type, int peer, void* window, std::size_t offset,
+ int signal, int context, unsigned flags, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclPutSignal);
+  return forward_in_order(comm, find(comm), stream, [=] {
+    return real(send, count, type, peer, window, offset, signal, context, flags, comm, stream);
+  });
+}
+
+DUET_NCCL_WRAPPER(ncclSignal)
+(int peer, int signal, int context, unsigned flags, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclSignal);
+  return forward_in_order(comm, find(comm), stream,
+                          [=] { return real(peer, signal, context, flags, comm, stream); });
+}
+
+DUET_NCCL_WRAPPER(ncclWaitSignal)(int count, void* signals, Comm comm, void* stream) {
+  DUET_NCCL_REAL(ncclWaitSignal);
+  return forward_in_order(comm, find(comm), stream,
+                          [=] { return real(count, signals, comm, stream); });
+}
+
 DUET_NCCL_WRAPPER(ncclGroupStart)() {
   DUET_NCCL_REAL(ncclGroupStart);
   const Result result = real();

@@ -12,7 +12,7 @@
   X(ncclCommInitRank) X(ncclCommInitRankConfig) X(ncclCommInitRankScalable)             \
   X(ncclCommInitAll) X(ncclCommSplit) X(ncclCommShrink) X(ncclCommFinalize)             \
   X(ncclCommDestroy) X(ncclCommAbort) X(ncclCommRevoke) X(ncclCommGetAsyncError)        \
-  X(ncclGetLastError)
+  X(ncclGetLastError) X(ncclPutSignal) X(ncclSignal) X(ncclWaitSignal)
 
 // Forwarded as they come: exported where the drop-in stands for libnccl.so.2 itself.
 #define DUET_NCCL_PASSED_ON(X)                                                          \
@@ -28,8 +28,8 @@
   X(ncclLsaBarrierCreateRequirement) X(ncclLLA2ACalcSlots)                              \
   /* 2.29 */                                                                            \
   X(ncclCommGrow) X(ncclCommGetUniqueId) X(ncclCommSuspend) X(ncclCommResume)           \
-  X(ncclCommMemStats) X(ncclCommQueryProperties) X(ncclPutSignal) X(ncclSignal)         \
-  X(ncclWaitSignal) X(ncclWinGetUserPtr) X(ncclGetLsaDevicePointer)                     \
+  X(ncclCommMemStats) X(ncclCommQueryProperties)                                        \
+  X(ncclWinGetUserPtr) X(ncclGetLsaDevicePointer)                                       \
   X(ncclGetLsaMultimemDevicePointer) X(ncclGetMultimemDevicePointer)                    \
   X(ncclGetPeerDevicePointer) X(ncclGinInboxA2ACreateRequirement)                       \
   X(ncclGinOutboxCreateRequirement)                                                     \

@@ -339,6 +339,23 @@ ncclResult_t ncclAllReduce(const void*, void*, std::size_t, int, int, ncclComm_t
   return duet::nccl::kInvalidUsage;
 }
 
+// Nothing is sent: programs under test look at the order of these calls and others.
+ncclResult_t ncclPutSignal(const void*, std::size_t count, int type, int peer, void*,
+                           std::size_t offset, int signal, int context, unsigned flags, ncclComm_t,
+                           void* stream) {
+  const bool same = count == 1 && type == 2 && peer == 3 && offset == 4 && signal == 5 &&
+                    context == 6 && flags == 7 && stream != nullptr;
+  return same ? 0 : duet::nccl::kInvalidArgument;
+}
+
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags, ncclComm_t, void*) {
+  return peer == 1 && signal == 2 && context == 3 && flags == 4 ? 0 : duet::nccl::kInvalidArgument;
+}
+
+ncclResult_t ncclWaitSignal(int count, void*, ncclComm_t, void*) {
+  return count == 1 ? 0 : duet::nccl::kInvalidArgument;
+}
+
 int fake_nccl_all_gathers() { return all_gathers; }
 
 // 0 if every argument has arrived as nccl_user.cc passes it.

@@ -1,13 +1,13 @@
 // A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread, one_thread_split, rank_by_rank, init_all (all ranks in this process), calls,
-// reduce_scatter, all_reduce, streams, streams_of_threads, group, group_of_two, refused_in_group,
-// simulated, revoked, split, nonblocking_split, shrink, finalize, nonblocking, nonblocking_group,
-// nonblocking_late, nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured,
-// captured_small, forked, killed, last_error, killed_in_launch, killed_at_once, killed_behind,
-// killed_and_shrunk, failed_device (with the stand-in for libcuda), mixed (rank 0 without
-// LD_PRELOAD). Each process prints how many all-gathers came to the real NCCL; exit code 0 if all
-// data were right.
+// reduce_scatter, all_reduce, streams, streams_of_threads, signals, group, group_of_two,
+// refused_in_group, simulated, revoked, split, nonblocking_split, shrink, finalize, nonblocking,
+// nonblocking_group, nonblocking_late, nonblocking_stopped, nonblocking_aborted,
+// nonblocking_finalize, captured, captured_small, forked, killed, last_error, killed_in_launch,
+// killed_at_once, killed_behind, killed_and_shrunk, failed_device (with the stand-in for libcuda),
+// mixed (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real
+// NCCL; exit code 0 if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -160,6 +160,31 @@ void simulated(const Rank& of) {
   made.check(of.streams[0]);
   of.synchronise();
   expect(not_made.receive[0] == 0, "no data of a group that is simulated");
+}
+
+// A signal is behind the call before it, and the call behind it waits for what its stream had.
+template <typename Signal>
+void signal_between_calls(const Rank& of, const Signal& signal) {
+  Step before(of.rank, of.ranks, 1, kLarge), behind(of.rank, of.ranks, 2, kLarge);
+  host_gpu_launch(of.streams[0], take_a_while, nullptr);
+  before.fill(of.streams[0]);
+  before.gather(of.comm, of.streams[0]);
+  must(signal(of.streams[1]), "a signal");
+  before.check(of.streams[1]);
+  host_gpu_launch(of.streams[1], take_a_while, nullptr);
+  behind.fill(of.streams[1]);
+  behind.gather(of.comm, of.streams[0]);
+  behind.check(of.streams[0]);
+  of.synchronise();
+}
+
+void signals(const Rank& of) {
+  signal_between_calls(of, [&](void* stream) {
+    return ncclPutSignal(nullptr, 1, 2, 3, nullptr, 4, 5, 6, 7, of.comm, stream);
+  });
+  signal_between_calls(of, [&](void* stream) { return ncclSignal(1, 2, 3, 4, of.comm, stream); });
+  signal_between_calls(of,
+                       [&](void* stream) { return ncclWaitSignal(1, nullptr, of.comm, stream); });
 }
 
 void calls_and_end(const Rank& of) {
@@ -351,6 +376,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "nonblocking_finalize") finalize_nonblocking(of);
   if (part == "streams") calls(of, 3);
   if (part == "streams_of_threads") streams_of_threads(of);
+  if (part == "signals") signals(of);
   if (part == "group") group(of);
   if (part == "group_of_two") group_of_two(of);
   if (part == "refused_in_group") refused_in_group(of);

@@ -29,6 +29,7 @@ for ranks in 2 3 4; do
   run $ranks streams_of_threads 8 $large
   run $ranks group 1 $large
 done
+run 2 signals 0 $large
 run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 4 revoked 7 $large
