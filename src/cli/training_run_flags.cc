@@ -55,14 +55,15 @@ void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags) {
   add("--learning-rate", flags.learning_rate, "RATE",
       "The maximum, after the warm-up; then half a cosine to a tenth of it; default 3e-4");
   add("--warm-up-steps", flags.warm_up_steps, "COUNT",
-      "Steps in which the learning rate rises; default a tenth of --steps, at most 100");
+      "Steps in which the learning rate rises; default a tenth of --steps, at most 100, or what "
+      "the checkpoint has that --resume continues");
   add("--clip", flags.clip, "NORM|off",
       "Maximum norm of the gradients, to which larger ones are scaled down; default 1");
   add("--evaluate-every", flags.evaluate_every, "STEPS",
       "Steps between two evaluations; default: only after the last step");
   add("--checkpoint", flags.checkpoint, "FILE",
       "Write parameters and the optimizer's state to this safetensors file, after the last step "
-      "and on Ctrl-C; --resume continues from it to the bit");
+      "and on Ctrl-C; --resume continues from it to the bit, and is needed if the file exists");
   add("--save", flags.save, "FOLDER",
       "qwen3: write the trained model to this folder as Hugging Face's transformers library does; "
       "with --lora its adapters, as the peft library does");
@@ -81,6 +82,7 @@ TrainingRunSettings training_run_settings(const TrainingRunFlags& flags, bool re
     settings.seed = static_cast<std::uint64_t>(parse_number(flags.seed, 0, "--seed", kMostSteps));
   }
   settings.learning_rate = rate_of(flags);
+  settings.keep_warm_up = flags.warm_up_steps.empty();
   settings.clip = clip_of(flags.clip);
   settings.evaluate_every = every(flags.evaluate_every, "--evaluate-every");
   settings.checkpoint = flags.checkpoint;

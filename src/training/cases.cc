@@ -353,6 +353,7 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
       open_input();
     });
     one.engine->check_settings(one.sessions->team());
+    one.sessions->team().each([&](Rank& rank) { one.input->require_same_on_all(rank); });
   }
   one.after_step = options.after_step;
   one.parallel = {options.parallel, nullptr, options.bucket_bytes, options.keep_gathered};

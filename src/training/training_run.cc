@@ -4,29 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/part_file.h"
 #include "gemm/tuning.h"
-#include "training/files/weight_files.h"
 
 namespace duet {
 namespace {
 
 constexpr double kRunStepSeconds = 600;  // the longest that a step may take
 constexpr int kModelPriority = 1;        // of its stream; sums over ranks are above it
-constexpr std::int64_t kByteVocabulary = 256;
 constexpr std::int64_t kMostEvaluationBatches = 32;
-
-std::int64_t step_of(const std::string& path, const std::string& text) {
-  const bool number = !text.empty() && text.size() < 16 &&
-                      text.find_first_not_of("0123456789") == std::string::npos;
-  if (number) return std::stoll(text);
-  throw UsageError(fmt::format("{}: its step is '{}': expected a number", path, text));
-}
 
 // All parameters in their order, with what this rank keeps of each, which may be nothing.
 std::vector<Parameters::Kept> kept_of_all(const Parameters& parameters) {
@@ -38,77 +27,11 @@ std::vector<Parameters::Kept> kept_of_all(const Parameters& parameters) {
   return all;
 }
 
-// Before hours of training.
-void require_writable(const std::string& path, const char* expected) {
-  if (path.empty() || (!std::filesystem::is_directory(path) && PartFile(path).open())) return;
-  throw UsageError(fmt::format("{}: cannot be written: expected {}", path, expected));
-}
-
 void require_finite(std::int64_t step, double loss) {
   if (!std::isfinite(loss)) throw Error(fmt::format("step {}: the loss is {}", step, loss));
 }
 
 }  // namespace
-
-TrainingInput::TrainingInput(TrainingRunSettings settings)
-    : settings_(std::move(settings)),
-      file_(settings_.data, settings_.model.vocabulary),
-      split_(file_, settings_.evaluation_share, settings_.model.sequence) {
-  if (file_.of_bytes() && settings_.weights.empty()) {
-    settings_.model = settings_.model.with_vocabulary(kByteVocabulary);
-  }
-  if (settings_.accumulate > 1) settings_.recipe.gradients = DType::fp32;
-  require_writable(settings_.checkpoint, "a file for the checkpoint");
-  if (!settings_.save.empty()) {
-    make_folder(settings_.save);
-    require_writable((std::filesystem::path(settings_.save) / "model").string(),
-                     "a folder for the model");
-  }
-  if (settings_.resume && std::filesystem::exists(settings_.checkpoint)) open_checkpoint();
-}
-
-std::map<std::string, std::string> TrainingInput::common_settings() const {
-  const TokenModelDescription& model = settings_.model;
-  const LearningRateSettings& rate = settings_.learning_rate;
-  const auto text = [](const auto& value) { return fmt::format("{}", value); };
-  std::map<std::string, std::string> all = model.sizes;
-  all.insert({{"vocabulary", text(model.vocabulary)},
-              {"batch", text(model.batch * settings_.ranks)},
-              {"sequence", text(model.sequence)},
-              {"accumulate", text(settings_.accumulate)},
-              {"recipe", settings_.recipe.name},
-              {"optimizer", name(settings_.optimizer.kind)},
-              {"seed", text(settings_.seed)},
-              {"weights", settings_.weights},
-              {"number of tokens", text(file_.count())},
-              {"evaluation share", text(settings_.evaluation_share)},
-              {"learning rate", text(rate.peak)},
-              {"warm-up steps", text(rate.warm_up_steps)},
-              {"clip", text(settings_.clip)}});
-  if (settings_.recipe.fp8) all["FP8 gradients"] = name(settings_.recipe.fp8_gradients);
-  return all;
-}
-
-void TrainingInput::open_checkpoint() {
-  const std::string& path = settings_.checkpoint;
-  checkpoint_ = std::make_unique<Checkpoint>(path);
-  const auto found = [&](const std::string& key) -> std::string {
-    const auto at = checkpoint_->metadata().find(key);
-    return at == checkpoint_->metadata().end() ? "" : at->second;
-  };
-  for (const auto& [key, own] : common_settings()) {
-    if (found(key) == own) continue;
-    throw UsageError(
-        fmt::format("{}: its {} is '{}': expected {}, as this run's", path, key, found(key), own));
-  }
-  steps_done_ = step_of(path, found("step"));
-  const bool only_saves = steps_done_ == settings_.learning_rate.steps && !settings_.save.empty();
-  if (steps_done_ >= settings_.learning_rate.steps && !only_saves) {
-    throw UsageError(
-        fmt::format("{}: holds step {}: expected more --steps than that", path, steps_done_));
-  }
-  tuning_cache().adopt(found("tuning"));
-}
 
 TrainingRun::TrainingRun(Rank& rank, const TrainingInput& input, const ParallelSettings& parallel)
     : rank_(rank),

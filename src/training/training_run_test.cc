@@ -1,97 +1,15 @@
-#include "training/training_run.h"
-
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/error.h"
-#include "core/random.h"
-#include "device/machine.h"
-#include "training/models/gpt.h"
-#include "training/models/qwen3.h"
 #include "training/models/qwen3_folder.h"
+#include "training/training_run_fixture.h"
 
 namespace duet {
 namespace {
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-class TrainingRunTest : public ::testing::Test {
- protected:
-  TrainingRunTest() {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-    std::ofstream file(folder_ / "text");
-    for (std::uint64_t i = 0; i < 2000; ++i) file << "abc def\n"[random_word(1, i) % 8];
-  }
-  ~TrainingRunTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  static TokenModelDescription tiny(std::int64_t layers, std::int64_t batch) {
-    return describe_for_text(GptConfig{"tiny", layers, 2, 16, 24, 300, batch, 8});
-  }
-
-  static Qwen3Config short_sequences(Qwen3Config config) {
-    config.batch = 2;
-    config.sequence = 8;
-    return config;
-  }
-  static TokenModelDescription tiny_qwen3(const LoraConfig& lora) {
-    Qwen3Config config = short_sequences(find_qwen3("tiny"));
-    config.lora = lora;
-    return describe_for_text(config);
-  }
-
-  TrainingRunSettings settings(std::int64_t steps) const {
-    TrainingRunSettings s;
-    s.model = tiny(1, 2);
-    s.recipe = find_recipe("fp32");
-    s.data = path("text");
-    s.learning_rate = {1e-2, 2, steps, 0.1};
-    return s;
-  }
-
-  TrainingCurves run(const TrainingRunSettings& settings, const std::function<bool()>& stop = {}) {
-    Team team(*machine_, {0});
-    return run_on(team, settings, {}, stop);
-  }
-
-  // On as many ranks as the machine has devices, with batches of settings.model for each.
-  TrainingCurves run_parallel(Machine& machine, Parallel parallel, TrainingRunSettings settings,
-                              const std::function<bool()>& stop = {}, bool keep_gathered = false) {
-    Team team(machine);
-    settings.ranks = team.size();
-    const auto session = engines_named(machine, {"auto"}).front()->open(team);
-    return run_on(team, settings, {parallel, session.get(), 1000, keep_gathered}, stop);
-  }
-
-  static TrainingCurves run_on(Team& team, const TrainingRunSettings& settings,
-                               const ParallelSettings& parallel,
-                               const std::function<bool()>& stop) {
-    const TrainingInput input(settings);
-    TrainingCurves curves;
-    team.each([&](Rank& rank) {
-      TrainingCurves own = TrainingRun(rank, input, parallel).run(stop, {});
-      if (rank.index == 0) curves = std::move(own);
-    });
-    return curves;
-  }
-
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("duet_run_" + std::to_string(::getpid()));
-  std::unique_ptr<Machine> machine_ = open_machine("host");
-};
 
 TEST_F(TrainingRunTest, LearnsAndEvaluates) {
   TrainingRunSettings s = settings(60);
@@ -190,15 +108,6 @@ TEST_F(TrainingRunTest, AdaptersOfAModelThatWasSaved) {
   s.weights = path("model/../model");
   s.learning_rate.steps = 20;
   EXPECT_THROW(TrainingInput{s}, UsageError);  // of another folder, as far as its name tells
-}
-
-TEST_F(TrainingRunTest, AFolderThatCannotBeWrittenIsFoundBefore) {
-  TrainingRunSettings s = settings(1);
-  s.model = tiny_qwen3({});
-  s.save = path("text");  // the data
-  EXPECT_THROW(TrainingInput{s}, UsageError);
-  s.save = path("text/model");
-  EXPECT_THROW(TrainingInput{s}, UsageError);
 }
 
 // What hosts can of the recipe fp8.
@@ -305,63 +214,41 @@ TEST_F(TrainingRunTest, ResumesFromNothingAtTheFirstStep) {
   EXPECT_EQ(run(s).first_step, 4);
 }
 
-TEST_F(TrainingRunTest, OtherSettingsDoNotResume) {
-  TrainingRunSettings s = settings(3);
-  s.checkpoint = path("one");
-  run(s);
-  s.resume = true;
-  s.learning_rate.steps = 5;
-  TrainingRunSettings other = s;
-  other.model = tiny(1, 3);
-  EXPECT_THROW(TrainingInput{other}, UsageError);
-  other = s;
-  other.seed = 2;
-  EXPECT_THROW(TrainingInput{other}, UsageError);
-  other = s;
-  other.recipe.fp8 = true;
-  EXPECT_THROW(TrainingInput{other}, UsageError);
-  other = s;
-  other.optimizer.kind = OptimizerKind::sgd;
-  EXPECT_THROW(TrainingInput{other}, UsageError);
-  std::ofstream(path("text"), std::ios::app) << "more";
-  EXPECT_THROW(TrainingInput{s}, UsageError);
-}
-
-TEST_F(TrainingRunTest, ACheckpointThatCannotBeWrittenIsFoundBefore) {
-  TrainingRunSettings s = settings(3);
-  s.checkpoint = path("missing/file");
-  EXPECT_THROW(TrainingInput{s}, UsageError);
-}
-
-TEST_F(TrainingRunTest, ALossThatIsNotFiniteEndsTheRunAndKeepsTheCheckpoint) {
-  TrainingRunSettings s = settings(20);
-  s.checkpoint = path("good");
-  int calls = 0;
-  EXPECT_THROW(run(s, [&] { return ++calls > 4; }), Interrupted);
-  const std::string good = contents(path("good"));
-  s.learning_rate.peak = 1e38;
-  s.clip = INFINITY;
-  try {
-    run(s);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).rfind("step ", 0), 0u) << error.what();
+// Steps 1 and 2 are as usual, the third ruins the parameters.
+class RuinedRunTest : public TrainingRunTest {
+ protected:
+  RuinedRunTest() {
+    ruined_.learning_rate = {1e-2, 2, 20, 1e40};
+    ruined_.clip = INFINITY;
+    ruined_.checkpoint = path("good");
+    int calls = 0;
+    EXPECT_THROW(run(ruined_, [&] { return ++calls > 2; }), Interrupted);
+    good_ = contents(path("good"));
+    std::filesystem::remove(path("good"));
   }
-  EXPECT_TRUE(contents(path("good")) == good);
+  void expect_ends_with(const std::string& message) {
+    try {
+      run(ruined_);
+      FAIL() << "expected an error";
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).rfind(message, 0), 0u) << error.what();
+    }
+    EXPECT_FALSE(good_.empty());
+    EXPECT_TRUE(contents(path("good")) == good_);
+  }
+
+  TrainingRunSettings ruined_ = settings(20);
+  std::string good_;  // the checkpoint of the second step
+};
+
+TEST_F(RuinedRunTest, ALossThatIsNotFiniteEndsTheRunAndKeepsTheCheckpoint) {
+  ruined_.checkpoint_every = 2;
+  expect_ends_with("step 4: ");
 }
 
-// The step that ruins the parameters has a finite loss itself.
-TEST_F(TrainingRunTest, RuinedParametersAreNotKept) {
-  TrainingRunSettings s = settings(20);
-  s.checkpoint = path("good");
-  s.checkpoint_every = 1;
-  s.learning_rate = {1e-2, 0, 3, 1};
-  run(s);
-  const std::string good = contents(path("good"));
-  s.learning_rate.peak = 1e38;
-  s.clip = INFINITY;
-  EXPECT_THROW(run(s), Error);
-  EXPECT_TRUE(contents(path("good")) == good);
+TEST_F(RuinedRunTest, RuinedParametersAreNotKept) {
+  ruined_.checkpoint_every = 1;
+  expect_ends_with("step 3: ");
 }
 
 TEST_F(TrainingRunTest, AddsUpBatches) {

@@ -141,10 +141,15 @@ expect_code 0 "${run[@]}" --steps 2000 --checkpoint parts --resume --quiet
 cmp whole parts || fail "the resumed run has other bits"
 
 refuses 'holds step 2000' "${run[@]}" --steps 2000 --checkpoint parts --resume
+refuses 'whole: exists: expected --resume' "${run[@]}" --steps 2001 --checkpoint whole
+refuses 'text: exists: expected --resume' "${run[@]}" --steps 3 --checkpoint text
+expect_code 0 "${run[@]}" --steps 20 --checkpoint longer
+expect_code 0 "${run[@]}" --steps 40 --checkpoint longer --resume
+refuses "its warm-up steps is '2': expected 4" "${run[@]}" --steps 60 --warm-up-steps 4 --checkpoint longer --resume
 refuses "its seed is '1': expected 2" "${run[@]}" --steps 2001 --checkpoint parts --resume --seed 2
 head -c 5000 whole > damaged
 refuses 'damaged: ' "${run[@]}" --steps 2001 --checkpoint damaged --resume
-expect_code 1 "${run[@]}" --steps 20 --clip off --learning-rate 1e38 --checkpoint whole
+expect_code 1 "${run[@]}" --steps 20 --clip off --learning-rate 1e38 --checkpoint ruined
 grep -qE 'step [0-9]+: the loss is' out || fail "a loss that is not finite: $(cat out)"
-cmp -s whole parts || fail "a failed run has changed the checkpoint"
+[[ ! -e ruined ]] || fail "a failed run has left a checkpoint"
 finish

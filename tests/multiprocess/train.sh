@@ -55,6 +55,30 @@ until_checkpoint() {  # FILE
 
 in_one_process() { env -u MASTER_ADDR -u WORLD_SIZE "$duet" "${run[@]}" "$@" > out.one 2> err.one; }
 
+# Processes that do not reach the same files, which would train different models.
+mkdir one_has other_has_not
+run=(train gpt --model "$folder/own.toml" --parallel ddp --warm-up-steps 2)
+in_one_process --device host:2 --data text --steps 20 --checkpoint one_has/checkpoint || fail "$(cat err.one)"
+cp one_has/checkpoint first
+start_in_folders() {  # ARGUMENT...
+  local rank folders=(one_has other_has_not)
+  export MASTER_PORT=$((++port))
+  pids=()
+  for rank in 0 1; do
+    (cd ${folders[rank]}; RANK=$rank exec timeout 100 "$duet" "${run[@]}" "$@" > ../out.$rank 2> ../err.$rank) &
+    pids+=($!)
+  done
+}
+start_in_folders --data "$folder/text" --steps 30 --checkpoint checkpoint --checkpoint-every 2 --resume
+all_end_with 2
+grep -q "^duet: rank 1 .*: steps done: '0' here, '20' on rank 0: expected all ranks to have the same" err.0 ||
+  fail "another checkpoint: $(cat err.0)"
+cmp first one_has/checkpoint || fail "the checkpoint has changed"
+cp text one_has/text; head -n 200 text > other_has_not/text
+start_in_folders --data text --steps 30
+all_end_with 2
+grep -q "number of tokens: '.*' here, '.*' on rank 0" err.0 || fail "other data: $(cat err.0)"
+
 for way in ddp zero3; do
   run=(train gpt --model own.toml --data text --parallel $way)
   rm -f one two parts alone

@@ -1,0 +1,80 @@
+#include "training/training_input.h"
+
+#include "core/error.h"
+#include "training/training_run_fixture.h"
+
+namespace duet {
+namespace {
+
+using TrainingInputTest = TrainingRunTest;
+
+TEST_F(TrainingInputTest, AFolderThatCannotBeWrittenIsFoundBefore) {
+  TrainingRunSettings s = settings(1);
+  s.model = tiny_qwen3({});
+  s.save = path("text");  // the data
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+  s.save = path("text/model");
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+}
+
+// Of a run that does not resume.
+TEST_F(TrainingInputTest, AFileThatExistsIsNotReplaced) {
+  TrainingRunSettings s = settings(3);
+  std::ofstream(path("empty"));
+  for (const char* file : {"new", "empty"}) {
+    s.checkpoint = path(file);
+    run(s);
+    EXPECT_THROW(TrainingInput{s}, UsageError);  // the checkpoint
+  }
+  for (const char* file : {"text", "new", "."}) {
+    s.checkpoint = path(file);
+    EXPECT_THROW(TrainingInput{s}, UsageError) << file;
+  }
+  s.checkpoint = "/dev/null";  // cannot be replaced
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+}
+
+// More steps may have another warm-up by default.
+TEST_F(TrainingInputTest, ResumesWithTheCheckpointsWarmUp) {
+  TrainingRunSettings s = settings(3);
+  s.checkpoint = path("one");
+  run(s);
+  s.resume = true;
+  s.learning_rate.steps = 5;
+  s.learning_rate.warm_up_steps = 3;
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+  s.keep_warm_up = true;
+  EXPECT_EQ(TrainingInput(s).settings().learning_rate.warm_up_steps, 2);
+  EXPECT_EQ(run(s).first_step, 4);
+}
+
+TEST_F(TrainingInputTest, OtherSettingsDoNotResume) {
+  TrainingRunSettings s = settings(3);
+  s.checkpoint = path("one");
+  run(s);
+  s.resume = true;
+  s.learning_rate.steps = 5;
+  TrainingRunSettings other = s;
+  other.model = tiny(1, 3);
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  other = s;
+  other.seed = 2;
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  other = s;
+  other.recipe.fp8 = true;
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  other = s;
+  other.optimizer.kind = OptimizerKind::sgd;
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  std::ofstream(path("text"), std::ios::app) << "more";
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+}
+
+TEST_F(TrainingInputTest, ACheckpointThatCannotBeWrittenIsFoundBefore) {
+  TrainingRunSettings s = settings(3);
+  s.checkpoint = path("missing/file");
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+}
+
+}  // namespace
+}  // namespace duet
