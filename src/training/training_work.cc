@@ -98,8 +98,7 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   rank.team.free_retired(rank);  // memory of earlier plans
   own.operations = std::make_unique<TimedOperations>(rank.device, settings_.operations);
   make_model(rank, own);
-  own.model->initialise(kSeed);
-  set_state(rank, own, first_state());
+  begin_anew(rank, own);
   own.updates = std::make_unique<ForkedStream>(rank.device, StreamOptions{});
   const int above_updates = placement.priority + 1;
   const auto stream = rank.device.make_stream({above_updates, placement.units});
@@ -116,6 +115,11 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   stream->synchronize(kPreparationSeconds);
   own.step = capture(*stream, [&] { enqueue_step(rank, own, *stream); });
   learn(rank, own);
+  begin_anew(rank, own);
+}
+
+// All ranks with the same parameters.
+void TrainingWork::begin_anew(Rank& rank, const RankState& own) const {
   own.model->initialise(kSeed);
   set_state(rank, own, first_state());
 }
@@ -209,7 +213,9 @@ std::array<double, kStepParts> TrainingWork::time_parts(Rank& rank) {
   AloneStep alone(*own.model);
   const auto step = [&] { enqueue_in_order(rank, own, alone, *stream); };
   step();  // the first one without a graph is slower
-  return own.operations->time(*stream, step);
+  const auto seconds = own.operations->time(*stream, step);
+  begin_anew(rank, own);  // the gradients of this rank alone have changed its parameters
+  return seconds;
 }
 
 std::vector<StepTimeline::Part> TrainingWork::time_step(Rank& rank) {

@@ -91,6 +91,7 @@ class TrainingWork : public Work {
   RankState& state(const Rank& rank) { return states_[static_cast<std::size_t>(rank.local)]; }
   void make_model(Rank& rank, RankState& own) const;
   void learn(Rank& rank, const RankState& own);
+  void begin_anew(Rank& rank, const RankState& own) const;
   StepState first_state() const;
   void set_state(Rank& rank, const RankState& own, const StepState& state) const;
   bool communicates() const { return parallel_.session != nullptr; }

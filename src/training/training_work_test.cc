@@ -281,6 +281,16 @@ TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
   EXPECT_NEAR(parts(by_engine), parts(alone), 0.01 * parts(alone));
 }
 
+// Parts are timed with each rank's own gradients.
+TEST(TrainingCases, RanksHaveTheSameParametersAfterTheirPartsWereTimed) {
+  const auto machine = open_machine("host:2");
+  TrainingOptions options = sharded_7b(1);
+  options.models = {describe(one_block())};
+  options.recipes = {find_recipe("fp32")};
+  options.parallel = Parallel::ddp;
+  EXPECT_TRUE(training_benchmark(*machine, options, {}).cases.front().run().sampling->verified);
+}
+
 // What a stream did is one after the other, and each wait ends as a collective does.
 TEST(TrainingCases, TimelinesShowCollectivesAndWhoWaitsForThem) {
   const auto machine = open_machine("sim:h200:devices=2");
