@@ -254,14 +254,13 @@ void TrainingRun::step(std::int64_t number, TrainingCurves& curves) {
 void TrainingRun::evaluate(std::int64_t step, TrainingCurves& curves) {
   const TokenModelDescription& c = settings_.model;
   const TokenSplit& split = input_.split();
-  const std::int64_t batches = std::min(
-      kMostEvaluationBatches, split.evaluation_batches(c.batch * settings_.ranks, c.sequence));
+  const std::int64_t whole = c.batch * settings_.ranks;
+  const std::int64_t batches =
+      std::min(kMostEvaluationBatches, split.evaluation_batches(whole, c.sequence));
   if (batches == 0) return;
-  const std::int64_t parts = split.evaluation_batches(c.batch, c.sequence);
   double sum = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
-    const std::int64_t part = i * settings_.ranks + rank_.index;
-    write(split.evaluation_batch(part % parts, c.batch, c.sequence));
+    write(split.evaluation_batch(i, whole, c.sequence, rank_.index * c.batch, c.batch));
     sum += loss_of(*evaluation_);
   }
   sum = sum_over_ranks(sum, "all ranks to evaluate");

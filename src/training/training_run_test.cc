@@ -174,6 +174,16 @@ TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
   }
 }
 
+// Where a batch repeats sequences, because the evaluation part has fewer.
+TEST_F(TrainingRunTest, RanksEvaluateOnWhatOneRankDoes) {
+  const auto machine = open_machine("host:3");
+  TrainingRunSettings s = settings(1);
+  std::filesystem::resize_file(path("text"), 410);  // 5 sequences for evaluation
+  const double parallel = run_parallel(*machine, Parallel::ddp, s).evaluation_loss.back();
+  s.model = tiny(1, 6);
+  EXPECT_NEAR(parallel, run(s).evaluation_loss.back(), 1e-5);
+}
+
 // Checkpoints do not tell how many ranks there were, nor how they shared the model.
 TEST_F(TrainingRunTest, SeveralRanksResumeToTheBitAndAsOthers) {
   for (const Parallel way : {Parallel::ddp, Parallel::zero3}) {

@@ -201,14 +201,18 @@ TokenBatch TokenSplit::training_batch(std::uint64_t seed, std::int64_t step, std
 }
 
 TokenBatch TokenSplit::evaluation_batch(std::int64_t index, std::int64_t batch,
-                                        std::int64_t sequence) const {
+                                        std::int64_t sequence, std::int64_t first,
+                                        std::int64_t count) const {
   if (index < 0 || index >= evaluation_batches(batch, sequence)) {
     throw BadArgument(
         fmt::format("evaluation batch {} of {}", index, evaluation_batches(batch, sequence)));
   }
+  if (first < 0 || count < 0 || first > batch - count) {
+    throw BadArgument(fmt::format("{} sequences from {} on of {}", count, first, batch));
+  }
   const std::int64_t sequences = evaluation_sequences(batch, sequence);
   std::vector<std::int64_t> starts;
-  for (std::int64_t i = 0; i < batch; ++i) {
+  for (std::int64_t i = first; i < first + count; ++i) {
     starts.push_back(training_tokens_ + (index * batch + i) % sequences * sequence);
   }
   return batch_from(starts, sequence);

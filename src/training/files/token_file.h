@@ -79,8 +79,13 @@ class TokenSplit {
   // The evaluation part is cut into consecutive sequences: the last target of one is the first
   // token of the next. Batch `index`, from 0 to below evaluation_batches(), has the sequences from
   // index * batch on. If the part has fewer sequences than one batch, that batch repeats them from
-  // the first on.
-  TokenBatch evaluation_batch(std::int64_t index, std::int64_t batch, std::int64_t sequence) const;
+  // the first on. Of the batch, sequences [first, first + count) are returned: where ranks share
+  // it.
+  TokenBatch evaluation_batch(std::int64_t index, std::int64_t batch, std::int64_t sequence,
+                              std::int64_t first, std::int64_t count) const;
+  TokenBatch evaluation_batch(std::int64_t index, std::int64_t batch, std::int64_t sequence) const {
+    return evaluation_batch(index, batch, sequence, 0, batch);
+  }
   // How many whole batches the evaluation part has, but at least 1 (0 without such a part).
   // Sequences after the last whole batch are in none.
   std::int64_t evaluation_batches(std::int64_t batch, std::int64_t sequence) const;
