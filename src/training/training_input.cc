@@ -52,6 +52,7 @@ TrainingInput::TrainingInput(TrainingRunSettings settings)
     settings_.model = settings_.model.with_vocabulary(kByteVocabulary);
   }
   if (settings_.accumulate > 1) settings_.recipe.gradients = DType::fp32;
+  if (!settings_.weights.empty()) settings_.model.folder.check(settings_.weights);
   if (!settings_.resume) require_new(settings_.checkpoint);
   require_writable(settings_.checkpoint, "a file for the checkpoint");
   if (!settings_.save.empty()) {

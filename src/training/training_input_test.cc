@@ -17,6 +17,20 @@ TEST_F(TrainingInputTest, AFolderThatCannotBeWrittenIsFoundBefore) {
   EXPECT_THROW(TrainingInput{s}, UsageError);
 }
 
+// Before memory is allocated and GEMMs are tuned.
+TEST_F(TrainingInputTest, AModelThatCannotBeLoadedIsFoundBefore) {
+  TrainingRunSettings s = settings(1);
+  s.model = tiny_qwen3({});
+  s.save = path("model");
+  run(s);
+  s.weights = s.save;
+  TrainingInput{s};
+  std::filesystem::resize_file(path("model/model.safetensors"), 1000);
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+  std::filesystem::remove(path("model/model.safetensors"));
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+}
+
 // Of a run that does not resume.
 TEST_F(TrainingInputTest, AFileThatExistsIsNotReplaced) {
   TrainingRunSettings s = settings(3);

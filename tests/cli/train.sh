@@ -53,6 +53,8 @@ refuses '--save: expected --data FILE' train qwen3 --save x
 refuses '--save: expected qwen3' train gpt --data numbers --steps 1 --save x
 refuses '--save: expected a folder as --model' train qwen3 --model tiny --lora 2 --data numbers --steps 1 --save x
 refuses '--layers: expected all layers' train qwen3 --model saved --layers 1 --data numbers --steps 1
+cp -r saved cut; truncate -s 1000 cut/model.safetensors
+refuses 'cut/model.safetensors: a header of 2520 bytes in 1000' train qwen3 --model cut --data numbers --steps 1
 mkdir tiny
 expect_code 0 train qwen3 --model tiny --iterations 1
 refuses 'expected one of q_proj' train qwen3 --lora 4 --lora-targets q

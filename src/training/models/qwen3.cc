@@ -289,6 +289,7 @@ ModelFolder folder_of(const Qwen3Config& config) {
   ModelFolder folder;
   Qwen3Config whole = config;
   whole.lora = {};
+  folder.check = [whole](const std::string& path) { check_qwen3_folder(path, whole); };
   folder.load = [whole](const std::string& path, const std::vector<CheckpointTensor>& weights) {
     load_qwen3_folder(path, whole, weights);
   };

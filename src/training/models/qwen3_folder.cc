@@ -169,6 +169,18 @@ void load_qwen3_folder(const std::string& folder, const Qwen3Config& config,
   WeightFiles(folder).load(tensors);
 }
 
+// Loads nothing of each parameter.
+void check_qwen3_folder(const std::string& folder, const Qwen3Config& config) {
+  std::vector<CheckpointTensor> all;
+  for (const ModelParameter& about : parameters(config)) {
+    CheckpointTensor& each = all.emplace_back();
+    each.name = about.name;
+    each.tensor = {{}, about.rows, about.columns};
+    each.part = Tensor{{}, 1, 0};
+  }
+  load_qwen3_folder(folder, config, all);
+}
+
 void save_qwen3_folder(const std::string& folder, const Qwen3Config& config,
                        const std::vector<CheckpointTensor>& parameters,
                        std::uint64_t most_shard_bytes) {

@@ -31,6 +31,9 @@ Qwen3Config read_qwen3_folder(const std::string& folder);
 void load_qwen3_folder(const std::string& folder, const Qwen3Config& config,
                        const std::vector<CheckpointTensor>& parameters);
 
+// Throws what load_qwen3_folder() would before it reads any weight.
+void check_qwen3_folder(const std::string& folder, const Qwen3Config& config);
+
 // Writes config.json and all parameters, each once, of one type. In shards of at most
 // `most_shard_bytes` of tensors if they have more. What happens to files that are there, and where
 // it fails: save_weights(). Throws BadArgument as load_qwen3_folder() does. Blocking; it waits for

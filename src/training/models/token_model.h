@@ -39,6 +39,8 @@ class TokenModel : public Model {
 // Weights of a model in a folder of another library. `weights`: the model's frozen parameters, or
 // all parameters if none is frozen, by Duet's names: whole, or a rank's parts.
 struct ModelFolder {
+  // Throws what load() would before it reads any weight.
+  std::function<void(const std::string& folder)> check;
   // May give a parameter once for each type that it is wanted in. Blocks; as load_qwen3_folder().
   std::function<void(const std::string& folder, const std::vector<CheckpointTensor>& weights)> load;
   // Saves trained parameters. `base`: the folder of the frozen ones. Collective, inside each().
