@@ -28,6 +28,9 @@ Axes axes(const ModelDescription& model, const Recipe& recipe, const Optimizer& 
   return all;
 }
 
+constexpr const char* kWithoutCommunication =
+    "engine none communicates nothing: its time is a bound, and no model is trained";
+
 // Of parallel steps: the ranks and their sessions.
 using Sessions = std::shared_ptr<OpenSessions>;
 
@@ -157,7 +160,11 @@ std::optional<Skipped> unsupported(const CollectiveSession& session, Parallel pa
 
 Measurement measure_parallel(const TrainingCase& one, const std::function<bool()>& stop) {
   Team& team = one.sessions->team();
-  if (one.engine == nullptr) return measure_steps(team, one, one.parallel, stop);
+  if (one.engine == nullptr) {
+    Measurement bound = measure_steps(team, one, one.parallel, stop);
+    bound.sampling->warnings.emplace_back(kWithoutCommunication);
+    return bound;
+  }
   try {
     CollectiveSession& session = one.sessions->session(*one.engine);
     if (const auto reason = unsupported(session, one.parallel.kind, one.step.recipe)) {

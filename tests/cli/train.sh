@@ -86,6 +86,7 @@ END
 # Several devices.
 expect_code 0 train gpt --model own.toml --iterations 1 --device host:2 --verbose \
   --parallel ddp --engine none,dma,kernel --json ddp.jsonl
+grep -q '1 case: engine none communicates nothing' out || fail "does not tell the bound: $(cat out)"
 grep -q 'train_communication:' out || fail "does not say what communication costs: $(cat out)"
 [[ $(grep -c '"verified":true' ddp.jsonl) == 3 ]] || fail "a step is not verified: $(cat ddp.jsonl)"
 expect_code 0 train gpt --model own.toml --iterations 1 --device host:2 \

@@ -130,6 +130,16 @@ TEST(ShortTable, HasEnginesBesideEachOther) {
             "  1 case skipped: too large\n");
 }
 
+// "none" leaves out a part of the work.
+TEST(ShortTable, ABoundIsNotTheBest) {
+  const std::string text =
+      shown({make_record(multiplied("none", 128, 0.25)), make_record(multiplied("a", 128, 0.5)),
+             make_record(multiplied("b", 128, 1))},
+            Detail::short_tables);
+  EXPECT_NE(text.find("2.000*"), std::string::npos) << text;
+  EXPECT_EQ(text.find("4.000*"), std::string::npos) << text;
+}
+
 TEST(ShortTable, OfManyLinesShowsSomeAndSaysSo) {
   std::vector<Record> records;
   for (std::int64_t m = 1; m <= 100; ++m) {
