@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -57,8 +58,8 @@ std::map<std::string, TunedChoice> from_json(const nlohmann::json& file) {
   return choices;
 }
 
-TuningCache& process_cache() {
-  static TuningCache cache;
+std::unique_ptr<TuningCache>& process_cache() {
+  static auto cache = std::make_unique<TuningCache>();
   return cache;
 }
 
@@ -78,23 +79,30 @@ void TuningCache::load() {
   }
 }
 
-std::string TuningCache::text() const { return to_json(choices_).dump(); }
+std::string TuningCache::text() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return to_json(choices_).dump();
+}
 
 void TuningCache::adopt(const std::string& text) {
   try {
-    for (auto& [key, choice] : from_json(nlohmann::json::parse(text))) choices_[key] = choice;
+    const auto adopted = from_json(nlohmann::json::parse(text));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [key, choice] : adopted) choices_[key] = choice;
   } catch (const std::exception&) {
     return;
   }
 }
 
 std::optional<TunedChoice> TuningCache::find(const std::string& key) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = choices_.find(key);
   if (found == choices_.end()) return std::nullopt;
   return found->second;
 }
 
 void TuningCache::store(const std::string& key, const TunedChoice& choice) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   choices_[key] = choice;
   if (path_.empty()) return;
   if (!replace_file(path_, to_json(choices_).dump(1) + "\n")) {
@@ -112,8 +120,8 @@ void set_tuning_cache(const std::string& path) {
     const bool writable = !std::filesystem::is_directory(path) && PartFile(path).open();
     if (!writable) throw UsageError(fmt::format("tuning cache {}: cannot be written", path));
   }
-  process_cache() = TuningCache(path);
+  process_cache() = std::make_unique<TuningCache>(path);
 }
-TuningCache& tuning_cache() { return process_cache(); }
+TuningCache& tuning_cache() { return *process_cache(); }
 
 }  // namespace duet

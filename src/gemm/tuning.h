@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ struct TunedChoice {
 };
 
 // A JSON file of choices by key; with an empty path, in memory only. If the file cannot be read or
-// parsed, the cache starts empty with a warning(), and the next store() overwrites the file.
+// parsed, the cache starts empty with a warning(), and the next store() overwrites the file. Ranks'
+// threads use it at the same time.
 class TuningCache {
  public:
   explicit TuningCache(std::string path = {});
@@ -39,6 +41,7 @@ class TuningCache {
   void load();
 
   std::string path_;
+  mutable std::mutex mutex_;  // guards the choices and the file
   std::map<std::string, TunedChoice> choices_;
   std::string warning_;
 };

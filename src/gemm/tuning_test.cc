@@ -6,6 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "core/error.h"
 
@@ -29,6 +32,24 @@ class TuningCacheFile : public testing::Test {
 };
 
 const TunedChoice kChoice{{0x00, 0x7f, 0xff, 0x10}, 33554432, "tile 20"};
+
+// As ranks of one process that tune at the same time.
+TEST(TuningCache, IsUsedByThreadsAtOnce) {
+  constexpr int kThreads = 4, kChoices = 2000;
+  TuningCache cache;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&cache, thread] {
+      for (int i = 0; i < kChoices; ++i) {
+        const std::string key = std::to_string(i * kThreads + thread);
+        cache.store(key, kChoice);
+        EXPECT_TRUE(cache.find(key));
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  for (int i = 0; i < kThreads * kChoices; ++i) EXPECT_TRUE(cache.find(std::to_string(i))) << i;
+}
 
 TEST_F(TuningCacheFile, RoundTrip) {
   {
