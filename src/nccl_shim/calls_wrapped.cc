@@ -73,6 +73,7 @@ Result forward_in_order(Comm comm, const std::shared_ptr<Communicator>& communic
 template <typename Forward>
 Result take_or_forward(Comm comm, const Call& call, void* stream, const Forward& forward) {
   const std::shared_ptr<Communicator> communicator = find(comm);
+  if (communicator != nullptr && communicator->aborted) return note_result(forward());
   if (communicator == nullptr || !is_taken(*communicator, call, stream)) {
     return forward_in_order(comm, communicator, stream, forward);
   }

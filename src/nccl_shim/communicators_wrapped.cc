@@ -278,6 +278,7 @@ DUET_NCCL_WRAPPER(ncclCommAbort)(Comm comm) {
 
 DUET_NCCL_WRAPPER(ncclCommRevoke)(Comm comm, int flags) {
   DUET_NCCL_REAL(ncclCommRevoke);
+  if (flags != 0) return real(comm, flags);  // NCCL_REVOKE_DEFAULT is all that NCCL has: it refuses
   end_late(comm);
   return abort_beside(find(comm), [=] { return real(comm, flags); });
 }

@@ -40,7 +40,7 @@ struct ncclComm {
   int rank, ranks, device = host_gpu_device(), splits = 0;
   std::map<int, int> shrinks;  // by the first rank that is left out
   Shared* shared;
-  std::atomic<bool> aborted{false};
+  std::atomic<bool> aborted{false}, revoked{false};
   std::atomic<int> running{0};  // calls
 
   ncclComm(const std::string& of, int own, int all) : name(of), rank(own), ranks(all) {
@@ -279,7 +279,11 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 }
 
 // Nothing of the fake's waits where programs under test revoke.
-ncclResult_t ncclCommRevoke(ncclComm_t comm, int) { return ensure_ready(comm); }
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
+  if (flags != 0) return duet::nccl::kInvalidArgument;
+  comm->revoked = true;
+  return ensure_ready(comm);
+}
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   *error = comm->shared->present < comm->ranks ? duet::nccl::kInProgress : 0;
@@ -315,6 +319,7 @@ ncclResult_t ncclGroupSimulateEnd(void*) {
 
 ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, int type,
                            ncclComm_t comm, void* stream) {
+  if (comm->revoked) return duet::nccl::kInvalidUsage;
   ++all_gathers;
   if (type != duet::nccl::kUint8 || count > kMostBytes) {
     last_error = "an argument of ncclAllGather";

@@ -246,8 +246,14 @@ void refused_in_group(const Rank& of) {
 // All calls are done: a rank that revokes is no error of another, nor of its own.
 void revoked(const Rank& of) {
   calls(of, 1, 2);
+  expect(ncclCommRevoke(of.comm, 1) == duet::nccl::kInvalidArgument, "flags that are refused");
+  calls(of, 1, 2);
   must(ncclCommRevoke(of.comm, 0), "ncclCommRevoke");
   must(state_of(of.comm), "ncclCommGetAsyncError's state");
+  Step step(of.rank, of.ranks, 1, kLarge);
+  expect(ncclAllGather(step.send, step.receive, kLarge, duet::nccl::kUint8, of.comm,
+                       of.streams[0]) == duet::nccl::kInvalidUsage,
+         "NCCL's own error of a call on a revoked communicator");
   split(of);
 }
 

@@ -32,7 +32,7 @@ done
 run 2 signals 0 $large
 run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
-run 4 revoked 7 $large
+run 4 revoked 8 $large
 run 2 refused_in_group 1 $large
 run 2 together 4 $large
 run 2 together_on_one 8 $large # all calls
