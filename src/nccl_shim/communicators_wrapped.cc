@@ -75,8 +75,10 @@ nccl::Result announce_part(const NewPart& made, Pending& pending) {
   const nccl::Comm handle = *made.handle;
   if (handle == nullptr) return nccl::kSuccess;  // this rank is in no part
   try {
-    auto one = announce(made.handle, made.name(), ask("ncclCommUserRank", handle),
-                        ask("ncclCommCount", handle), open_device(ask("ncclCommCuDevice", handle)));
+    const int ranks = ask("ncclCommCount", handle);
+    if (ranks < 2) return nccl::kSuccess;
+    auto one = announce(made.handle, made.name(), ask("ncclCommUserRank", handle), ranks,
+                        open_device(ask("ncclCommCuDevice", handle)));
     if (one == nullptr) {
       made.refuse("this rank cannot announce itself");
       return nccl::kSuccess;

@@ -32,6 +32,8 @@ done
 run 2 signals 0 $large
 run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
+run 2 split 12 $large # into parts of one rank, of which nothing is said
+[[ $last != *"new communicator"* ]] || fail "a communicator of one rank is spoken of: $last"
 run 4 revoked 8 $large
 run 2 refused_in_group 1 $large
 run 2 together 4 $large
