@@ -272,14 +272,23 @@ TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
 }
 
 // Under one handle, two threads in turn have each a stream of their own.
-TEST(PairCopiesOrder, CallsOnTheStreamsOfThreadsAreInTheirOrder) {
+void values_go_round_on_streams_of_threads(bool known) {
   constexpr int kRanks = 3;
   host::HostStream threads[kRanks][2] = {{{0, 1}, {0, 1}}, {{0, 1}, {0, 1}}, {{0, 1}, {0, 1}}};
   values_go_round([&](TestRank& rank, int step, const OnStream& make) {
+    rank.device.knows_streams = known;
     host::HostStream& thread = threads[rank.rank][step % 2];
     thread.enqueue([&make] { make(testing::kStreamOfThread); });
     thread.synchronise();
   });
+}
+
+TEST(PairCopiesOrder, CallsOnTheStreamsOfThreadsAreInTheirOrder) {
+  values_go_round_on_streams_of_threads(true);
+}
+
+TEST(PairCopiesOrder, AlsoIfTheDriverHasNoNumbersOfStreams) {
+  values_go_round_on_streams_of_threads(false);
 }
 
 // The first stream's number is that of its handle no longer.

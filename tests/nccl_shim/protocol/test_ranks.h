@@ -52,7 +52,7 @@ class TestDevice : public host::HostShimDevice {
     HostShimDevice::wait(stream, event);
   }
   std::uint64_t stream_id(Stream stream) override {
-    return first_stream_id + HostShimDevice::stream_id(stream);
+    return knows_streams ? first_stream_id + HostShimDevice::stream_id(stream) : 0;
   }
   ExportedMemory export_memory(const Allocation& allocation) override;
   void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;
@@ -60,7 +60,7 @@ class TestDevice : public host::HostShimDevice {
 
   std::function<void()> before_look_up, before_allocate;
   std::function<void(Stream)> before_copy;
-  bool maps_a_base_once = false;
+  bool maps_a_base_once = false, knows_streams = true;
   int copies = 0, waits = 0;
   std::uint64_t first_stream_id = 0;
 
