@@ -88,24 +88,6 @@ void streams_of_threads(const Rank& of) {
   other.join();
 }
 
-void group(const Rank& of) {
-  Step large(of.rank, of.ranks, 1, kLarge), small(of.rank, of.ranks, 2, kSmall),
-      other(of.rank, of.ranks, 3, kLarge);
-  Step* steps[] = {&large, &small, &other};
-  // The fills are all on the first stream, the checks on the last: a group's streams wait for each
-  // other before and behind it.
-  for (Step* each : {&large, &other}) each->fill(of.streams[0]);
-  small.fill(of.streams[1]);
-  must(ncclGroupStart(), "ncclGroupStart");
-  must(ncclGroupStart(), "ncclGroupStart");
-  for (int i = 0; i < 3; ++i) steps[i]->gather(of.comm, of.streams[static_cast<std::size_t>(i)]);
-  must(ncclGroupEnd(), "ncclGroupEnd");
-  must(ncclGroupEnd(), "ncclGroupEnd");
-  for (Step* each : {&large, &other}) each->check(of.streams[2]);
-  small.check(of.streams[1]);
-  of.synchronise();
-}
-
 }  // namespace
 
 void split(const Rank& of, duet::nccl::Config* config) {
@@ -126,41 +108,6 @@ void shrink(const Rank& of, int excluded, int flags) {
 }
 
 namespace {
-
-// Calls of two communicators on one stream: rank 0 makes them in a group, the others do not.
-void group_of_two(const Rank& of) {
-  Rank other = of;
-  must(ncclCommSplit(of.comm, 0, of.rank, &other.comm, nullptr), "ncclCommSplit");
-  for (int round = 0; round < 3; ++round) {
-    Step large(of.rank, of.ranks, 1, kLarge), small(of.rank, of.ranks, 2, kSmall);
-    for (Step* each : {&large, &small}) each->fill(of.streams[0]);
-    if (of.rank == 0) must(ncclGroupStart(), "ncclGroupStart");
-    large.gather(of.comm, of.streams[0]);
-    small.gather(other.comm, of.streams[0]);
-    if (of.rank == 0) must(ncclGroupEnd(), "ncclGroupEnd");
-    for (Step* each : {&large, &small}) each->check(of.streams[0]);
-    of.synchronise();
-  }
-  must(ncclCommDestroy(other.comm), "ncclCommDestroy");
-}
-
-// Calls of a group that is simulated are not made, and what comes behind an inner one is still of
-// the outer group.
-void simulated(const Rank& of) {
-  Step not_made(of.rank, of.ranks, 1, kLarge), made(of.rank, of.ranks, 2, kLarge);
-  must(ncclGroupStart(), "ncclGroupStart");
-  not_made.gather(of.comm, of.streams[0]);
-  must(ncclGroupSimulateEnd(nullptr), "ncclGroupSimulateEnd");
-  must(ncclGroupStart(), "ncclGroupStart");
-  must(ncclGroupStart(), "ncclGroupStart");
-  must(ncclGroupSimulateEnd(nullptr), "ncclGroupSimulateEnd");
-  made.gather(of.comm, of.streams[0]);
-  made.fill(of.streams[0]);  // before the call, which is enqueued when the group ends
-  must(ncclGroupEnd(), "ncclGroupEnd");
-  made.check(of.streams[0]);
-  of.synchronise();
-  expect(not_made.receive[0] == 0, "no data of a group that is simulated");
-}
 
 // A signal is behind the call before it, and the call behind it waits for what its stream had.
 template <typename Signal>
@@ -185,62 +132,6 @@ void signals(const Rank& of) {
   signal_between_calls(of, [&](void* stream) { return ncclSignal(1, 2, 3, 4, of.comm, stream); });
   signal_between_calls(of,
                        [&](void* stream) { return ncclWaitSignal(1, nullptr, of.comm, stream); });
-}
-
-void calls_and_end(const Rank& of) {
-  calls(of, 1, 4);
-  must(ncclCommDestroy(of.comm), "ncclCommDestroy");
-}
-
-// Two communicators, by `create`: rank 0 creates them in one group, the others too if `alike`, or
-// else one after the other.
-template <typename Create>
-void create_two(const Rank& of, bool alike, const Create& create) {
-  Rank one{of.rank, of.ranks, nullptr, of.streams}, two = one;
-  const bool in_group = alike || of.rank == 0;
-  if (in_group) must(ncclGroupStart(), "ncclGroupStart");
-  create(&one.comm, 0);
-  create(&two.comm, 1);
-  if (in_group) must(ncclGroupEnd(), "ncclGroupEnd");
-  calls_and_end(one);
-  calls_and_end(two);
-}
-
-void together(const Rank& of, ncclUniqueId id, bool alike) {
-  std::strcat(id.bytes, "-0");
-  create_two(of, alike, [&](ncclComm_t* comm, int number) {
-    id.bytes[std::strlen(id.bytes) - 1] = number == 0 ? '0' : '1';
-    must(ncclCommInitRank(comm, of.ranks, id, of.rank), "ncclCommInitRank");
-  });
-}
-
-// Parts of two communicators.
-void split_together(const Rank& of) {
-  ncclComm_t parents[] = {of.comm, nullptr};
-  must(ncclCommSplit(of.comm, 0, of.rank, &parents[1], nullptr), "ncclCommSplit");
-  create_two(of, false, [&](ncclComm_t* comm, int number) {
-    must(ncclCommSplit(parents[number], 0, of.rank, comm, nullptr), "ncclCommSplit");
-  });
-  must(ncclCommDestroy(parents[1]), "ncclCommDestroy");
-}
-
-// NCCL refuses the second call: as with NCCL alone, the first is not made either.
-void refused_in_group(const Rank& of) {
-  Step step(of.rank, of.ranks, 1, kLarge), made(of.rank, of.ranks, 2, kLarge);
-  step.fill(of.streams[0]);
-  must(ncclGroupStart(), "ncclGroupStart");
-  step.gather(of.comm, of.streams[0]);
-  expect(ncclAllGather(step.send, step.receive, kSmall, duet::nccl::kInt32, of.comm,
-                       of.streams[0]) == duet::nccl::kInvalidArgument,
-         "an error of a call");
-  expect(ncclGroupEnd() == duet::nccl::kInvalidArgument, "an error of a group");
-  made.fill(of.streams[0]);
-  made.gather(of.comm, of.streams[0]);
-  made.check(of.streams[0]);
-  of.synchronise();
-  for (int from = 0; from < of.ranks; ++from) {
-    expect(step.receive[static_cast<std::size_t>(from) * kLarge] == 0, "no data of a failed group");
-  }
 }
 
 // All calls are done: a rank that revokes is no error of another, nor of its own.

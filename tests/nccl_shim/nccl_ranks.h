@@ -84,7 +84,15 @@ void split(const Rank& of, duet::nccl::Config* config = nullptr);
 void shrink(const Rank& of, int excluded, int flags);
 ncclResult_t state_of(ncclComm_t comm);
 
-// Parts: those in which ranks end,
+// Parts: those with groups,
+void group(const Rank& of);
+void group_of_two(const Rank& of);
+void simulated(const Rank& of);
+void refused_in_group(const Rank& of);
+void together(const Rank& of, ncclUniqueId id, bool alike);
+void split_together(const Rank& of);
+
+// those in which ranks end,
 void forked(const Rank& of, ncclUniqueId id);
 void last_error(const Rank& of);
 void killed(const Rank& of);
