@@ -57,8 +57,9 @@ namespace {
 
 void take_a_while(void*) { usleep(500); }
 
-// Two threads in turn, each on its own default stream. What a call sends is filled on the other
-// thread's stream, before the call before it: only the order of calls orders both.
+// Two threads in turn, each on its own default stream, the second in groups. What a call sends is
+// filled on the other thread's stream, before the call before it: only the order of calls orders
+// both.
 void streams_of_threads(const Rank& of) {
   void* const of_thread = reinterpret_cast<void*>(2);  // cudaStreamPerThread
   constexpr int kSteps = 24;
@@ -77,7 +78,9 @@ void streams_of_threads(const Rank& of) {
         host_gpu_launch(of_thread, take_a_while, nullptr);
         steps[static_cast<std::size_t>(number) + 1]->fill(of_thread);
       }
+      if (first == 1) must(ncclGroupStart(), "ncclGroupStart");
       step.gather(of.comm, of_thread);
+      if (first == 1) must(ncclGroupEnd(), "ncclGroupEnd");
       step.check(of_thread);
       next = number + 1;
     }
