@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -17,6 +19,9 @@ namespace duet {
 namespace {
 
 constexpr int kTries = 100;
+constexpr const char* kBeginning = ".duet-";
+constexpr const char* kEnding = ".part";
+constexpr auto kAbandonedAfter = std::chrono::minutes(1);
 
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -26,7 +31,22 @@ std::string folder_of(const std::string& path) {
 std::string new_name(const std::string& folder) {
   std::uint64_t bits = 0;
   if (getrandom(&bits, sizeof bits, 0) != sizeof bits) return "";
-  return fmt::format("{}.duet-{}-{:016x}.part", folder, ::getpid(), bits);
+  return fmt::format("{}{}{}-{:016x}{}", folder, kBeginning, ::getpid(), bits, kEnding);
+}
+
+bool is_part_file(const std::string& name) {
+  const std::string beginning = kBeginning, ending = kEnding;
+  return name.size() > beginning.size() + ending.size() && name.rfind(beginning, 0) == 0 &&
+         name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+// A file that its process still writes is locked. False where locks do not work.
+bool is_unlocked(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return false;
+  const bool locked = ::flock(file, LOCK_EX | LOCK_NB) == 0;
+  ::close(file);
+  return locked;
 }
 
 }  // namespace
@@ -37,6 +57,7 @@ PartFile::PartFile(std::string target) : target_(std::move(target)) {
     file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file_ < 0 && errno != EEXIST) return;
   }
+  if (file_ >= 0) ::flock(file_, LOCK_EX | LOCK_NB);
   struct stat old {};
   if (file_ >= 0 && ::stat(target_.c_str(), &old) == 0) ::fchmod(file_, old.st_mode & 0777);
 }
@@ -61,14 +82,29 @@ bool PartFile::write(std::string_view text) {
 }
 
 bool PartFile::put_in_place() {
+  const int locked = ::dup(file_);  // until it has its name
   // Some file systems report only on close that a write failed.
-  if (::close(std::exchange(file_, -1)) == 0 && ::rename(path_.c_str(), target_.c_str()) == 0) {
-    return true;
-  }
+  const bool done =
+      ::close(std::exchange(file_, -1)) == 0 && ::rename(path_.c_str(), target_.c_str()) == 0;
   const int reason = errno;
-  ::unlink(path_.c_str());
+  if (!done) ::unlink(path_.c_str());
+  if (locked >= 0) ::close(locked);
   errno = reason;
-  return false;
+  return done;
+}
+
+void PartFile::remove_abandoned(const std::string& target) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path folder = folder_of(target).empty() ? "." : folder_of(target);
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    const fs::path& path = at->path();
+    std::error_code ignored;
+    if (!is_part_file(path.filename().string()) || !at->is_regular_file(ignored)) continue;
+    const auto written = fs::last_write_time(path, ignored);
+    if (ignored || fs::file_time_type::clock::now() - written < kAbandonedAfter) continue;
+    if (is_unlocked(path.string())) fs::remove(path, ignored);
+  }
 }
 
 bool replace_file(const std::string& path, std::string_view text) {

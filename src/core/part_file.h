@@ -31,6 +31,10 @@ class PartFile {
   // Renames the temporary file to `target`, which replaces it atomically. Closes the file.
   bool put_in_place();
 
+  // Removes temporary files in the folder of `target` whose processes have ended without removing
+  // them: those that nobody has locked, and nobody has written for a minute.
+  static void remove_abandoned(const std::string& target);
+
  private:
   std::string target_, path_;
   int file_ = -1;

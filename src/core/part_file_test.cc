@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -64,6 +65,27 @@ TEST_F(PartFiles, AreNotLeftBehind) {
   EXPECT_EQ(errno, EISDIR);
   EXPECT_EQ(files(), 1);
   EXPECT_FALSE(PartFile("/nowhere/at/all").open());
+}
+
+// As of a process that was killed.
+TEST_F(PartFiles, ThatAreAbandonedAreRemoved) {
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  PartFile written(target());
+  ASSERT_TRUE(written.write("new"));
+  const std::string of_others = folder_ + "/.duet-notes", abandoned = folder_ + "/.duet-1-a.part",
+                    recent = folder_ + "/.duet-1-b.part", link = folder_ + "/.duet-1-c.part";
+  for (const std::string& each : {of_others, abandoned, recent}) std::ofstream(each) << "text";
+  std::filesystem::create_symlink(of_others, link);
+  for (const std::string& each : {of_others, abandoned, written.path()}) {
+    std::filesystem::last_write_time(each, long_ago);
+  }
+  PartFile::remove_abandoned(target());
+  EXPECT_FALSE(std::filesystem::exists(abandoned));
+  for (const std::string& each : {of_others, recent, link, written.path()}) {
+    EXPECT_TRUE(std::filesystem::exists(each)) << each;
+  }
+  EXPECT_TRUE(written.put_in_place());
+  PartFile::remove_abandoned("/nowhere/at/all");
 }
 
 TEST_F(PartFiles, OfSeveralWritersAreEachWhole) {

@@ -192,6 +192,9 @@ void set_parallel(CaseId& id, const ParallelSettings& settings, CollectiveEngine
   id.axes.set("parallel", name(settings.kind));
   id.axes.set("ranks", ranks);
   if (settings.keep_gathered) id.axes.set("keep_gathered", "yes");
+  if (settings.bucket_bytes != ParallelSettings().bucket_bytes) {
+    id.axes.set("bucket", static_cast<std::int64_t>(settings.bucket_bytes));
+  }
 }
 
 // What would add gradients to shards that are reduced already.

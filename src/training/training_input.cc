@@ -27,10 +27,16 @@ std::int64_t count_of(const std::string& path, const char* key, const std::strin
   throw UsageError(fmt::format("{}: its {} is '{}': expected a number", path, key, text));
 }
 
-// Before hours of training.
+// Before hours of training. Removes what runs that were killed have left beside the file, which may
+// be as large.
 void require_writable(const std::string& path, const char* expected) {
-  if (path.empty() || (!std::filesystem::is_directory(path) && PartFile(path).open())) return;
-  throw UsageError(fmt::format("{}: cannot be written: expected {}", path, expected));
+  if (path.empty()) return;
+  if (std::filesystem::is_directory(path) || !PartFile(path).open()) {
+    throw UsageError(fmt::format("{}: cannot be written: expected {}", path, expected));
+  }
+  std::error_code failed;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, failed);
+  if (!failed) PartFile::remove_abandoned(target.string());
 }
 
 // Training takes hours, so that what it leaves replaces no file by mistake.

@@ -1,5 +1,9 @@
 #include "training/training_input.h"
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
 #include "core/error.h"
 #include "training/training_run_fixture.h"
 
@@ -46,6 +50,16 @@ TEST_F(TrainingInputTest, AFileThatExistsIsNotReplaced) {
   }
   s.checkpoint = "/dev/null";  // cannot be replaced
   EXPECT_THROW(TrainingInput{s}, UsageError);
+}
+
+TEST_F(TrainingInputTest, WhatAKilledRunHasLeftIsRemoved) {
+  TrainingRunSettings s = settings(3);
+  s.checkpoint = path("checkpoint");
+  std::ofstream(path(".duet-1-a.part")) << "a part of a checkpoint";
+  const auto now = std::filesystem::file_time_type::clock::now();
+  std::filesystem::last_write_time(path(".duet-1-a.part"), now - std::chrono::hours(1));
+  TrainingInput{s};
+  EXPECT_FALSE(std::filesystem::exists(path(".duet-1-a.part")));
 }
 
 // More steps may have another warm-up by default.

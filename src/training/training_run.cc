@@ -51,6 +51,27 @@ TrainingRun::TrainingRun(Rank& rank, const TrainingInput& input, const ParallelS
   if (input.checkpoint() != nullptr) input.checkpoint()->load(checkpoint_tensors());
 }
 
+// Rank 0 chooses the algorithms of GEMMs, of which the checkpoint keeps one each: all ranks then
+// have the same, and a run that resumes has those of this one.
+void TrainingRun::choose_algorithms() {
+  if (settings_.ranks == 1) return;
+  if (rank_.index == 0) {
+    model_->forward(*stream_);
+    model_->backward(*stream_, Accumulate::no);
+    if (settings_.accumulate > 1) {
+      model_->forward(*stream_);
+      model_->backward(*stream_, Accumulate::yes);
+    }
+    model_->forward(*stream_);
+    model_->evaluate(*stream_);
+    stream_->synchronize(kRunStepSeconds);
+  }
+  const std::string mine = rank_.index == 0 ? tuning_cache().text() : "";
+  const auto all =
+      rank_.team.gather(rank_, mine, "rank 0 to choose algorithms of GEMMs", kRunStepSeconds);
+  tuning_cache().adopt(all->front());
+}
+
 // Runs what is captured once before, which makes the plans of GEMMs and attention.
 void TrainingRun::prepare(const ParallelSettings& parallel) {
   const double scale = 1 / static_cast<double>(settings_.accumulate * settings_.ranks);
@@ -69,6 +90,7 @@ void TrainingRun::prepare(const ParallelSettings& parallel) {
   const StepState state{1, settings_.seed, 0, scale};
   device_.write(model_->state(), &state);
   write(training_batch(1));
+  choose_algorithms();
   make_parallel(parallel);
   const bool several = settings_.accumulate > 1;
   if (several) first_batch_ = batch(Accumulate::no);
@@ -194,15 +216,16 @@ void TrainingRun::save_model() {
 void TrainingRun::save(std::int64_t step) {
   if (settings_.checkpoint.empty()) return;
   require_finite(step, loss_of(*evaluation_));
-  const bool divided = !model_->parameters().units().empty();
-  if (rank_.index > 0 && !divided) return;
   auto metadata = input_.common_settings();
   metadata["step"] = fmt::format("{}", step);
   metadata["tuning"] = tuning_cache().text();
-  if (divided) {
+  if (!model_->parameters().units().empty()) {
     return save_checkpoint(rank_, settings_.checkpoint, metadata, checkpoint_tensors());
   }
-  save_checkpoint(settings_.checkpoint, metadata, checkpoint_tensors());
+  const auto write = [&] {
+    if (rank_.index == 0) save_checkpoint(settings_.checkpoint, metadata, checkpoint_tensors());
+  };
+  rank_.team.all_or_none(rank_, "rank 0 to write a checkpoint", write, kSaveSeconds);
 }
 
 TrainingCurves TrainingRun::run(const std::function<bool()>& stop,

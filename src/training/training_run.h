@@ -45,6 +45,7 @@ class TrainingRun {
 
  private:
   void prepare(const ParallelSettings& parallel);
+  void choose_algorithms();
   void make_parallel(const ParallelSettings& parallel);
   TokenBatch training_batch(std::int64_t place) const;
   double sum_over_ranks(double mine, const std::string& what);

@@ -174,6 +174,25 @@ TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
   }
 }
 
+// Which takes longer than a step may.
+TEST_F(TrainingRunTest, AllRanksWaitForTheCheckpoint) {
+  const auto machine = open_machine("host:2");
+  TrainingRunSettings s = settings(6);
+  s.checkpoint = path("checkpoint");
+  s.checkpoint_every = 1;
+  for (const Parallel way : {Parallel::ddp, Parallel::zero3}) {
+    std::atomic<int> calls{0};
+    const auto holds_the_last_step = [&] {
+      const int done = calls++ / 2;  // each rank asks before each step
+      if (done == 0) return false;
+      EXPECT_EQ(Checkpoint(s.checkpoint).metadata().at("step"), std::to_string(done));
+      return false;
+    };
+    run_parallel(*machine, way, s, holds_the_last_step);
+    std::filesystem::remove(s.checkpoint);
+  }
+}
+
 // Where a batch repeats sequences, because the evaluation part has fewer.
 TEST_F(TrainingRunTest, RanksEvaluateOnWhatOneRankDoes) {
   const auto machine = open_machine("host:3");

@@ -265,6 +265,15 @@ TrainingOptions sharded_7b(std::int64_t layers) {
   return options;
 }
 
+TEST(TrainingCases, AreToldByTheirBuckets) {
+  const auto machine = open_machine("sim:h200:devices=2");
+  TrainingOptions options = sharded_7b(1);
+  options.parallel = Parallel::ddp;
+  const CaseId usual = training_benchmark(*machine, options, {}).cases.front().id;
+  options.bucket_bytes = 1000;
+  EXPECT_FALSE(training_benchmark(*machine, options, {}).cases.front().id.axes == usual.axes);
+}
+
 // The parts are those of a step that communicates nothing, by any engine.
 TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
   const auto machine = open_machine("sim:h200:devices=2");
