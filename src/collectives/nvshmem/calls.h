@@ -7,6 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 
+// Before functions that blocks of a kernel call, and tests on the CPU.
+#ifdef __CUDACC__
+#define DUET_NVSHMEM_BLOCK __device__
+#else
+#define DUET_NVSHMEM_BLOCK
+#endif
+
 namespace duet::nvshmem {
 
 inline constexpr std::size_t kIdBytes = 128;

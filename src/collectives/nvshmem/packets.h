@@ -13,12 +13,6 @@
 
 #include "collectives/nvshmem/calls.h"
 
-#ifdef __CUDACC__
-#define DUET_NVSHMEM_BLOCK __device__
-#else
-#define DUET_NVSHMEM_BLOCK
-#endif
-
 namespace duet::nvshmem {
 
 inline DUET_NVSHMEM_BLOCK std::uint64_t packets_of(const PacketCall& call) {

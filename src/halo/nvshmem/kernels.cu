@@ -7,6 +7,7 @@
 #include "device/gpu/system_words.h"
 #include "halo/gpu/sweep_rows.h"
 #include "halo/nvshmem/library.h"
+#include "halo/nvshmem/row_puts.h"
 
 namespace duet::nvshmem {
 namespace {
@@ -27,49 +28,37 @@ __device__ void put_partial(double* partials, double sum) {
   if (threadIdx.x == 0) partials[blockIdx.x] = all;
 }
 
-// A block's piece of a row, which stands in `row` already, to a neighbour. All threads call it.
-template <Put put>
-__device__ void put_piece(const SweepCall& call, const float* row, std::int64_t first,
-                          std::int64_t columns, float* halo, std::uint64_t* word, int pe) {
-  if (put == Put::blocks) {
-    nvshmemx_float_put_nbi_block(halo + first, row + first, static_cast<std::size_t>(columns), pe);
+// The block of a kernel, as row_puts.h needs it.
+struct DeviceBlock {
+  __device__ void put_value(float* there, float value, int pe) {
+    nvshmem_float_p(there, value, pe);
   }
-  if (put == Put::signals) {
-    nvshmemx_putmem_signal_nbi_block(halo + first, row + first,
-                                     static_cast<std::size_t>(columns) * sizeof(float), word, 1,
-                                     NVSHMEM_SIGNAL_ADD, pe);
+  __device__ void meet() { __syncthreads(); }
+  __device__ void put(float* there, const float* from, std::size_t bytes, int pe) {
+    nvshmemx_putmem_nbi_block(there, from, bytes, pe);
   }
-}
+  __device__ void put_signal(float* there, const float* from, std::size_t bytes,
+                             std::uint64_t* word, int pe) {
+    nvshmemx_putmem_signal_nbi_block(there, from, bytes, word, 1, NVSHMEM_SIGNAL_ADD, pe);
+  }
+};
 
 template <int width, bool norm, Put put>
 __device__ void boundary_row(const SweepTiles& tiles, const SweepCall& call, unsigned columns) {
-  const bool first = blockIdx.x < columns;
-  const bool last = !first || call.rows == 1;
-  const std::int64_t row = first ? 1 : call.rows;
+  DeviceBlock block;
+  const RowPart part =
+      row_part(call, blockIdx.x, columns, static_cast<std::int64_t>(kSweepThreads) * width);
+  const std::int64_t row = row_of(call, part);
   const std::int64_t x = cuda::column_of<width>(blockIdx.x, columns);
   const auto store = [&](std::int64_t at, const cuda::Points<width>& points) {
     cuda::store_points<width>(tiles.to + at * tiles.nx + x, points);
     if constexpr (put == Put::words) {
-      for (int i = 0; i < width; ++i) {
-        if (first) nvshmem_float_p(call.halo_above + x + i, points.at[i], call.above);
-        if (last) nvshmem_float_p(call.halo_below + x + i, points.at[i], call.below);
-      }
+      for (int i = 0; i < width; ++i) put_point(call, block, part, x + i, points.at[i]);
     }
   };
   const double sum = cuda::sweep_rows<width, norm, 1>(tiles, row, row + 1, x, store);
   if (norm) put_partial(tiles.partials, sum);
-  if constexpr (put != Put::words) {
-    __syncthreads();  // the block's piece stands in its row
-    const std::int64_t block_columns = static_cast<std::int64_t>(kSweepThreads) * width;
-    const std::int64_t begin = (blockIdx.x % columns) * block_columns;
-    const std::int64_t left = tiles.nx - begin;
-    const std::int64_t count = left < block_columns ? left : block_columns;
-    const float* const made = tiles.to + row * tiles.nx;
-    if (first)
-      put_piece<put>(call, made, begin, count, call.halo_above, call.word_above, call.above);
-    if (last)
-      put_piece<put>(call, made, begin, count, call.halo_below, call.word_below, call.below);
-  }
+  if constexpr (put != Put::words) put_part<put>(call, block, part);
 }
 
 template <int width, bool norm, Put put>
@@ -82,22 +71,20 @@ __global__ void __launch_bounds__(kSweepThreads)
   if (norm) put_partial(tiles.partials, sum);
 }
 
-__device__ void await_word(const std::uint64_t* word, std::uint64_t value) {
-  while (cuda::load_acquire(word) < value) {
+struct SyncThread {
+  __device__ void quiet() { nvshmem_quiet(); }
+  __device__ void set(std::uint64_t* word, std::uint64_t value, int pe) {
+    nvshmemx_signal_op(word, value, NVSHMEM_SIGNAL_SET, pe);
   }
-}
+  __device__ void wait(const std::uint64_t* word, std::uint64_t value) {
+    while (cuda::load_acquire(word) < value) {
+    }
+  }
+};
 
-// One thread. Without signals of the puts: completes all puts of earlier kernels, then signals.
-__global__ void sync_kernel(SyncCall call, std::uint64_t signals_a_call) {
-  const std::uint64_t count = *call.calls + 1;
-  if (call.put != Put::signals) {
-    nvshmem_quiet();
-    nvshmemx_signal_op(call.word_above, count, NVSHMEM_SIGNAL_SET, call.above);
-    nvshmemx_signal_op(call.word_below, count, NVSHMEM_SIGNAL_SET, call.below);
-  }
-  await_word(call.from_above, count * signals_a_call);
-  await_word(call.from_below, count * signals_a_call);
-  *call.calls = count;
+__global__ void sync_kernel(SyncCall call, std::uint64_t parts) {
+  SyncThread thread;
+  sync_neighbours(call, thread, parts);
 }
 
 SweepTiles tiles_of(const SweepCall& call) {
@@ -155,9 +142,8 @@ int sweep(const SweepCall& call, void* stream) {
 }
 
 int sync(const SyncCall& call, void* stream) {
-  const bool signals = call.put == Put::signals;
-  const auto each = signals ? static_cast<std::uint64_t>(cuda::column_blocks(call.nx)) : 1;
-  sync_kernel<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(call, each);
+  const auto parts = static_cast<std::uint64_t>(cuda::column_blocks(call.nx));
+  sync_kernel<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(call, parts);
   return launched();
 }
 
