@@ -32,12 +32,7 @@ check_collectives() {
   say "compute beside collectives"
   DUET_TEST_GPUS=cuda must timeout -s KILL 120 "$build/tests/runtime_test" --gtest_filter='Machines/*' --gtest_brief=1
   must timeout -s KILL 60 "$build/tests/overlap_streams"
-  local tool
-  for tool in memcheck racecheck; do
-    say "compute-sanitizer: kernels, $tool"
-    must timeout -s KILL 60 compute-sanitizer --tool $tool --error-exitcode 9 $([[ $tool == memcheck ]] && echo --report-api-errors no) \
-      "$build/tests/conformance_test" --gtest_filter='*/Kernels.Reduce*cuda*:*/Kernels.Copy*cuda*' --gtest_brief=1
-  done
+  under_sanitizer "kernels" 60 "$build/tests/conformance_test" '*/Kernels.Reduce*cuda*:*/Kernels.Copy*cuda*'
 }
 
 collectives() {

@@ -30,3 +30,15 @@ one_process_a_gpu() {
   for rank in "${pids[@]}"; do wait "$rank" || code=$?; done
   return "$code"
 }
+
+# WHAT SECONDS TESTS FILTER: tests under compute-sanitizer's tools. Without a start gate: behind one a
+# launch would wait for ever there.
+under_sanitizer() {
+  local tool flags
+  for tool in memcheck racecheck; do
+    say "$1: compute-sanitizer, $tool"
+    flags=(--tool "$tool" --error-exitcode 9)
+    [[ $tool == memcheck ]] && flags+=(--report-api-errors no)
+    must timeout -s KILL "$2" compute-sanitizer "${flags[@]}" "$3" --gtest_filter="$4" --gtest_brief=1
+  done
+}

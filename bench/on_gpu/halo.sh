@@ -7,13 +7,7 @@ check_halo() {
   must timeout -s KILL 60 "$duet" halo --device cuda --nx 37,2048 --ny 67 --norm none,device,delayed \
     --graph --seconds 0.01 --quiet
   must timeout -s KILL 120 "$duet" halo --device cuda --nx 16384 --norm device --seconds 0.05 --quiet
-  # Without a start gate: behind one a launch would wait for ever under the sanitizer.
-  local tool
-  for tool in memcheck racecheck; do
-    say "halo exchange: compute-sanitizer, $tool"
-    must timeout -s KILL 120 compute-sanitizer --tool $tool --error-exitcode 9 $([[ $tool == memcheck ]] && echo --report-api-errors no) \
-      "$build/tests/halo_test" --gtest_filter='Gpus/*WithoutAGate*' --gtest_brief=1
-  done
+  under_sanitizer "halo exchange" 120 "$build/tests/halo_test" 'Gpus/*WithoutAGate*'
   if [[ $(nvidia-smi -L | wc -l) -gt 1 ]]; then
     say "halo exchange: several processes, one of which dies"
     PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 120 tests/multiprocess/halo.sh "$duet" killed cuda
@@ -31,7 +25,7 @@ halo() {
   local scaling=none
   [[ $(nvidia-smi -L | wc -l) -gt 1 ]] && scaling=strong,weak
   must timeout -s KILL "${LIMIT:-500}" "$duet" halo --device cuda --nx "${LARGE:-16384,20480}" \
-    --scaling $scaling --norm "${HALO_NORMS:-none,device,delayed}" --seconds 0.2 \
+    --scaling $scaling --norm "${HALO_NORMS:-none,device,host,delayed}" --seconds 0.2 \
     --json "$out/halo-large.jsonl" --quiet
   say "small grids, as graphs and without"
   local graph
