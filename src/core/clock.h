@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace duet {
@@ -11,6 +12,12 @@ using SteadyClock = std::chrono::steady_clock;
 inline double steady_now() {
   const auto now = SteadyClock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
+}
+
+// To wait for: without an end, `seconds` may be more than a clock can count.
+inline std::chrono::duration<double> time_limit(double seconds) {
+  constexpr double kLongest = 1e9;
+  return std::chrono::duration<double>(std::min(seconds, kLongest));
 }
 
 }  // namespace duet

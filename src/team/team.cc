@@ -24,9 +24,11 @@ const char* const kRanksCall = "a barrier or gather of all ranks";
 // The local rank that each() runs on this thread; -1: none.
 thread_local int running_rank = -1;
 
+// Within another team's each() too.
 struct RunningRank {
   explicit RunningRank(int local) { running_rank = local; }
-  ~RunningRank() { running_rank = -1; }
+  ~RunningRank() { running_rank = before; }
+  const int before = running_rank;
 };
 
 void check_devices(const Machine& machine, const std::vector<int>& devices) {
@@ -184,15 +186,15 @@ void Team::run_ranks(const std::function<void(Rank&)>& fn) {
     Rank rank = local_rank(local);
     try {
       fn(rank);
-    } catch (const std::exception& error) {
+    } catch (...) {
       errors[static_cast<std::size_t>(local)] = std::current_exception();
-      note_failure(rank.index, error);
+      note_failure(rank.index);
       throw;
     }
   };
   try {
     machine_.scheduler().run(local_size(), run_rank);
-  } catch (const std::exception&) {
+  } catch (...) {
     const int first = failures_.failed_rank();
     const auto cause = first < 0 ? nullptr : errors[static_cast<std::size_t>(first - first_local_)];
     if (cause != nullptr) std::rethrow_exception(cause);
@@ -200,11 +202,21 @@ void Team::run_ranks(const std::function<void(Rank&)>& fn) {
   }
 }
 
-// The other processes are notified of the first failure alone, unless it came from them.
-void Team::note_failure(int rank, const std::exception& error) {
-  const std::string reason = fmt::format("rank {}: {}", rank, error.what());
+// Of the exception that is handled. The other processes are notified of the first failure alone,
+// unless it came from them.
+void Team::note_failure(int rank) {
+  std::string what = "an exception that is no std::exception";
+  bool from_others = false;
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    what = error.what();
+    from_others = dynamic_cast<const PeerFailed*>(&error) != nullptr;
+  } catch (...) {
+  }
+  const std::string reason = fmt::format("rank {}: {}", rank, what);
   const bool first = failures_.fail(rank, reason);
-  const bool from_others = dynamic_cast<const PeerFailed*>(&error) != nullptr;
+  give_up(reason);
   if (processes_ != nullptr && first && !from_others) processes_->fail(reason);
 }
 

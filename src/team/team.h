@@ -202,7 +202,7 @@ class Team {
   void join_processes();
 
   void run_ranks(const std::function<void(Rank&)>& fn);
-  void note_failure(int rank, const std::exception& error);
+  void note_failure(int rank);
 
   static std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
   const std::vector<int>& group() const { return groups_->at(index_of(group_)); }

@@ -55,6 +55,25 @@ TEST_P(TeamTest, AFailingRankEndsTheOthersWaitsAndIsRethrown) {
   team_.each([&](Rank&) { team_.barrier("a barrier after the failure"); });
 }
 
+// Also where each waits for two others, of which one has thrown behind a call that both made.
+TEST_P(TeamTest, AfterARankHasThrownAllWaitsThrowPeerFailed) {
+  const auto run = [&] {
+    team_.each([&](Rank& rank) {
+      team_.barrier("a barrier");
+      if (rank.index == 1) throw 42;
+      for (int i = 0; i < 3; ++i) EXPECT_THROW(team_.barrier("another barrier"), PeerFailed);
+    });
+  };
+  std::atomic<int> told{0};
+  const int callback = team_.on_failure([&](const std::string& reason) {
+    EXPECT_EQ(reason, "rank 1: an exception that is no std::exception");
+    ++told;
+  });
+  EXPECT_THROW(run(), int);
+  EXPECT_GE(told.load(), 1);
+  team_.forget(callback);
+}
+
 // What a call throws on every rank; they go on from there, as many as before.
 template <typename Error>
 std::vector<std::string> thrown(Team& team, const std::function<void(Rank&)>& call) {
@@ -186,6 +205,18 @@ TEST(Team, RanksWaitForEachOtherInsideOfEach) {
   auto machine = open_machine("host:2");
   Team team(*machine);
   EXPECT_THROW(team.barrier("nobody"), BadArgument);
+}
+
+TEST(Team, RunsInsideOfAnothersEach) {
+  const auto outer_machine = open_machine("host:2"), inner_machine = open_machine("host:1");
+  Team outer(*outer_machine);
+  outer.each([&](Rank& rank) {
+    if (rank.index == 0) {
+      Team inner(*inner_machine);
+      inner.each([&](Rank&) { inner.barrier("the only rank"); });
+    }
+    outer.barrier("a barrier behind another team's");
+  });
 }
 
 TEST(Team, RefusesDevicesThatAreNotThere) {

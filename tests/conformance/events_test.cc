@@ -1,4 +1,6 @@
 // Events: order between streams, times, deadlines.
+#include <limits>
+
 #include "devices.h"
 
 namespace duet::conformance {
@@ -63,6 +65,38 @@ TEST_P(Events, WaitIsForTheLastRecordAtTheCall) {
   EXPECT_FALSE(event->done());
   device().signal(semaphore_at(gate, 0), 1);
   event->synchronize(kDeadline);
+}
+
+// The second record is reached first.
+TEST_P(Events, WaitIsForItsRecordWhateverStreamReachesAnotherFirst) {
+  const Buffer gate = filled(device(), 8, constant(0), MemoryKind::pinned);
+  auto busy = device().make_stream(), idle = device().make_stream(), other = device().make_stream();
+  auto event = device().make_event();
+  busy->wait(semaphore_at(gate, 0), 1);
+  busy->record(*event);
+  other->wait(*event);
+  idle->record(*event);
+  event->synchronize(kDeadline);
+  idle->synchronize(kDeadline);
+  EXPECT_TRUE(event->done());
+  EXPECT_FALSE(other->idle());
+  device().signal(semaphore_at(gate, 0), 1);
+  other->synchronize(kDeadline);
+  EXPECT_TRUE(event->done());
+}
+
+TEST_P(Events, HaveDeadlinesOfAnyLength) {
+  const Buffer gate = filled(device(), 8, constant(0), MemoryKind::pinned);
+  auto stream = device().make_stream();
+  auto event = device().make_event();
+  for (const double seconds : {1e10, std::numeric_limits<double>::infinity()}) {
+    stream->fill(gate.span(), constant(1));
+    stream->record(*event);
+    event->synchronize(seconds);
+    stream->fill(gate.span(), constant(2));
+    stream->synchronize(seconds);
+    device().finish(seconds);
+  }
 }
 
 TEST_P(Events, GiveUpAtTheDeadline) {

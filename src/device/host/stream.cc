@@ -41,19 +41,18 @@ std::uint64_t* word_of(const Semaphore& semaphore, HostMachine& machine) {
 
 HostEvent::HostEvent(HostDevice& device)
     : device_(device.info().name),
-      state_(std::make_shared<HostEventState>(HostEventState{device.machine().sync()})) {}
+      state_(std::make_shared<HostEventState>(HostEventState{device.machine().sync(), nullptr})) {}
 
 bool HostEvent::done() {
   const std::lock_guard<std::mutex> lock(state_->sync.mutex);
-  return state_->reached == state_->recorded;
+  return state_->done();
 }
 
 void HostEvent::synchronize(double deadline_seconds) {
   std::unique_lock<std::mutex> lock(state_->sync.mutex);
   ++state_->waiters;
-  const bool in_time =
-      state_->sync.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
-                                    [&] { return state_->reached == state_->recorded; });
+  const bool in_time = state_->sync.changed.wait_for(lock, time_limit(deadline_seconds),
+                                                     [&] { return state_->done(); });
   --state_->waiters;
   if (!in_time) {
     throw Timeout(fmt::format("{}: an event was not reached in {} s", device_, deadline_seconds));
@@ -65,11 +64,11 @@ double HostEvent::seconds_since(const Event& earlier) const {
   if (other == nullptr) throw BadArgument("seconds_since: an event of another kind of device");
   const std::lock_guard<std::mutex> lock(state_->sync.mutex);
   for (const HostEventState* state : {state_.get(), other->state_.get()}) {
-    if (state->recorded == 0 || state->reached != state->recorded) {
+    if (state->last == nullptr || !state->last->reached) {
       throw BadArgument("seconds_since: an event that was not recorded or not reached");
     }
   }
-  return state_->seconds - other->state_->seconds;
+  return state_->last->seconds - other->state_->last->seconds;
 }
 
 HostStream::HostStream(HostDevice& device, int priority) : device_(device) {
@@ -142,29 +141,30 @@ void HostStream::enqueue_fill(const Span& span, const Fill& fill) {
 void HostStream::enqueue_record(Event& event) {
   MachineSync& sync = device_.machine().sync();
   std::shared_ptr<HostEventState> state = own(event, device_, sync).state();
-  std::uint64_t number = 0;
+  const auto recording = std::make_shared<HostRecording>();
   {
     const std::lock_guard<std::mutex> lock(sync.mutex);
-    number = ++state->recorded;
+    state->last = recording;
   }
-  device_.workers().push(&queue_, {nullptr, [state, number] {
+  device_.workers().push(&queue_, {nullptr, [state, recording] {
                                      const double seconds = steady_now();
                                      const std::lock_guard<std::mutex> lock(state->sync.mutex);
-                                     state->reached = std::max(state->reached, number);
-                                     state->seconds = seconds;
+                                     recording->reached = true;
+                                     recording->seconds = seconds;
                                      if (state->waiters > 0) state->sync.changed.notify_all();
                                    }});
 }
 
 void HostStream::enqueue_wait(Event& event) {
   MachineSync& sync = device_.machine().sync();
-  std::shared_ptr<HostEventState> state = own(event, device_, sync).state();
-  std::uint64_t number = 0;
+  const std::shared_ptr<HostEventState> state = own(event, device_, sync).state();
+  std::shared_ptr<HostRecording> recording;
   {
     const std::lock_guard<std::mutex> lock(sync.mutex);
-    number = state->recorded;
+    recording = state->last;
   }
-  device_.workers().push(&queue_, {[state, number] { return state->reached >= number; }, [] {}});
+  if (recording == nullptr) return;
+  device_.workers().push(&queue_, {[recording] { return recording->reached; }, [] {}});
 }
 
 void HostStream::enqueue_signal(const Semaphore& semaphore, std::uint64_t value) {
@@ -228,7 +228,7 @@ void HostStream::synchronize(double deadline_seconds) {
   require_not_captured();
   MachineSync& sync = device_.machine().sync();
   std::unique_lock<std::mutex> lock(sync.mutex);
-  const bool in_time = sync.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds),
+  const bool in_time = sync.changed.wait_for(lock, time_limit(deadline_seconds),
                                              [&] { return queue_.operations.empty(); });
   rethrow();
   if (!in_time) {

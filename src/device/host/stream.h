@@ -8,14 +8,19 @@
 
 namespace duet::host {
 
+// One record() of an event, for the waits behind it. sync.mutex guards it.
+struct HostRecording {
+  bool reached = false;
+  double seconds = 0;  // when its stream reached it, by steady_now()
+};
+
 // The state of an event. It is shared, because queued operations may outlive the event. sync.mutex
 // guards all other members.
 struct HostEventState {
   MachineSync& sync;
-  std::uint64_t recorded = 0;  // number of the last record() that was enqueued
-  std::uint64_t reached = 0;   // number of the last record() that a stream has reached
-  double seconds = 0;          // when a stream reached it, by steady_now()
-  int waiters = 0;             // threads in synchronize()
+  std::shared_ptr<HostRecording> last;  // nullptr: never recorded
+  int waiters = 0;                      // threads in synchronize()
+  bool done() const { return last == nullptr || last->reached; }
 };
 
 class HostEvent : public RecordableEvent {

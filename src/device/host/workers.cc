@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/affinity.h"
+#include "core/clock.h"
 #include "core/thread.h"
 
 namespace duet::host {
@@ -87,7 +88,7 @@ void Workers::push(Queue* queue, Operation operation) {
 bool Workers::wait_for_room(const Queue& queue, std::size_t most, double deadline_seconds) {
   std::unique_lock<std::mutex> lock(sync_.mutex);
   const auto is_copy = [](const Operation& each) { return each.copies; };
-  return sync_.changed.wait_for(lock, std::chrono::duration<double>(deadline_seconds), [&] {
+  return sync_.changed.wait_for(lock, time_limit(deadline_seconds), [&] {
     const auto& operations = queue.operations;
     return std::count_if(operations.begin(), operations.end(), is_copy) <
            static_cast<std::ptrdiff_t>(most);
@@ -101,8 +102,7 @@ bool Workers::finish(double deadline_seconds) {
            std::none_of(queues_.begin(), queues_.end(),
                         [](const Queue* queue) { return queue->running; });
   };
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(deadline_seconds);
+  const auto end = std::chrono::steady_clock::now() + time_limit(deadline_seconds);
   while (!idle()) {
     if (std::chrono::steady_clock::now() > end) return false;
     sync_.changed.wait_for(lock, kFinishPeriod);

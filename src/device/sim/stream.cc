@@ -25,7 +25,7 @@ SimStream::~SimStream() {
   device_.stop_waiting_for_engine(this);
   if (!operations_.empty()) {
     if (const auto* await = std::get_if<WaitEventOp>(&operations_.front())) {
-      auto& waiting = await->state->waiting;
+      auto& waiting = await->recording->waiting;
       waiting.erase(std::remove(waiting.begin(), waiting.end(), this), waiting.end());
     }
   }
@@ -172,29 +172,20 @@ void SimStream::engine_granted() {
 }
 
 void SimStream::start(const RecordOp& op) {
-  const std::shared_ptr<EventState> state = op.state;
-  if (op.number > state->reached) {
-    state->reached = op.number;
-    state->seconds = machine_.clock().now();
-    state->device = &device_;
-  }
+  const std::shared_ptr<Recording> recording = op.recording;
+  recording->reached = true;
+  recording->seconds = machine_.clock().now();
+  recording->device = &device_;
   end();
-  for (SimStream* stream : std::exchange(state->waiting, {})) stream->event_reached();
+  for (SimStream* stream : std::exchange(recording->waiting, {})) stream->event_reached();
 }
 
 void SimStream::start(const WaitEventOp& op) {
-  if (op.state->reached >= op.number) return end();
-  op.state->waiting.push_back(this);
+  if (op.recording->reached) return end();
+  op.recording->waiting.push_back(this);
 }
 
-void SimStream::event_reached() {
-  const WaitEventOp& op = std::get<WaitEventOp>(operations_.front());
-  if (op.state->reached < op.number) {
-    op.state->waiting.push_back(this);
-    return;
-  }
-  end();
-}
+void SimStream::event_reached() { end(); }
 
 void SimStream::start(const WaitSemaphoreOp& op) {
   if (semaphore_reached()) return end_after(op.latency);

@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,13 +16,11 @@
 
 namespace duet::sim {
 
-// The state of an event. It is shared, because queued operations may outlive the event.
-struct EventState {
-  const SimMachine* machine = nullptr;
-  std::uint64_t recorded = 0;       // number of the last record() that was enqueued
-  std::uint64_t reached = 0;        // number of the last record() that a stream has reached
-  double seconds = 0;               // when a stream reached it
-  const Device* device = nullptr;   // the device of that stream
+// One record() of an event, for the waits behind it. Queued operations may outlive the event.
+struct Recording {
+  bool reached = false;
+  double seconds = 0;               // when its stream reached it
+  const Device* device = nullptr;   // of that stream
   std::vector<SimStream*> waiting;  // in the order in which they began to wait
 };
 
@@ -32,11 +31,15 @@ class SimEvent : public RecordableEvent {
   void synchronize(double deadline_seconds) override;
   double seconds_since(const Event& earlier) const override;
 
-  const std::shared_ptr<EventState>& state() const { return state_; }
+  const SimMachine& machine() const { return machine_; }
+  const std::shared_ptr<Recording>& last() const { return last_; }
+  void set_last(std::shared_ptr<Recording> recording) { last_ = std::move(recording); }
 
  private:
+  bool is_done() const { return last_ == nullptr || last_->reached; }
+
   SimMachine& machine_;
-  std::shared_ptr<EventState> state_;
+  std::shared_ptr<Recording> last_;  // nullptr: never recorded
 };
 
 // A stream of a simulated device: a queue of operations with their costs. An operation's results
@@ -61,7 +64,7 @@ class SimStream : public RecordableStream {
   bool semaphore_reached() const;
   void resume_after_semaphore();  // called by the machine when semaphore_reached()
   void engine_granted();          // called by the device when the stream has a DMA engine
-  void event_reached();           // called by the stream that reached the event
+  void event_reached();           // called by the stream that reached the recording
 
  private:
   void enqueue_copy(const Copy& copy) override;
@@ -87,12 +90,10 @@ class SimStream : public RecordableStream {
     OperationCost cost;
   };
   struct RecordOp {
-    std::shared_ptr<EventState> state;
-    std::uint64_t number;
+    std::shared_ptr<Recording> recording;
   };
   struct WaitEventOp {
-    std::shared_ptr<EventState> state;
-    std::uint64_t number;
+    std::shared_ptr<Recording> recording;
   };
   struct SignalOp {
     Semaphore semaphore;
