@@ -70,6 +70,7 @@ Communicator::~Communicator() = default;
 int Communicator::size() const { return impl_->team.size(); }
 int Communicator::local_size() const { return impl_->team.local_size(); }
 int Communicator::first_local() const { return impl_->team.first_local(); }
+std::string Communicator::failure() const { return impl_->team.failure(); }
 
 void Communicator::each(const std::function<void(LocalRank&)>& fn) {
   impl_->team.each([&](Rank& rank) {

@@ -29,10 +29,10 @@ struct CommunicatorOptions {
 // construct it with equal options, and one thread of each makes the calls below. All of them
 // destroy it when its calls have ended.
 //
-// After an error in each() the calls planned before throw PeerFailed, and NCCL's engines plan
-// nothing more. Once a process has died all calls throw: destroy the communicator. With MASTER_ADDR
-// every communicator of a process needs a port of its own, even after an earlier one has been
-// destroyed, because that one's port may still be closing.
+// After an error in each() the calls planned before throw PeerFailed; others can be planned, except
+// with NCCL's engines and `host`. Once a process has died all calls throw: destroy the
+// communicator. With MASTER_ADDR every communicator of a process needs a port of its own, even
+// after an earlier one has been destroyed, because that one's port may still be closing.
 class Communicator {
  public:
   // Blocks until all processes have connected. Throws UsageError for a device, engine or
@@ -55,6 +55,11 @@ class Communicator {
   // Hazard: when a rank throws, its peers' streams may still use its buffers. Buffers that are
   // declared outside of fn, or come from allocate(), live long enough.
   void each(const std::function<void(LocalRank&)>& fn);
+
+  // Why calls that are under way may have no result: which rank of the current or last each() has
+  // failed, or which process is gone; "" if all is well. For loops that launch graphs, which throw
+  // nothing. From any thread.
+  std::string failure() const;
 
  private:
   struct Impl;

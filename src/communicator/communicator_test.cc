@@ -2,9 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <numeric>
+#include <thread>
 #include <vector>
 
+#include "core/error.h"
 #include "device/machine.h"
 
 namespace duet {
@@ -156,6 +161,51 @@ void refuses(const std::function<void()>& call, const std::string& text) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
   }
+}
+
+// Rank 1 has planned and throws. Its buffers are destroyed before anybody knows, and rank 0 still
+// pushes into them.
+TEST(Communicator, BuffersOfAnEndingRankLiveAsLongAsPeersWrite) {
+  struct Last {
+    std::function<void()> end;
+    ~Last() {
+      if (end) end();
+    }
+  };
+  const auto wait_for = [](const std::atomic<bool>& flag) {
+    for (int i = 0; i < 30000 && !flag; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  Communicator communicator({"host:2", "dma"});
+  std::atomic<bool> ended{false}, enqueued{false};
+  const auto run = [&](LocalRank& rank) {
+    Last last;
+    if (rank.index() == 1) {
+      last.end = [&] {
+        ended = true;
+        wait_for(enqueued);
+      };
+    }
+    Collective collective;
+    collective.dtype = DType::fp32;
+    collective.count = 1 << 20;
+    const auto send = rank.allocate(send_bytes(collective, rank.index(), 2));
+    const auto recv = rank.allocate(recv_bytes(collective, rank.index(), 2));
+    const auto stream = rank.device().make_stream();
+    auto call = rank.plan(collective, send->span(), recv->span());
+    if (rank.index() == 1) throw Mismatch("rank 1 has ended");
+    wait_for(ended);
+    call.enqueue(*stream);
+    enqueued = true;
+    EXPECT_THROW(rank.barrier("rank 1, which has ended"), PeerFailed);
+    stream->synchronize(60);
+  };
+  EXPECT_EQ(communicator.failure(), "");
+  EXPECT_THROW(communicator.each(run), Mismatch);
+  EXPECT_EQ(communicator.failure(), "rank 1: rank 1 has ended");
+  communicator.each([](LocalRank& rank) { rank.barrier(); });
+  EXPECT_EQ(communicator.failure(), "");
 }
 
 TEST(Communicator, RefusesWhatIsNotThere) {

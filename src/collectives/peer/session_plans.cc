@@ -45,6 +45,9 @@ class PlanInUse : public CollectivePlan {
     } catch (const std::exception& error) {
       fail_and_finish(error.what());
       throw;
+    } catch (...) {
+      fail_and_finish("an exception that is no std::exception");
+      throw;
     }
   }
 
@@ -92,10 +95,13 @@ std::unique_ptr<CollectivePlan> SessionPlans::hand_out(const Rank& rank,
   return std::make_unique<PlanInUse>(*this, rank, std::move(plan), call);
 }
 
+// Peers may write to it though this rank has enqueued nothing: a failure releases their waits for
+// it.
 void SessionPlans::end(Buffer memory) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool in_doubt =
-      !kept_.empty() || std::any_of(in_use_.begin(), in_use_.end(),
+  const bool in_doubt = std::uncaught_exceptions() > 0 || !team_.failure().empty() ||
+                        !kept_.empty() ||
+                        std::any_of(in_use_.begin(), in_use_.end(),
                                     [](const PlanInUse* plan) { return plan->in_doubt(); });
   if (in_doubt) kept_memory_.push_back(std::move(memory));
 }
