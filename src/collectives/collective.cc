@@ -57,7 +57,25 @@ bool sends_the_same(CollectiveKind kind) {
          kind == CollectiveKind::gather || kind == CollectiveKind::send_recv;
 }
 
+void check_counts(const Collective& c, int ranks) {
+  if (c.counts.size() == at(ranks, 0, ranks)) return;
+  throw BadArgument(fmt::format("all_to_all_v: {} counts: expected {}, one for each pair",
+                                c.counts.size(), at(ranks, 0, ranks)));
+}
+
+// Sums over ranks are counted in 64 bits.
+void check_sizes(const Collective& c, int ranks) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
+  const std::uint64_t most = kMostBytes / (size_of(c.dtype) * whole(ranks));
+  std::uint64_t largest = c.count;
+  for (const std::uint64_t count : c.counts) largest = std::max(largest, count);
+  if (largest <= most) return;
+  throw BadArgument(fmt::format("{} of {} elements of {} on {} ranks: expected at most {}",
+                                name(c.kind), largest, name(c.dtype), ranks, most));
+}
+
 std::uint64_t row_sum(const Collective& c, int rank, int ranks, bool sent) {
+  check_counts(c, ranks);
   std::uint64_t sum = 0;
   for (int other = 0; other < ranks; ++other) {
     sum += sent ? c.counts[at(rank, other, ranks)] : c.counts[at(other, rank, ranks)];
@@ -84,10 +102,8 @@ void check(const Collective& c, int ranks) {
     throw BadArgument(
         fmt::format("{}: root {}: expected 0 to {}", name(c.kind), c.root, ranks - 1));
   }
-  if (c.kind == CollectiveKind::all_to_all_v && c.counts.size() != at(ranks, 0, ranks)) {
-    throw BadArgument(fmt::format("all_to_all_v: {} counts: expected {}, one for each pair",
-                                  c.counts.size(), at(ranks, 0, ranks)));
-  }
+  if (c.kind == CollectiveKind::all_to_all_v) check_counts(c, ranks);
+  check_sizes(c, ranks);
   constexpr std::array kReducible = {DType::fp32, DType::fp16, DType::bf16, DType::int32};
   if (reduces(c.kind) &&
       std::find(kReducible.begin(), kReducible.end(), c.dtype) == kReducible.end()) {

@@ -58,11 +58,13 @@ struct Collective {
   std::vector<std::uint64_t> counts;
 };
 
-// Throws BadArgument where the root is not a rank, `counts` does not have ranks * ranks entries, or
-// a reduction has an element type that cannot be reduced. The message names what was expected.
+// Throws BadArgument where the root is not a rank, `counts` does not have ranks * ranks entries, a
+// count is too large to be counted in bytes, or a reduction has an element type that cannot be
+// reduced. The message names what was expected.
 void check(const Collective& collective, int ranks);
 
-// Bytes of the rank's send and receive buffer; 0 where the rank has no such buffer.
+// Bytes of the rank's send and receive buffer; 0 where the rank has no such buffer. Throw
+// BadArgument where all_to_all_v does not have its counts.
 std::uint64_t send_bytes(const Collective& collective, int rank, int ranks);
 std::uint64_t recv_bytes(const Collective& collective, int rank, int ranks);
 

@@ -66,6 +66,9 @@ TEST(Collective, RefusesWhatMakesNoSense) {
   EXPECT_THROW(check(c, 4), BadArgument);
   EXPECT_THROW(check(of(CollectiveKind::all_reduce, 1, DType::int8), 4), BadArgument);
   EXPECT_THROW(check(of(CollectiveKind::all_to_all_v, 1), 4), BadArgument);
+  EXPECT_THROW(send_bytes(of(CollectiveKind::all_to_all_v, 1), 0, 4), BadArgument);
+  EXPECT_THROW(recv_bytes(of(CollectiveKind::all_to_all_v, 1), 3, 4), BadArgument);
+  EXPECT_THROW(check(of(CollectiveKind::all_gather, (std::uint64_t{1} << 62) + 1), 4), BadArgument);
   EXPECT_NO_THROW(check(of(CollectiveKind::all_gather, 1, DType::int8), 4));
 }
 
