@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
 
 #include "core/error.h"
 #include "core/module.h"
@@ -14,9 +16,15 @@
 namespace duet {
 namespace {
 
-std::vector<Backend>& registered() {
-  static std::vector<Backend> list;
-  return list;
+// Modules register while threads open machines. What has been found stays where it is.
+struct Registered {
+  std::mutex mutex;
+  std::deque<Backend> backends;
+};
+
+Registered& registered() {
+  static Registered all;
+  return all;
 }
 
 // The kinds that a build can have, in the order of display. The vendors' kinds are modules.
@@ -37,14 +45,19 @@ void register_built_in() {
 
 const Backend* find(const std::string& kind) {
   register_built_in();
+  const std::lock_guard<std::mutex> lock(registered().mutex);
+  const std::deque<Backend>& all = registered().backends;
   const auto same = [&](const Backend& backend) { return backend.kind == kind; };
-  auto found = std::find_if(registered().begin(), registered().end(), same);
-  return found == registered().end() ? nullptr : &*found;
+  const auto found = std::find_if(all.begin(), all.end(), same);
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-void register_backend(Backend backend) { registered().push_back(std::move(backend)); }
+void register_backend(Backend backend) {
+  const std::lock_guard<std::mutex> lock(registered().mutex);
+  registered().backends.push_back(std::move(backend));
+}
 
 std::vector<BackendState> backends() {
   std::vector<BackendState> states;

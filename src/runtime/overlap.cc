@@ -146,8 +146,13 @@ Overlap::Overlap(Overlap&& other) noexcept = default;
 Overlap& Overlap::operator=(Overlap&& other) noexcept = default;
 Overlap::~Overlap() = default;
 
+Overlap::Impl& Overlap::impl() const {
+  if (impl_ == nullptr) throw BadArgument("an Overlap that was moved to another one");
+  return *impl_;
+}
+
 void Overlap::enqueue(Stream& stream, const std::vector<OverlapWork>& works) {
-  impl_->enqueue(stream, works.data(), works.size());
+  impl().enqueue(stream, works.data(), works.size());
 }
 
 void Overlap::enqueue_pair(Stream& stream, CollectiveCall& call,
@@ -156,9 +161,9 @@ void Overlap::enqueue_pair(Stream& stream, CollectiveCall& call,
   // References: std::function does not allocate for one.
   const OverlapWork pair[] = {{kAll, std::ref(compute)},
                               {0, [&call](Stream& side) { call.enqueue(side); }}};
-  impl_->enqueue(stream, pair, 2);
+  impl().enqueue(stream, pair, 2);
 }
 
-Stream& Overlap::wrapped(void* native_stream) { return impl_->natives.wrapped(native_stream); }
+Stream& Overlap::wrapped(void* native_stream) { return impl().natives.wrapped(native_stream); }
 
 }  // namespace duet

@@ -38,7 +38,7 @@ struct OverlapWork {
 // ranks must make the same calls in the same order.
 //
 // A call can be captured, with capture() (device/graph.h) or, on the program's own stream, by the
-// vendor's functions, unless the collective's engine is `mpi` or `host`.
+// vendor's functions, with the engines that docs/library.md names.
 //
 // The policies (docs/overlap.md) decide the order of enqueueing and the streams:
 //   serial             on the stream itself, one after the other as given; of a pair, compute first
@@ -92,6 +92,8 @@ class Overlap {
   void enqueue_pair(Stream& stream, CollectiveCall& call,
                     const std::function<void(Stream&)>& compute);
   Stream& wrapped(void* native_stream);
+
+  Impl& impl() const;  // throws BadArgument where it was moved away
 
   std::unique_ptr<Impl> impl_;
 };

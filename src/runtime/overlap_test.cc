@@ -157,9 +157,11 @@ TEST(Overlap, RefusesWhatDoesNotFit) {
       EXPECT_THROW(Overlap(rank, {kind, 8}), Unavailable);
     }
     EXPECT_THROW(Overlap(rank, {OverlapPolicyKind::dma, 0}, 0), BadArgument);
-    Overlap overlap(rank);
+    Overlap moved(rank);
+    Overlap overlap(std::move(moved));
     const auto stream = rank.device().make_stream();
     const OverlapWork nothing{1, [](Stream&) { FAIL() << "enqueued"; }};
+    EXPECT_THROW(moved.enqueue(*stream, {nothing}), BadArgument);
     EXPECT_THROW(overlap.enqueue(*stream, {nothing, nothing, nothing}), BadArgument);
     EXPECT_THROW(overlap.enqueue(*stream, {nothing, {0, nullptr}}), BadArgument);
     EXPECT_THROW(overlap.enqueue(*stream, {nothing, {-1, [](Stream&) {}}}), BadArgument);
