@@ -32,7 +32,7 @@ endfunction()
 
 package(duet duet
 "# The program and its library are one package.
-package-name-doesnt-match-sonames libduet0
+package-name-doesnt-match-sonames libduet${CPACK_PACKAGE_VERSION_MAJOR}.${CPACK_PACKAGE_VERSION_MINOR}
 # cpack writes these scripts.
 maintscript-calls-ldconfig [postinst]
 maintscript-calls-ldconfig [postrm]

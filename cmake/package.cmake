@@ -38,7 +38,7 @@ set(CPACK_DEBIAN_DUET_PACKAGE_RECOMMENDS "duet-modules (= ${full_version})")
 set(CPACK_DEBIAN_DUET_PACKAGE_SUGGESTS "libsqlite3-0")
 # Which library other packages find here. CPack would also name the drop-in's libnccl.so.2, and
 # then take duet for the package of NCCL.
-file(WRITE ${PROJECT_BINARY_DIR}/deb/shlibs "libduet ${PROJECT_VERSION_MAJOR} duet (= ${full_version})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/deb/shlibs "libduet ${DUET_SOVERSION} duet (= ${full_version})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/deb/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_DUET_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/shlibs
                                             ${PROJECT_BINARY_DIR}/deb/triggers)
