@@ -51,12 +51,12 @@ Communicators::Communicators(const Library& library, const Mode& mode, Team& tea
       enqueuing_(comms_.size()) {
   try {
     team.each([&](Rank& rank) { connect(rank, mode); });
-  } catch (...) {
-    give_up();
+  } catch (const std::exception& error) {
+    give_up(error.what());
     throw;
   }
   // Device work that waits for a rank which has exited ends only by an abort.
-  on_failure_ = team_.on_failure([this](const std::string&) { give_up(); });
+  on_failure_ = team_.on_failure([this](const std::string& reason) { give_up(reason); });
 }
 
 void Communicators::connect(Rank& rank, const Mode& mode) {
@@ -81,25 +81,42 @@ void Communicators::together(Rank& rank, const std::string& what, std::function<
     within(
         kConnectSeconds, fmt::format("rank {}: {}", rank.index, what),
         [this] { return given_up_.load(); }, std::move(call));
-  } catch (...) {
+  } catch (const std::exception& error) {
+    note_reason(error.what());
     given_up_ = true;
     throw;
   }
 }
 
 void Communicators::enqueue(int local, const std::function<void()>& call) {
-  const std::lock_guard<std::mutex> lock(enqueuing_[static_cast<std::size_t>(local)]);
   require_usable();
-  call();
+  try {
+    const std::lock_guard<std::mutex> lock(enqueuing_[static_cast<std::size_t>(local)]);
+    require_usable();
+    call();
+  } catch (const PeerFailed&) {
+    throw;
+  } catch (const std::exception& error) {
+    team_.fail(team_.first_local() + local, error.what());
+    give_up(error.what());
+    throw;
+  }
 }
 
 void Communicators::require_usable() const {
   if (given_up_.load(std::memory_order_relaxed)) {
-    throw Error(fmt::format("{} was aborted after an error", library_.product));
+    const std::lock_guard<std::mutex> lock(reason_mutex_);
+    throw PeerFailed(fmt::format("{}: {} was aborted", reason_, library_.product));
   }
 }
 
-void Communicators::give_up() noexcept {
+void Communicators::note_reason(const std::string& reason) {
+  const std::lock_guard<std::mutex> lock(reason_mutex_);
+  if (reason_.empty()) reason_ = reason;
+}
+
+void Communicators::give_up(const std::string& reason) noexcept {
+  note_reason(reason);
   given_up_ = true;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (aborted_) return;
@@ -125,7 +142,7 @@ bool Communicators::healthy() const {
 Communicators::~Communicators() {
   team_.forget(on_failure_);
   if (given_up_ || !healthy()) {
-    give_up();
+    give_up("it was not whole at its end");
     return;
   }
   for (const Comm comm : comms_) {

@@ -34,19 +34,21 @@ class Communicators {
   void together(Rank& rank, const std::string& what, std::function<void()> call);
 
   // Makes a non-blocking call that enqueues on a local rank's communicator. While it runs,
-  // give_up() waits before it aborts this communicator. Throws what require_usable() throws.
+  // give_up() waits before it aborts this communicator. Throws what require_usable() throws; an
+  // error of `call` fails the team, whose other ranks would wait for this one.
   void enqueue(int local, const std::function<void()>& call);
 
   bool usable() const { return !given_up_; }
-  // Throws Error unless usable().
+  // Throws PeerFailed with the first reason unless usable().
   void require_usable() const;
 
   // Aborts all communicators. May be called on any thread. Later calls of ranks throw.
-  void give_up() noexcept;
+  void give_up(const std::string& reason) noexcept;
 
  private:
   void connect(Rank& rank, const Mode& mode);
   bool healthy() const;
+  void note_reason(const std::string& reason);
 
   const Library& library_;
   Team& team_;
@@ -54,6 +56,8 @@ class Communicators {
   std::mutex mutex_;  // guards aborted_, so that each communicator is aborted once
   bool aborted_ = false;
   std::atomic<bool> given_up_{false};
+  mutable std::mutex reason_mutex_;   // guards reason_
+  std::string reason_;                // why it was given up first
   std::vector<Comm> comms_;           // one per local rank
   std::deque<std::mutex> enqueuing_;  // one per local rank; held in enqueue() and during the abort
 };

@@ -41,20 +41,15 @@ void NcclPlan::first_call(Rank& rank, CollectiveKind kind) {
       });
   try {
     stream->synchronize(kDeadlineSeconds);
-  } catch (...) {
-    communicators_->give_up();
+  } catch (const std::exception& error) {
+    communicators_->give_up(error.what());
     throw;
   }
 }
 
 void NcclPlan::enqueue(Stream& stream) {
   stream.device().make_current();
-  try {
-    communicators_->enqueue(local_, [&] { calls_->enqueue(send_, recv_, stream.native()); });
-  } catch (...) {
-    communicators_->give_up();
-    throw;
-  }
+  communicators_->enqueue(local_, [&] { calls_->enqueue(send_, recv_, stream.native()); });
 }
 
 }  // namespace duet::nccl

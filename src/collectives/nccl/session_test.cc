@@ -166,13 +166,30 @@ TEST_F(NcclSessionTest, NoCommunicatorIsAbortedUnderACall) {
   Communicators communicators(nccl_, mode(""), team_);
   std::thread giving_up;
   communicators.enqueue(1, [&] {
-    giving_up = std::thread([&] { communicators.give_up(); });
+    giving_up = std::thread([&] { communicators.give_up("a test"); });
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     EXPECT_EQ(fake_calls().aborted, 1);  // rank 0's communicator
   });
   giving_up.join();
   EXPECT_EQ(fake_calls().aborted, 3);
-  EXPECT_THROW(communicators.enqueue(1, [] {}), Error);
+  EXPECT_THROW(communicators.enqueue(1, [] {}), PeerFailed);
+}
+
+// Ranks of other processes, whose kernels wait for this one, hear of it by the team.
+TEST_F(NcclSessionTest, ACallThatThrowsFailsTheTeam) {
+  Communicators communicators(nccl_, mode(""), team_);
+  std::string reason;
+  const int number = team_.on_failure([&](const std::string& what) { reason = what; });
+  EXPECT_THROW(communicators.enqueue(1, [] { throw OutOfMemory("no memory"); }), OutOfMemory);
+  team_.forget(number);
+  EXPECT_EQ(reason, "rank 1: no memory");
+  EXPECT_EQ(fake_calls().aborted, 3);
+  try {
+    communicators.enqueue(0, [] {});
+    FAIL() << "expected an error";
+  } catch (const PeerFailed& error) {
+    EXPECT_EQ(std::string(error.what()), "rank 1: no memory: NCCL was aborted");
+  }
 }
 
 }  // namespace

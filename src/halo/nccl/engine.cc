@@ -100,8 +100,8 @@ class NcclHaloPlan : public HaloPlan {
         });
     try {
       stream->synchronize(kFirstExchangeSeconds);
-    } catch (...) {
-      communicators_->give_up();
+    } catch (const std::exception& error) {
+      communicators_->give_up(error.what());
       throw;
     }
   }
@@ -135,15 +135,10 @@ class NcclHaloPlan : public HaloPlan {
 
   void exchange(Stream& stream, int parity) {
     stream.device().make_current();
-    try {
-      communicators_->enqueue(local_, [&] {
-        exchange_rows(communicators_->library(), comm_, ring_, rows_of_field(parity), points(),
-                      stream.native());
-      });
-    } catch (...) {
-      communicators_->give_up();
-      throw;
-    }
+    communicators_->enqueue(local_, [&] {
+      exchange_rows(communicators_->library(), comm_, ring_, rows_of_field(parity), points(),
+                    stream.native());
+    });
   }
 
   std::shared_ptr<Communicators> communicators_;
