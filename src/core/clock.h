@@ -14,7 +14,7 @@ inline double steady_now() {
   return std::chrono::duration<double>(now).count();
 }
 
-// To wait for: without an end, `seconds` may be more than a clock can count.
+// A wait of `seconds`, which may be infinite: at most 1e9, since a time point holds no more.
 inline std::chrono::duration<double> time_limit(double seconds) {
   constexpr double kLongest = 1e9;
   return std::chrono::duration<double>(std::min(seconds, kLongest));

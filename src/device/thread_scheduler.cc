@@ -2,22 +2,19 @@
 // others throw.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/thread.h"
 #include "device/rank_scheduler.h"
 
 namespace duet {
 namespace {
-
-constexpr double kLongestSeconds = 1e9;  // longer times would overflow a time point
 
 class ThreadScheduler : public RankScheduler {
  public:
@@ -48,8 +45,7 @@ class ThreadScheduler : public RankScheduler {
             const std::function<bool()>& ready) override {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto over = [&] { return error_ != nullptr || ready(); };
-    const std::chrono::duration<double> most(std::min(deadline_seconds, kLongestSeconds));
-    const bool in_time = changed_.wait_for(lock, most, over);
+    const bool in_time = changed_.wait_for(lock, time_limit(deadline_seconds), over);
     if (ready()) return;
     if (error_ != nullptr) throw Error(fmt::format("{}: another rank failed", what));
     if (!in_time) throw Timeout(fmt::format("{}: gave up after {} s", what, deadline_seconds));

@@ -89,7 +89,6 @@ void Communicators::together(Rank& rank, const std::string& what, std::function<
 }
 
 void Communicators::enqueue(int local, const std::function<void()>& call) {
-  require_usable();
   try {
     const std::lock_guard<std::mutex> lock(enqueuing_[static_cast<std::size_t>(local)]);
     require_usable();
