@@ -21,7 +21,7 @@ check_collectives() {
   must timeout -s KILL 60 "$duet" collective all --device cuda --engine dma,kernel,auto,nccl -G 4 \
     -d bfloat16 -b 64K -e 64M -f 32 --seconds 0.02 --quiet
   say "a process that dies"
-  PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 240 \
+  PROCESSES=$(count_gpus) must timeout -s KILL 240 \
     tests/multiprocess/dead_rank.sh "$build/tests/collective_ranks" cuda kernel dma
   say "many calls in a row, two sessions at once, graphs"
   DUET_TEST_GPUS=cuda must timeout -s KILL 120 "$build/tests/collectives_test" --gtest_filter='Machines/*' --gtest_brief=1

@@ -3,6 +3,12 @@
 say() { printf '\n== %s (%ss)\n' "$*" "$SECONDS"; }
 must() { "$@" || { echo "FAILED ($?): $*"; failed=1; }; }
 
+# How many GPUs programs see.
+count_gpus() {
+  local seen=${CUDA_VISIBLE_DEVICES-}
+  if [[ -n $seen ]]; then tr , '\n' <<< "$seen" | wc -l; else nvidia-smi -L | wc -l; fi
+}
+
 # NCCL is where its own package or PyTorch's put it; multicast stays off.
 find_nccl() {
   export NCCL_NVLS_ENABLE=0
@@ -21,7 +27,7 @@ find_cudnn() {
 # One process a GPU, by their environment: ARGUMENT... of duet.
 one_process_a_gpu() {
   local gpus rank pids=() code=0
-  gpus=$(nvidia-smi -L | wc -l)
+  gpus=$(count_gpus)
   for ((rank = 0; rank < gpus; ++rank)); do
     MASTER_ADDR=127.0.0.1 MASTER_PORT=${PORT:-29517} WORLD_SIZE=$gpus RANK=$rank LOCAL_RANK=$rank \
       timeout -s KILL "${LIMIT:-300}" "$duet" "$@" &

@@ -8,9 +8,9 @@ check_halo() {
     --graph --seconds 0.01 --quiet
   must timeout -s KILL 120 "$duet" halo --device cuda --nx 16384 --norm device --seconds 0.05 --quiet
   under_sanitizer "halo exchange" 120 "$build/tests/halo_test" 'Gpus/*WithoutAGate*'
-  if [[ $(nvidia-smi -L | wc -l) -gt 1 ]]; then
+  if [[ $(count_gpus) -gt 1 ]]; then
     say "halo exchange: several processes, one of which dies"
-    PROCESSES=$(nvidia-smi -L | wc -l) must timeout -s KILL 120 tests/multiprocess/halo.sh "$duet" killed cuda
+    PROCESSES=$(count_gpus) must timeout -s KILL 120 tests/multiprocess/halo.sh "$duet" killed cuda
   fi
 }
 
@@ -23,7 +23,7 @@ halo() {
   must timeout 60 "$duet" copy --device cuda --kind local --executor dma --sizes 1G --json "$out/copy.jsonl" --quiet
   say "large grids"
   local scaling=none
-  [[ $(nvidia-smi -L | wc -l) -gt 1 ]] && scaling=strong,weak
+  [[ $(count_gpus) -gt 1 ]] && scaling=strong,weak
   must timeout -s KILL "${LIMIT:-500}" "$duet" halo --device cuda --nx "${LARGE:-16384,20480}" \
     --scaling $scaling --norm "${HALO_NORMS:-none,device,host,delayed}" --seconds 0.2 \
     --json "$out/halo-large.jsonl" --quiet

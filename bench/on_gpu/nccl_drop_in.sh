@@ -2,7 +2,7 @@
 
 preloaded() {
   local gpus run=(torchrun --nproc-per-node)
-  gpus=$(nvidia-smi -L | wc -l)
+  gpus=$(count_gpus)
   say "kernels of reductions beside the CPU's code, to the bit"
   must timeout -s KILL 60 "$build/tests/kernels_of_reductions_test" --gtest_brief=1
   say "PyTorch on $gpus GPUs by NCCL"
@@ -16,14 +16,35 @@ preloaded() {
   cat "$out/nccl.txt" "$out/preloaded.txt" "$out/nccl_graph.txt" "$out/packets_graph.txt"
 }
 
-# COMMAND...: with the library before NCCL, which takes over all calls of 64 KiB and more.
+# COMMAND...: with the library before NCCL, which takes over all calls of 64 KiB and more; with
+# THRESHOLDS=tuned those that this machine's tuning file has it take over.
 with_library() {
   (
-    export LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_LOG=info DUET_NCCL_MIN_ALL_GATHER=64K \
-      DUET_NCCL_MIN_ALL_TO_ALL=64K DUET_NCCL_MIN_REDUCE_SCATTER=64K DUET_NCCL_MIN_ALL_REDUCE=64K \
-      DUET_NCCL_MIN_BROADCAST=64K
+    export DUET_NCCL_LOG=info
+    if [[ ${THRESHOLDS:-} == tuned ]]; then
+      local variables
+      variables=$("$duet" nccl-env) || exit
+      export ${variables#env }
+    else
+      export LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_MIN_ALL_GATHER=64K \
+        DUET_NCCL_MIN_ALL_TO_ALL=64K DUET_NCCL_MIN_REDUCE_SCATTER=64K DUET_NCCL_MIN_ALL_REDUCE=64K \
+        DUET_NCCL_MIN_BROADCAST=64K
+    fi
     "$@"
   )
+}
+
+# Thresholds of this machine, measured in one process and in one a GPU; for THRESHOLDS=tuned.
+tune_drop_in() {
+  find_nccl
+  export DUET_TUNING=$out/tuning.json
+  local what=(collective all_gather,all_to_all,broadcast,reduce_scatter,all_reduce --device cuda --tune
+    -d bfloat16 ${TUNE_OPTIONS:--b 64K -e 1G -f 4 --seconds 0.05})
+  say "thresholds in one process"
+  must timeout -s KILL "${LIMIT:-250}" "$duet" "${what[@]}" --json "$out/tune-one.jsonl"
+  say "thresholds in one process a GPU"
+  must one_process_a_gpu "${what[@]}" --json "$out/tune-several.jsonl"
+  "$duet" nccl-env
 }
 
 # Qwen3-8B by FSDP2 and 7b by DDP on two GPUs; losses of the third step must be the same.
@@ -63,21 +84,34 @@ sys.exit(not losses or any(len(each) > 1 for each in losses.values()))
 END
 }
 
-# Two GPUs of one process and of two threads; `#wrong` must be 0.
+# Two GPUs of one thread, of two threads and, where programs built with MPI are there (NAME_perf_mpi), of
+# two processes; `#wrong` must be 0.
 nccl_tests() {
   find_nccl
-  local program threads turn with
+  export LD_LIBRARY_PATH="$NCCL_TESTS:$LD_LIBRARY_PATH"
+  local program how turn with
   for program in ${PROGRAMS:-all_gather reduce_scatter all_reduce alltoall broadcast sendrecv}; do
-    for threads in 1 2; do
+    for how in ${NCCL_TESTS_HOW:-thread threads processes}; do
       for turn in nccl duet; do
-        say "$program, $threads thread(s), $turn"
         with=
         [[ $turn != duet ]] || with=with_library
-        $with timeout -s KILL 60 "$NCCL_TESTS/${program}_perf" -b 8 -e "${LARGEST:-2G}" -f 16 -t $threads \
-          -g $((2 / threads)) -n 10 -w 3 -c 1 ${NCCL_TESTS_OPTIONS:-} \
-          > "$out/$program-$threads-$turn.txt" 2>&1 || { echo "FAILED ($?)"; failed=1; }
-        grep -E '^ +[0-9]|Out of bounds|Avg bus|duet-nccl' "$out/$program-$threads-$turn.txt" || true
+        say "$program, $how, $turn"
+        $with nccl_test "$program" "$how" > "$out/$program-$how-$turn.txt" 2>&1 || { echo "FAILED ($?)"; failed=1; }
+        grep -E '^ +[0-9]|Out of bounds|Avg bus|duet-nccl' "$out/$program-$how-$turn.txt" || true
       done
     done
   done
+}
+
+# PROGRAM HOW: runs it, from 8 bytes to LARGEST.
+nccl_test() {
+  local run=("$NCCL_TESTS/$1_perf" -g 2)
+  case $2 in
+    threads) run=("$NCCL_TESTS/$1_perf" -t 2 -g 1) ;;
+    processes)
+      [[ -x $NCCL_TESTS/$1_perf_mpi ]] || { echo "left out: no $1_perf_mpi"; return 0; }
+      run=(mpirun --allow-run-as-root --bind-to none -n 2 "$NCCL_TESTS/$1_perf_mpi" -g 1)
+      ;;
+  esac
+  timeout -s KILL 60 "${run[@]}" -b 8 -e "${LARGEST:-2G}" -f 16 -n 10 -w 3 -c 1 ${NCCL_TESTS_OPTIONS:-}
 }

@@ -41,8 +41,8 @@ bool has_nccl(Machine& machine) {
 
 std::string nccl_line(CollectiveKind kind, std::uint64_t from) {
   return from == Thresholds::kNever
-             ? fmt::format("nccl: {} by dma is slower at the largest size\n", name(kind))
-             : fmt::format("nccl: {} by dma is as fast from {} on\n", name(kind),
+             ? fmt::format("nccl: {} by the drop-in is slower at the largest size\n", name(kind))
+             : fmt::format("nccl: {} by the drop-in is as fast from {} on\n", name(kind),
                            format_bytes(from));
 }
 
@@ -77,7 +77,9 @@ std::vector<std::string> CollectiveTuning::engines(Machine& machine) {
   const std::vector<std::string> all =
       processes_.gather_all(has_nccl(machine) ? "nccl" : "", "all to say whether they have NCCL",
                             kDefaultDeadlineSeconds);
-  if (std::count(all.begin(), all.end(), "nccl") == processes_.size()) names.push_back("nccl");
+  if (std::count(all.begin(), all.end(), "nccl") == processes_.size()) {
+    names.insert(names.end(), {"nccl", "nccl-duet"});
+  }
   return names;
 }
 

@@ -15,31 +15,20 @@ namespace {
 
 constexpr const char* kNvls = "NCCL_NVLS_ENABLE";
 
+// Throws Unavailable if neither `file` nor `function` has it.
 template <typename Function>
 void need(const duet::Library& file, const char* name, Function& function) {
-  function = file.function<Function>(name);
-}
-
-// Sets `function` to the first of the names that the library has; to null where it has none.
-template <typename Function>
-void find(const duet::Library& file, std::initializer_list<const char*> names, Function& function) {
-  for (const char* name : names) {
-    try {
-      function = file.function<Function>(name);
-      return;
-    } catch (const Unavailable&) {
-      continue;  // an older library; missing() reports modes that need the function
-    }
-  }
+  file.find({name}, function);
+  if (function == nullptr) function = file.function<Function>(name);
 }
 
 void load_communicators(const duet::Library& file, Library& nccl) {
   need(file, "ncclGetVersion", nccl.get_version);
   need(file, "ncclGetUniqueId", nccl.get_unique_id);
   need(file, "ncclGetErrorString", nccl.error_string);
-  find(file, {"ncclGetLastError"}, nccl.last_error);
+  file.find({"ncclGetLastError"}, nccl.last_error);
   need(file, "ncclCommInitRank", nccl.comm_init);
-  find(file, {"ncclCommInitRankConfig"}, nccl.comm_init_config);
+  file.find({"ncclCommInitRankConfig"}, nccl.comm_init_config);
   need(file, "ncclCommDestroy", nccl.comm_destroy);
   need(file, "ncclCommAbort", nccl.comm_abort);
   need(file, "ncclCommGetAsyncError", nccl.comm_async_error);
@@ -54,16 +43,23 @@ void load_collectives(const duet::Library& file, Library& nccl) {
   need(file, "ncclReduceScatter", nccl.reduce_scatter);
   need(file, "ncclAllReduce", nccl.all_reduce);
   need(file, "ncclBroadcast", nccl.broadcast);
-  find(file, {"ncclAlltoAll", "ncclAllToAll"}, nccl.all_to_all);  // the second name is RCCL's
-  find(file, {"ncclGather"}, nccl.gather);
-  find(file, {"ncclScatter"}, nccl.scatter);
+  file.find({"ncclAlltoAll", "ncclAllToAll"}, nccl.all_to_all);  // the second name is RCCL's
+  file.find({"ncclGather"}, nccl.gather);
+  file.find({"ncclScatter"}, nccl.scatter);
 }
 
 void load_memory(const duet::Library& file, Library& nccl) {
-  find(file, {"ncclMemAlloc"}, nccl.mem_alloc);
-  find(file, {"ncclMemFree"}, nccl.mem_free);
-  find(file, {"ncclCommWindowRegister"}, nccl.window_register);
-  find(file, {"ncclCommWindowDeregister"}, nccl.window_deregister);
+  file.find({"ncclMemAlloc"}, nccl.mem_alloc);
+  file.find({"ncclMemFree"}, nccl.mem_free);
+  file.find({"ncclCommWindowRegister"}, nccl.window_register);
+  file.find({"ncclCommWindowDeregister"}, nccl.window_deregister);
+}
+
+// Functions that `file` lacks stay as they are.
+void load(const duet::Library& file, Library& nccl) {
+  load_communicators(file, nccl);
+  load_collectives(file, nccl);
+  load_memory(file, nccl);
 }
 
 Library open_library() {
@@ -72,9 +68,7 @@ Library open_library() {
   Library nccl;
   nccl.product = kProduct;
   nccl.nvls_off = !kIsRccl && std::string_view(std::getenv(kNvls)) == "0";
-  load_communicators(file, nccl);
-  load_collectives(file, nccl);
-  load_memory(file, nccl);
+  load(file, nccl);
   DUET_NCCL_CHECK(nccl, get_version(&nccl.version));
   return nccl;
 }
@@ -84,6 +78,17 @@ Library open_library() {
 const Library& library() {
   static const Library instance = open_library();
   return instance;
+}
+
+Library with_drop_in(const Library& library, const std::string& path) {
+  // It reads its environment at its first call.
+  for (const char* kind :
+       {"ALL_GATHER", "ALL_TO_ALL", "BROADCAST", "REDUCE_SCATTER", "ALL_REDUCE"}) {
+    setenv(fmt::format("DUET_NCCL_MIN_{}", kind).c_str(), "1", 0);
+  }
+  Library both = library;
+  load(duet::Library({path}), both);
+  return both;
 }
 
 std::string version_text(int version) {

@@ -55,6 +55,11 @@ struct Library {
 // library or one of the functions that may not be null is missing.
 const Library& library();
 
+// The library with Duet's drop-in (docs/pytorch.md), the file `path`, before it. The drop-in takes
+// over every call that it can unless the user has set DUET_NCCL_MIN_...: this sets those variables
+// to one byte. Throws Unavailable if the file cannot be opened.
+Library with_drop_in(const Library& library, const std::string& path);
+
 // "2.28.9"
 std::string version_text(int version);
 

@@ -3,6 +3,7 @@
 #include "collectives/nccl/module.h"
 
 #include "collectives/nccl/engine.h"
+#include "collectives/nccl/vendor.h"
 
 extern "C" void duet_register();
 
@@ -10,6 +11,9 @@ void duet_register() {
   const duet::nccl::Library& library = duet::nccl::library();
   for (const duet::nccl::Mode& mode : duet::nccl::modes()) {
     duet::register_collective_engine(duet::nccl::make_engine(library, mode));
+  }
+  if (!duet::nccl::kIsRccl) {
+    duet::register_collective_engine(duet::nccl::make_drop_in_engine(library));
   }
   if (duet::nccl::register_nccl_halo != nullptr) duet::nccl::register_nccl_halo(library);
 }

@@ -11,6 +11,7 @@
 #include "collectives/nccl/engine.h"
 #include "collectives/nccl/fake.h"
 #include "core/error.h"
+#include "core/module.h"
 
 namespace duet::nccl {
 namespace {
@@ -68,6 +69,20 @@ TEST_F(NcclSessionTest, OneCommunicatorARankEndsWithTheSession) {
   }
   EXPECT_EQ(fake_calls().destroyed, 3);
   EXPECT_EQ(fake_calls().aborted, 0);
+}
+
+// The drop-in has what it may take over, and NCCL the rest.
+TEST_F(NcclSessionTest, TheDropInStandsBeforeItsOwnFunctionsAlone) {
+  const std::string path = own_file("nccl_shim", "libduet-nccl.so");
+  if (path.empty()) GTEST_SKIP() << "the drop-in is built for x86-64";
+  nccl_.get_version = [](int*) { return kSuccess; };
+  const Library both = with_drop_in(nccl_, path);
+  EXPECT_NE(both.all_gather, nccl_.all_gather);
+  EXPECT_NE(both.comm_init, nccl_.comm_init);
+  EXPECT_NE(both.comm_abort, nccl_.comm_abort);
+  EXPECT_EQ(both.get_version, nccl_.get_version);
+  EXPECT_EQ(both.window_register, nccl_.window_register);
+  EXPECT_THROW(with_drop_in(nccl_, path + ".not"), Unavailable);
 }
 
 // NCCL's default is to use NVLS, so the journal must state when NVLS is off.

@@ -19,6 +19,7 @@ struct MeasuredCall {
   CollectiveKind kind;
   EngineTimes times;
   double nccl_seconds = 0;
+  double drop_in_seconds = 0;
 };
 
 // Times grouped by call; the cases of one call differ in their engine only.
@@ -34,6 +35,7 @@ std::map<std::string, MeasuredCall> calls_of(const std::vector<Finished>& finish
     if (one.id.engine == "kernel") call.times.kernel_seconds = one.median_seconds;
     if (one.id.engine == "dma") call.times.dma_seconds = one.median_seconds;
     if (one.id.engine == "nccl") call.nccl_seconds = one.median_seconds;
+    if (one.id.engine == "nccl-duet") call.drop_in_seconds = one.median_seconds;
   }
   return calls;
 }
@@ -75,8 +77,8 @@ Thresholds changeovers(const std::vector<Finished>& finished) {
 Thresholds beside_nccl(const std::vector<Finished>& finished) {
   std::map<CollectiveKind, std::map<std::uint64_t, bool>> keeps_up;  // by size
   for (const auto& [key, call] : calls_of(finished)) {
-    if (call.nccl_seconds <= 0 || call.times.dma_seconds <= 0) continue;
-    const bool holds = call.nccl_seconds >= kLeastShareOfNccl * call.times.dma_seconds;
+    if (call.nccl_seconds <= 0 || call.drop_in_seconds <= 0) continue;
+    const bool holds = call.nccl_seconds >= kLeastShareOfNccl * call.drop_in_seconds;
     bool& all = keeps_up[call.kind].emplace(call.times.bytes, true).first->second;
     all = all && holds;
   }

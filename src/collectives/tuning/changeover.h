@@ -26,9 +26,10 @@ std::uint64_t changeover(const std::vector<EngineTimes>& times);
 // Times that differ in other parameters (in place, element type) are combined.
 Thresholds changeovers(const std::vector<Finished>& finished);
 
-// For every collective that was measured by `dma` and by `nccl`: the smallest size at which, and at
-// all larger ones, `dma` reaches 0.98 of NCCL's speed in each of its calls; what is below that is
-// within the noise between runs. kNever: not at the largest size. Never below what was measured.
+// For every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it: the
+// smallest size at which, and at all larger ones, the drop-in reaches 0.98 of NCCL's speed in each
+// of its calls; what is below that is within the noise between runs. kNever: not at the largest
+// size. Never below what was measured.
 Thresholds beside_nccl(const std::vector<Finished>& finished);
 
 }  // namespace duet

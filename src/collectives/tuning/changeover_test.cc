@@ -61,24 +61,26 @@ TEST(BesideNccl, IsWhereNoCallIsSlowerFromThereOn) {
     const std::uint64_t bytes = size * kMi;
     for (const bool in_place : {false, true}) {
       finished.push_back(figure("nccl", "all_gather", bytes, in_place, 98.0));
-      finished.push_back(figure("dma", "all_gather", bytes, in_place, size == 4 ? 110 : 99.9));
+      finished.push_back(
+          figure("nccl-duet", "all_gather", bytes, in_place, size == 4 ? 110 : 99.9));
     }
   }
   EXPECT_EQ(all_gather_beside_nccl(finished), 16 * kMi);
   finished.push_back(figure("kernel", "all_gather", 16 * kMi, true, 1));
   EXPECT_EQ(all_gather_beside_nccl(finished), 16 * kMi);
-  finished.push_back(figure("dma", "all_gather", 16 * kMi, true, 100.1));  // of one call alone
+  finished.push_back(
+      figure("nccl-duet", "all_gather", 16 * kMi, true, 100.1));  // of one call alone
   EXPECT_EQ(all_gather_beside_nccl(finished), 64 * kMi);
-  finished.push_back(figure("dma", "all_gather", 64 * kMi, true, 100.1));
+  finished.push_back(figure("nccl-duet", "all_gather", 64 * kMi, true, 100.1));
   EXPECT_EQ(all_gather_beside_nccl(finished), Thresholds::kNever);
 }
 
 TEST(BesideNccl, IsNotBelowWhatWasMeasured) {
   EXPECT_EQ(all_gather_beside_nccl({figure("nccl", "all_gather", kMi, false, 2),
-                                    figure("dma", "all_gather", kMi, false, 1)}),
+                                    figure("nccl-duet", "all_gather", kMi, false, 1)}),
             kMi);
-  EXPECT_TRUE(beside_nccl({figure("kernel", "all_gather", kMi, false, 2),
-                           figure("dma", "all_gather", kMi, false, 1)})
+  EXPECT_TRUE(beside_nccl({figure("dma", "all_gather", kMi, false, 1),
+                           figure("nccl", "all_gather", kMi, false, 2)})
                   .all()
                   .empty());
 }
