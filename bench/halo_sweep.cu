@@ -79,7 +79,7 @@ void measure(const Grid& grid, int at_a_time = 0) {
     CHECK(cudaGetLastError());
     const double gb = 8e-9 * static_cast<double>(grid.nx) * static_cast<double>(grid.nx);
     const bool own =
-        threads == duet::cuda::kSweepThreads && in_flight == 4 && rows == 16 && at_a_time == 0;
+        threads == duet::cuda::kSweepThreads && in_flight == 4 && rows == 8 && at_a_time == 0;
     std::printf("%7d %9d %9d %9d %9.4f ms %7.0f GB/s %6.3f of the copy%s\n", threads, in_flight,
                 at_a_time, rows, ms, gb / (ms * 1e-3), grid.copy_ms / ms, own ? "  <- Duet's" : "");
   }

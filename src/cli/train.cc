@@ -89,6 +89,10 @@ class TrainCommand : public Command {
                    "--parallel zero3: parameters that were gathered for the forward pass stay for "
                    "the backward pass, which then gathers nothing: two thirds of the bytes, and "
                    "memory for all parameters");
+    app_->add_flag("--late-sums", late_sums_,
+                   "--parallel zero3: gradients are sent to their ranks by all_to_all beside the "
+                   "backward pass, which no kernel that sums then delays, and summed behind it; "
+                   "memory for the gradients of all parameters");
     add_network_flags(*app_, network_);
     add("--recipe", recipes_, "LIST",
         "Element types: fp32; amp (bf16, with fp32 parameters and moments for AdamW); bf16 (all in "
@@ -189,7 +193,8 @@ class TrainCommand : public Command {
       refuse_network_flags(network_, "expected --parallel as well");
       return refuse_given({{"--engine", !engines_.empty()},
                            {"--bucket", !bucket_.empty()},
-                           {"--keep-gathered", keep_gathered_}},
+                           {"--keep-gathered", keep_gathered_},
+                           {"--late-sums", late_sums_}},
                           "expected --parallel as well");
     }
     options.node_size = node_size_of(network_);
@@ -198,9 +203,11 @@ class TrainCommand : public Command {
     if (options.parallel == Parallel::zero3) {
       refuse_given({{"--lora", !lora_rank_.empty()}}, "expected --parallel ddp or none");
     } else {
-      refuse_given({{"--keep-gathered", keep_gathered_}}, "expected --parallel zero3");
+      refuse_given({{"--keep-gathered", keep_gathered_}, {"--late-sums", late_sums_}},
+                   "expected --parallel zero3");
     }
     options.keep_gathered = keep_gathered_;
+    options.late_sums = late_sums_;
     if (options.parallel != Parallel::ddp) {
       refuse_given({{"--bucket", !bucket_.empty()}}, "expected --parallel ddp");
     }
@@ -397,7 +404,7 @@ class TrainCommand : public Command {
   OutputFlags output_;
   bool breakdown_ = false;
   bool deterministic_ = false;
-  bool keep_gathered_ = false;
+  bool keep_gathered_ = false, late_sums_ = false;
   double tuning_seconds_ = OperationsOptions{}.tuning_seconds;
   EnergyFlags energy_;
   std::string parallel_, engines_, bucket_, kind_, optimizer_, update_, accumulate_, recompute_,

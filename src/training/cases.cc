@@ -192,6 +192,7 @@ void set_parallel(CaseId& id, const ParallelSettings& settings, CollectiveEngine
   id.axes.set("parallel", name(settings.kind));
   id.axes.set("ranks", ranks);
   if (settings.keep_gathered) id.axes.set("keep_gathered", "yes");
+  if (settings.late_sums) id.axes.set("late_sums", "yes");
   if (settings.bucket_bytes != ParallelSettings().bucket_bytes) {
     id.axes.set("bucket", static_cast<std::int64_t>(settings.bucket_bytes));
   }
@@ -311,7 +312,7 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
     }
   }
   const ParallelSettings parallel{options.parallel, nullptr, options.bucket_bytes,
-                                  options.keep_gathered};
+                                  options.keep_gathered, options.late_sums};
   Benchmark benchmark;
   const auto add = [&](const ModelDescription& model, const Recipe& recipe,
                        CollectiveEngine* engine) {
@@ -366,7 +367,8 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
     one.sessions->team().each([&](Rank& rank) { one.input->require_same_on_all(rank); });
   }
   one.after_step = options.after_step;
-  one.parallel = {options.parallel, nullptr, options.bucket_bytes, options.keep_gathered};
+  one.parallel = {options.parallel, nullptr, options.bucket_bytes, options.keep_gathered,
+                  options.late_sums};
   one.id = run_id(options, one.input->settings());
   if (one.engine != nullptr) set_parallel(one.id, one.parallel, one.engine, settings.ranks);
   Benchmark benchmark;

@@ -33,6 +33,7 @@ struct TrainingOptions {
   std::vector<std::string> engines{"auto"};  // kNoEngine may be among them
   std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
   bool keep_gathered = false;  // as ParallelSettings'
+  bool late_sums = false;      // likewise
   int node_size = 0;           // as Team takes it
   NetworkOptions network;      // between nodes
   bool breakdown = false;      // also time the parts of a step, enqueued one by one
@@ -57,6 +58,7 @@ struct TrainingRunOptions {
   std::string engine = "auto";
   std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
   bool keep_gathered = false;  // as ParallelSettings'
+  bool late_sums = false;      // likewise
   int node_size = 0;           // as Team takes it
   NetworkOptions network;      // between nodes
   std::string device_name;     // --device, as the journal shows it

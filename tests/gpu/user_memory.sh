@@ -7,7 +7,11 @@ source "$(dirname "$0")/../ports.sh"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-gpus=$(nvidia-smi -L 2> /dev/null | wc -l) || true
+if [[ -n ${CUDA_VISIBLE_DEVICES-} ]]; then
+  gpus=$(tr , '\n' <<< "$CUDA_VISIBLE_DEVICES" | wc -l)
+else
+  gpus=$(nvidia-smi -L 2> /dev/null | wc -l) || true
+fi
 ((gpus > 1)) || { echo "skipped: needs two NVIDIA GPUs"; exit 77; }
 unset RANK WORLD_SIZE LOCAL_RANK
 failures=0

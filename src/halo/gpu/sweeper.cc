@@ -5,9 +5,10 @@
 namespace duet::DUET_GPU {
 namespace {
 
-// Rows of a tile. A tile loads two rows more than it computes, so that many rows are better; few
-// give small grids enough blocks for all units.
-constexpr int kMostTileRows = 16, kFewestTileRows = 4;
+// Rows of a tile. A tile loads two rows more than it computes; with few rows neighbours run at
+// about the same time and find them in the cache, and small grids have enough blocks for all units.
+// The most are the fastest of large grids on an H200 (bench/halo_sweep.cu).
+constexpr int kMostTileRows = 8, kFewestTileRows = 4;
 constexpr std::int64_t kBlocksPerUnit = 16;
 
 float* floats(const Span& span) { return reinterpret_cast<float*>(span.data); }

@@ -172,9 +172,17 @@ void Parameters::lay_out_units(MemoryPlan& plan) {
                                         : add("unit's gradients", count, recipe_.gradients);
     each.full = part(full, 0, 1, count);
     each.full_gradients = part(gradients, 0, 1, count);
-    each.own = lay_out_flat(plan, count / shard_->ranks);
+    lay_out_own(plan, each, count / shard_->ranks);
     lay_out_unit(each, numbers);
   }
+}
+
+void Parameters::lay_out_own(MemoryPlan& plan, Unit& unit, std::int64_t share) const {
+  if (shard_->keeps_parts) {
+    unit.gradient_parts = plan.add(MemoryUse::gradients, "gradients of all ranks", 1,
+                                   shard_->ranks * share, recipe_.gradients);
+  }
+  unit.own = lay_out_flat(plan, share, part(unit.gradient_parts, shard_->rank * share, 1, share));
 }
 
 // `numbers`: of the next element that does not decay, and of the next that does, as they are
@@ -201,13 +209,16 @@ void Parameters::lay_out_unit(Unit& unit, std::int64_t numbers[2]) {
   numbers[0] += at - unit.decay_end;
 }
 
-OptimizerTensors Parameters::lay_out_flat(MemoryPlan& plan, std::int64_t count) const {
+// `gradients`: where they lie; empty: in memory of their own.
+OptimizerTensors Parameters::lay_out_flat(MemoryPlan& plan, std::int64_t count,
+                                          const Tensor& gradients) const {
   const auto add = [&](MemoryUse use, const char* name, DType dtype) {
     return plan.add(use, name, 1, count, dtype);
   };
   OptimizerTensors flat;
   flat.parameters = add(MemoryUse::parameters, "parameters", recipe_.compute);
-  flat.gradients = add(MemoryUse::gradients, "gradients", recipe_.gradients);
+  flat.gradients =
+      gradients.count() > 0 ? gradients : add(MemoryUse::gradients, "gradients", recipe_.gradients);
   if (optimizer_.kind == OptimizerKind::adamw) {
     flat.first_moments = add(MemoryUse::optimizer_states, "first moments", recipe_.moments);
     flat.second_moments = add(MemoryUse::optimizer_states, "second moments", recipe_.moments);

@@ -58,6 +58,7 @@ struct ParameterRange {
 struct Shard {
   int rank = 0, ranks = 1;
   bool keeps_gathered = false;  // each block has its own memory for gathered parameters
+  bool keeps_parts = false;     // gradients of its share are kept as they come from each rank
 };
 
 struct ParametersDescription {
@@ -82,6 +83,9 @@ class Parameters {
     ParameterRange range;
     std::optional<std::size_t> block;  // its number
     Tensor full, full_gradients;       // flat, padded to a multiple of the ranks
+    // If the shard keeps parts: all ranks' gradients of this rank's share, one after the other. Its
+    // own gradients are the part that is its own.
+    Tensor gradient_parts;
     // The rank's equal share of the flat tensors, and its states. Of its elements, those before
     // `decay_end` decay; `first` and `first_without_decay` are the numbers of the first of each.
     OptimizerTensors own;
@@ -140,7 +144,9 @@ class Parameters {
     OptimizerTensors tensors;  // flat
   };
 
-  OptimizerTensors lay_out_flat(MemoryPlan& plan, std::int64_t count) const;
+  OptimizerTensors lay_out_flat(MemoryPlan& plan, std::int64_t count,
+                                const Tensor& gradients = {}) const;
+  void lay_out_own(MemoryPlan& plan, Unit& unit, std::int64_t share) const;
   OptimizerTensors part_of(const Group& group, const ParameterRange& range) const;
   void lay_out_frozen(MemoryPlan& plan);
   void lay_out_group(MemoryPlan& plan, bool decays);

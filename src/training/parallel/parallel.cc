@@ -32,7 +32,7 @@ std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& setting
 
 std::optional<Shard> shard_of(const ParallelSettings& settings, const Rank& rank) {
   if (settings.kind != Parallel::zero3) return std::nullopt;
-  return Shard{rank.index, rank.size, settings.keep_gathered};
+  return Shard{rank.index, rank.size, settings.keep_gathered, settings.late_sums};
 }
 
 }  // namespace duet

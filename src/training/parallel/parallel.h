@@ -74,6 +74,8 @@ struct ParallelSettings {
   std::uint64_t bucket_bytes = 25u << 20;  // ddp: see GradientBuckets
   // zero3: blocks that were gathered for the forward pass stay for the backward pass.
   bool keep_gathered = false;
+  // zero3: gradients are sent to their ranks beside the backward pass, and summed behind it.
+  bool late_sums = false;
 };
 
 // `ranges`: in the order in which the model's backward pass completes gradients; `options`: of the

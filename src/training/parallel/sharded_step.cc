@@ -16,6 +16,33 @@ Collective collective_of(CollectiveKind kind, const Tensor& share) {
   return collective;
 }
 
+// What sends the gradients of a unit to the ranks whose shares they are.
+std::unique_ptr<CollectivePlan> plan_of_gradients(Rank& rank, CollectiveSession& session,
+                                                  const Parameters::Unit& unit) {
+  const bool parts = unit.gradient_parts.count() > 0;
+  const auto kind = parts ? CollectiveKind::all_to_all : CollectiveKind::reduce_scatter;
+  const Tensor& received = parts ? unit.gradient_parts : unit.own.gradients;
+  return session.plan(rank, collective_of(kind, unit.own.gradients),
+                      {unit.full_gradients.span, received.span});
+}
+
+// Adds all ranks' gradients of each unit, in the order of ranks.
+LocalKernel sum_of_parts(const std::vector<Parameters::Unit>& units, int ranks) {
+  LocalKernel kernel;
+  kernel.dtype = units.front().own.gradients.dtype;
+  for (const Parameters::Unit& unit : units) {
+    LocalKernelItem item;
+    const std::uint64_t bytes = unit.own.gradients.bytes();
+    for (int rank = 0; rank < ranks; ++rank) {
+      item.sources.push_back(
+          unit.gradient_parts.span.slice(static_cast<std::uint64_t>(rank) * bytes, bytes));
+    }
+    item.destinations = {unit.own.gradients.span};
+    kernel.items.push_back(std::move(item));
+  }
+  return kernel;
+}
+
 }  // namespace
 
 ShardedStep::ShardedStep(Rank& rank, CollectiveSession& session, Model& model,
@@ -26,10 +53,14 @@ ShardedStep::ShardedStep(Rank& rank, CollectiveSession& session, Model& model,
   const SharedStaging sharing(session, rank);  // no two calls run at a time
   for (const Unit& each : units()) {
     const auto gathered = collective_of(CollectiveKind::all_gather, each.own.parameters);
-    const auto reduced = collective_of(CollectiveKind::reduce_scatter, each.own.gradients);
-    plans_.push_back(
-        {session.plan(rank, gathered, {each.own.parameters.span, each.full.span}),
-         session.plan(rank, reduced, {each.full_gradients.span, each.own.gradients.span})});
+    plans_.push_back({session.plan(rank, gathered, {each.own.parameters.span, each.full.span}),
+                      plan_of_gradients(rank, session, each)});
+  }
+  if (units().front().gradient_parts.count() > 0) {
+    constexpr int kBlocksOfUnit = 4;  // two run at a time
+    LocalKernel kernel = sum_of_parts(units(), rank.size);
+    kernel.blocks = kBlocksOfUnit * rank.device.info().compute_units;
+    sum_parts_ = rank.device.prepare(kernel);
   }
   const Span& squares = model.squares().span;
   sum_squares_ = session.plan(rank, collective_of(CollectiveKind::all_reduce, model.squares()),
@@ -105,13 +136,18 @@ void ShardedStep::backward(Stream& stream, Accumulate gradients) {
       stream, gradients, [&](const ParameterRange& range) { reduce(stream, range); },
       [&](const ParameterRange& block) { begin_block(stream, block, -1); });
   communication_.join(stream);
+  sum_parts(stream);
+}
+
+void ShardedStep::sum_parts(Stream& stream) {
+  if (sum_parts_ != nullptr) stream.launch(*sum_parts_);
 }
 
 void ShardedStep::reduce(Stream& stream, const ParameterRange& complete) {
   for (std::size_t unit = 0; unit < units().size(); ++unit) {
     const ParameterRange& own = units()[unit].range;
     if (own.first < complete.first || own.last > complete.last) continue;
-    communication_.run(stream, "reduce_scatter",
+    communication_.run(stream, sum_parts_ != nullptr ? "all_to_all" : "reduce_scatter",
                        [&](Stream& own_stream) { plans_[unit].reduce->enqueue(own_stream); });
     if (units()[unit].block) reduced_before(unit) = &communication_.mark();
   }
@@ -125,6 +161,7 @@ void ShardedStep::communicate(Stream& stream) {
     if (units()[unit].block && blocks++ >= buffers_.size()) plans_[unit].gather->enqueue(stream);
     plans_[unit].reduce->enqueue(stream);
   }
+  sum_parts(stream);
 }
 
 void ShardedStep::clip(Stream& stream, double scale, double limit) {

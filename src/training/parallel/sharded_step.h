@@ -19,6 +19,8 @@ namespace duet {
 // While a block computes, the next block's parameters are gathered and the previous block's
 // gradients are reduced; blocks use two buffers alternately. A shard that keeps what it has
 // gathered has a buffer for each block's parameters, and gathers them in the forward pass only.
+// A shard that keeps parts exchanges gradients by all_to_all instead of reduce_scatter, which takes
+// no compute units from the backward pass on engines that copy, and sums the parts behind it.
 // Parameters before the blocks (tables) are gathered when a step begins, those after them (the last
 // norm, a head) while blocks compute; both stay in memory until their gradients are complete.
 class ShardedStep : public ParallelStep {
@@ -56,10 +58,12 @@ class ShardedStep : public ParallelStep {
   void begin_block(Stream& stream, const ParameterRange& block, int direction);
   void gather_behind_blocks(Stream& stream, std::size_t unit);
   void reduce(Stream& stream, const ParameterRange& complete);
+  void sum_parts(Stream& stream);
 
   Model& model_;
   ForkedStream communication_;
-  std::vector<UnitPlans> plans_;  // by unit
+  std::vector<UnitPlans> plans_;               // by unit
+  std::unique_ptr<PreparedKernel> sum_parts_;  // null: gradients come as sums
   std::unique_ptr<CollectivePlan> sum_squares_;
   std::vector<Buffer> buffers_;
   std::array<Event*, 2> reduced_{};  // by buffer of blocks' gradients: its last reduction

@@ -67,7 +67,7 @@ class ObservedSession : public CollectiveSession {
 };
 
 struct ShardedRun {
-  bool keeps_gathered = false, late = false;
+  bool keeps_gathered = false, late = false, keeps_parts = false;
   std::int64_t layers = kBlocks;
 };
 
@@ -83,7 +83,7 @@ class Sharded : public ParallelTest {
     team.each([&](Rank& rank) {
       ShardResult& result = results[static_cast<std::size_t>(rank.index)];
       RankModel own(rank.device, config, rank.index * kRankBatch,
-                    Shard{rank.index, rank.size, how.keeps_gathered});
+                    Shard{rank.index, rank.size, how.keeps_gathered, how.keeps_parts});
       ShardedStep step(rank, session, own.model, {});
       rank.team.barrier("all ranks to have plans");
       two_steps(own, rank.size, [&] {
@@ -155,8 +155,9 @@ TEST_P(Sharded, StepsAreThoseOfTheWholeModel) {
     whole.model.backward(*whole.stream, Accumulate::no);
   });
   for (const bool keeps : {false, true}) {
-    SCOPED_TRACE(keeps ? "blocks stay gathered" : "blocks are gathered twice");
-    expect_steps_of(whole, run({keeps}));
+    SCOPED_TRACE(keeps ? "blocks stay gathered, gradients are summed late"
+                       : "blocks are gathered twice, gradients summed beside the backward pass");
+    expect_steps_of(whole, run({keeps, false, keeps}));
     const int units = kBlocks + 2;  // tables, blocks, and what stands behind them
     EXPECT_EQ(calls_of_a_step_, 2 * units + (keeps ? 0 : kBlocks - 2));
   }
@@ -187,9 +188,9 @@ TEST(ShardedBuffers, BeginAsTheLastBlocksThatUseThem) {
 TEST_P(Sharded, WaitForCallsThatAreLate) {
   if (!machine_->is_virtual()) GTEST_SKIP() << "takes long";
   for (const std::int64_t layers : {5, 2, 1}) {
-    const auto expected = run({false, false, layers});
+    const auto expected = run({false, false, false, layers});
     for (const bool keeps : {false, true}) {
-      const auto late = run({keeps, true, layers});
+      const auto late = run({keeps, true, keeps, layers});
       for (std::size_t rank = 0; rank < expected.size(); ++rank) {
         EXPECT_TRUE(late[rank].parameters == expected[rank].parameters) << layers << ' ' << keeps;
       }
