@@ -47,7 +47,8 @@ tune_drop_in() {
   "$duet" nccl-env
 }
 
-# Qwen3-8B by FSDP2 and 7b by DDP on two GPUs; losses of the third step must be the same.
+# Qwen3-8B by FSDP2 and 7b by DDP on two GPUs; losses of the third step must be the same but for what
+# PyTorch's attention, which is not deterministic, makes of them.
 preloaded_training() {
   find_cudnn
   find_nccl
@@ -68,7 +69,7 @@ preloaded_training() {
   must same_losses "$out"/{fsdp2,ddp}-*.jsonl
 }
 
-# JOURNAL...: prints times and losses of steps; fails where journals of one model have different losses.
+# JOURNAL...: prints times and losses of steps; fails where losses of one model differ by 0.1%.
 same_losses() {
   python3 - "$@" <<'END'
 import json, os, sys
@@ -78,9 +79,9 @@ for path in filter(os.path.exists, sys.argv[1:]):
     for record in map(json.loads, open(path)):
         if record.get("outcome") == "measured":
             loss = record["notes"]["early_loss"]
-            losses.setdefault(record["case"]["model"], set()).add(loss)
+            losses.setdefault(record["case"]["model"], []).append(float(loss))
             print(f"{os.path.basename(path):18}{1e3 * record['seconds']['median']:10.1f}  {loss}")
-sys.exit(not losses or any(len(each) > 1 for each in losses.values()))
+sys.exit(not losses or any(max(each) > 1.001 * min(each) for each in losses.values()))
 END
 }
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "collectives/peer/engine.h"
 #include "collectives/peer/reductions_fixture.h"
 #include "core/error.h"
@@ -109,12 +111,15 @@ TEST(ChosenReductions, AreThoseOfTheVariable) {
 }
 
 // `dma` on these ranks, by default.
-std::string algorithm_of(const char* name, CollectiveKind kind, std::uint64_t count) {
+std::string algorithm_of(const char* name, CollectiveKind kind, std::uint64_t count,
+                         bool shares = false) {
   const auto machine = open_machine(name);
   Team team(*machine);
   const auto session = make_dma_collectives()->open(team);
   std::string algorithm;
   team.each([&](Rank& rank) {
+    std::optional<SharedStaging> sharing;
+    if (shares) sharing.emplace(*session, rank);
     const Calls calls(rank, plans_of(*session), collective_of(kind, count), 1);
     if (rank.index == 0) algorithm = calls.plan().algorithm();
     rank.team.barrier("all ranks to have planned");
@@ -138,9 +143,11 @@ TEST(DmaReductions, AreAddedInFlightByDefaultByTwoRanks) {
   EXPECT_TRUE(in_flight(algorithm_of("sim:h200-4", scatter, 1000)));
   EXPECT_FALSE(in_flight(algorithm_of("sim:h200-4", all, (16 << 20) - 1)));
   EXPECT_TRUE(in_flight(algorithm_of("sim:h200-4", all, 16 << 20)));
+  EXPECT_TRUE(in_flight(algorithm_of("sim:h200:devices=2", scatter, 1000, /*shares=*/true)));
   ::setenv("DUET_REDUCTIONS", "slots", 1);
   EXPECT_FALSE(in_flight(algorithm_of("sim:h200:devices=2", scatter, 1000)));
   ::unsetenv("DUET_REDUCTIONS");
+  EXPECT_FALSE(in_flight(algorithm_of("sim:h200:devices=2", scatter, 1000, /*shares=*/true)));
 }
 
 // Host devices do not add in flight: `dma` goes through slots there.

@@ -103,6 +103,7 @@ class StagingPool {
 
   // After sharing is switched off, shared slots are freed with the last plan that uses them.
   void share(bool on);
+  bool shares() const { return shares_; }
   // Collective, as Staging().
   std::shared_ptr<Watched> staging(Rank& rank, Watchdog& watchdog, int slots,
                                    std::uint64_t slot_bytes, bool with_send_token);
