@@ -33,6 +33,7 @@
 #   bench/on_gpu.sh train OUT    training steps beside PyTorch's, model by model; MODELS, RECIPES,
 #                                TORCH_MODES, ATTENTIONS name some
 #   bench/on_gpu.sh curves OUT   losses of 50 steps on a text in fp32, amp and bf16, and the memory of 1,000
+# bench/plan.sh runs several of these within a time, on pairs of GPUs side by side.
 # BUILD names the build folder (default: build; bench/pack.sh makes one to carry elsewhere). CI builds kernels in a hurry, by -Xcicc -O1 -Xptxas -O1:
 # what is measured must be built without these flags; reductions take ten times as long with them.
 set -uo pipefail
