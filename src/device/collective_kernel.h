@@ -109,6 +109,11 @@ inline constexpr std::size_t kMostPacketPart = 1 << 30;  // bytes
 inline constexpr std::size_t kMostPacketPeers = 16;
 inline constexpr int kKernelThreads = 512;  // of a block
 
+// Blocks of a kernel that reduces what copy engines bring. A block loads some 40 GB/s on an H200.
+// Two ranks load two bytes for each that the links bring, 4 ranks 1.3 and 8 ranks 1.1, so two need
+// more blocks to keep up: 16 reduce 260 GB/s of them, 24 reduce 343 GB/s.
+constexpr int blocks_that_reduce(int ranks) { return ranks == 2 ? 24 : 16; }
+
 // The size of a packet buffer for parts of `bytes` bytes. It holds the packets of two calls, and
 // half of each packet is its number. A rank may be one call ahead of a peer but never two, because
 // each call needs the peer's part.

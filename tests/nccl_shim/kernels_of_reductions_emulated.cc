@@ -33,7 +33,7 @@ void reduce_by_kernel(const PartsToReduce& reduced) {
   const int kernel = reduced.reduction == Reduction::max   ? 1
                      : reduced.reduction == Reduction::min ? 2
                                                            : 0;
-  const int blocks = cuda::reduce_blocks(reduced.bytes);
+  const int blocks = cuda::reduce_blocks(reduced);
   const ReduceArguments arguments = cuda::reduce_arguments(reduced, blocks);
   emulation::run(dim3(static_cast<unsigned>(blocks)), kKernelThreads, 0,
                  [&] { kernels[kernel](arguments); });

@@ -55,7 +55,7 @@ ReducePlan::ReducePlan(Rank& rank, const Collective& collective, const Collectiv
   LocalKernel kernel;
   kernel.dtype = collective.dtype;
   kernel.op = collective.op;
-  kernel.blocks = kReducingBlocks;
+  kernel.blocks = blocks_that_reduce(rank.size);
   const std::size_t own = parts_.of(rank.index).size();
   for (std::size_t piece = 0; piece < parts_.most_pieces; ++piece) {
     push(piece);
@@ -116,7 +116,8 @@ void ReducePlan::enqueue(Stream& stream) {
 }
 
 std::string ReducePlan::algorithm() const {
-  return fmt::format("pushes through {} slots; reduced by {} blocks", slots_, kReducingBlocks);
+  return fmt::format("pushes through {} slots; reduced by {} blocks", slots_,
+                     blocks_that_reduce(staging_.size()));
 }
 
 }  // namespace duet

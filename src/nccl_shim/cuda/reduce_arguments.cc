@@ -6,16 +6,11 @@
 #include "device/collective_kernel.h"
 
 namespace duet::nccl_shim::cuda {
-namespace {
-
-// Copy engines move what is reduced, and a GEMM beside keeps the other compute units.
-constexpr int kMostBlocks = 16;
-
-}  // namespace
-
-int reduce_blocks(std::size_t bytes) {
+int reduce_blocks(const PartsToReduce& reduced) {
   constexpr std::size_t kRound = std::size_t{16} * kKernelThreads;
-  return static_cast<int>(std::min<std::size_t>(kMostBlocks, (bytes + kRound - 1) / kRound));
+  const auto most =
+      static_cast<std::size_t>(blocks_that_reduce(static_cast<int>(reduced.parts.size())));
+  return static_cast<int>(std::min(most, (reduced.bytes + kRound - 1) / kRound));
 }
 
 ReduceArguments reduce_arguments(const PartsToReduce& reduced, int blocks) {

@@ -20,8 +20,9 @@ struct ReduceArguments {
   std::int32_t divisor;  // of the reduced values
 };
 
-// How many blocks reduce parts of so many bytes; 0 for 0.
-int reduce_blocks(std::size_t bytes);
+// How many blocks reduce them; 0 for 0 bytes. Few, so that a GEMM beside keeps the other compute
+// units.
+int reduce_blocks(const PartsToReduce& reduced);
 
 // For a launch of so many blocks. Throws BadArgument for more than kMostParts.
 ReduceArguments reduce_arguments(const PartsToReduce& reduced, int blocks);

@@ -66,7 +66,7 @@ const ReduceKernels& ReduceKernels::of_current_context() {
 }
 
 void ReduceKernels::launch(const PartsToReduce& reduced, CUstream stream) const {
-  const int blocks = reduce_blocks(reduced.bytes);
+  const int blocks = reduce_blocks(reduced);
   if (blocks == 0) return;
   ReduceArguments arguments = reduce_arguments(reduced, blocks);
   void* parameters[] = {&arguments};
