@@ -7,7 +7,8 @@
 namespace duet {
 namespace {
 
-constexpr std::uint64_t kLeastPipelined = 4 << 20;  // bytes
+// Bytes.
+constexpr std::uint64_t kLeastPipelined = 4 << 20, kAlone = 16 << 20, kThroughSlots = 8 << 20;
 
 }  // namespace
 
@@ -16,11 +17,13 @@ int messages_in_flight(std::uint64_t largest) { return largest >= kLeastPipeline
 std::uint64_t message_for(std::uint64_t bytes, int node_size) {
   constexpr double kBytesInCopyLatency = 4e-6 * 391e9;  // of a port of H100 and H200
   constexpr double kPart = 1.0 / 3;
-  constexpr std::uint64_t kMost = 64 << 20, kAlone = 16 << 20;
+  constexpr std::uint64_t kMost = 64 << 20;
   if (node_size == 1) return kAlone;
   const double best = kPart * std::sqrt(static_cast<double>(bytes) * kBytesInCopyLatency);
   return std::clamp(static_cast<std::uint64_t>(best), kLeastPipelined, kMost);
 }
+
+std::uint64_t exchange_for(int node_size) { return node_size == 1 ? kAlone : kThroughSlots; }
 
 std::vector<ByteRange> cut_into_messages(std::uint64_t bytes, std::uint64_t largest, bool first) {
   constexpr std::uint64_t kGrain = 4 << 10;

@@ -21,8 +21,10 @@ int messages_in_flight(std::uint64_t largest);
 //   16 nodes   394     397     402     401     400     396
 std::uint64_t message_for(std::uint64_t bytes, int node_size);
 
-// Of an all_to_all's parts, whose messages only the first of a call waits for.
-inline constexpr std::uint64_t kLargestExchange = 8 << 20;
+// Of an all_to_all's parts. Where a message is made of several ranks' parts, only the first one of
+// a call is waited for, but each rank has slots of this size; alone on its node a rank sends as in
+// an all_gather.
+std::uint64_t exchange_for(int node_size);
 
 // The messages of a part, of one size but for the last, at most `largest` bytes. `first`: of the
 // first part of a call, which begins with half a message: equal messages that begin together would

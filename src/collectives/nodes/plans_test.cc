@@ -15,6 +15,7 @@
 #include "collectives/nodes/session.h"
 #include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/peer_channels.h"
+#include "timing/prepared.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -121,6 +122,23 @@ TEST_P(OverNodes, CapturedCallsAreRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Clusters, OverNodes, ::testing::ValuesIn(kClusters), cluster_label);
+
+// Alone on its node a rank sends equally many bytes in both, and nothing passes on what comes.
+TEST(NodeMessages, AnAllToAllOfSingleRanksHasThoseOfAnAllGather) {
+  const auto machine = open_machine("sim:p5-48xlarge:devices=1:nodes=2");
+  Team team(*machine);
+  const auto session = make_dma_collectives()->open(team);
+  for (const std::uint64_t bytes : {32ull << 20, 1ull << 30}) {
+    const auto algorithm = [&](CollectiveKind kind) {
+      Collective c = small(kind, DType::bf16);
+      c.count = count_for(kind, c.dtype, bytes, team.size());
+      CollectiveWork work(team, *session, c, false);
+      const Prepared prepared(team, work, {});
+      return work.algorithm();
+    };
+    EXPECT_EQ(algorithm(CollectiveKind::all_to_all), algorithm(CollectiveKind::all_gather));
+  }
+}
 
 // Plans made directly, with messages of any size, on a map of their own.
 class NodePlans : public ::testing::TestWithParam<Cluster> {

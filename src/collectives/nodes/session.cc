@@ -149,7 +149,7 @@ class NodesSession : public CollectiveSession {
                                             by, wire, watchdog);
       case CollectiveKind::all_to_all:
         return std::make_unique<ExchangePlan>(rank, buffers, lanes, by, wire, watchdog,
-                                              kLargestExchange);
+                                              exchange_for(rank.node_size()));
       case CollectiveKind::broadcast:
         return std::make_unique<NodesBroadcastPlan>(rank, collective, buffers, lanes, by, wire,
                                                     watchdog);
