@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/packing.h"
+#include "timing/launch_queue.h"
 #include "timing/measurement.h"
 #include "timing/statistics.h"
 
@@ -135,7 +136,7 @@ void CollectiveWork::prepare(Rank& rank, const Placement& placement) {
 // Makes one call before the capture, because a first call may load kernels or connect ranks, which
 // must not be captured. In place, a second call would start from the result of the first; `checked`
 // is therefore a graph of a single call.
-void CollectiveWork::capture_calls(Rank& rank, RankState& own, Stream& stream) const {
+void CollectiveWork::capture_calls(Rank& rank, RankState& own, Stream& stream) {
   if (const auto reason = session_.uncapturable()) throw Unavailable(reason->reason);
   own.plan->enqueue(stream);
   stream.synchronize(kDeadline);
@@ -145,7 +146,20 @@ void CollectiveWork::capture_calls(Rank& rank, RankState& own, Stream& stream) c
   if (in_place_ && graph_.calls > 1) {
     own.checked = capture(stream, [&] { own.plan->enqueue(stream); });
   }
-  rank.team.barrier("the other ranks to have captured", kDeadline);
+  const std::size_t largest = largest_graph(rank, *own.graph, kDeadline);
+  if (rank.local == 0) graph_size_ = largest;
+}
+
+int CollectiveWork::graph_launches_queued() const {
+  return graphs_queued(static_cast<std::size_t>(graph_.launches) * graph_size_);
+}
+
+bool CollectiveWork::host_driven() const {
+  return known_.host_driven || (graph_.launches > 0 && graph_launches_queued() == 0);
+}
+
+int CollectiveWork::most_queued() const {
+  return graph_.launches > 0 ? std::max(1, graph_launches_queued()) : Work::most_queued();
 }
 
 bool CollectiveWork::has_contents(const Rank& rank, const RankState& own) {

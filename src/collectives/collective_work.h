@@ -33,7 +33,9 @@ class CollectiveWork : public Work {
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   int calls() const override { return graph_.launches > 0 ? graph_.launches * graph_.calls : 1; }
-  bool host_driven() const override { return known_.host_driven; }
+  // Also where the graphs of one enqueue() may fill a launch queue.
+  bool host_driven() const override;
+  int most_queued() const override;
   void renew(Rank& rank) override;
   // First checks the result of the last measured iteration, where that iteration had new input
   // (renew()). Then makes kCheckedCalls more calls in a row and checks each:
@@ -77,12 +79,14 @@ class CollectiveWork : public Work {
     std::uint64_t first_seed = 0;  // this work's seeds begin here
   };
 
+  // How many enqueue()s fit into a launch queue, where they launch graphs.
+  int graph_launches_queued() const;
   RankState& state(const Rank& rank) { return states_[static_cast<std::size_t>(rank.local)]; }
   void allocate(Rank& rank, RankState& own);
   static bool has_contents(const Rank& rank, const RankState& own);
   KnownByAllRanks learn(Rank& rank, const RankState& own) const;
   static KnownByAllRanks known_of(const std::vector<std::string>& all);
-  void capture_calls(Rank& rank, RankState& own, Stream& stream) const;
+  void capture_calls(Rank& rank, RankState& own, Stream& stream);
   void fill(Rank& rank, RankState& own, Stream& stream) const;
   bool repeatable() const;
   Fill input(int rank, std::uint64_t fills) const;
@@ -103,6 +107,7 @@ class CollectiveWork : public Work {
   GraphUse graph_;
   std::vector<RankState> states_;
   KnownByAllRanks known_;
+  std::size_t graph_size_ = 0;  // operations, the most of all ranks
 };
 
 }  // namespace duet

@@ -98,6 +98,24 @@ TEST_P(CollectiveWorkTest, CapturedCallsAreRight) {
   }
 }
 
+// A stream's queue takes 500 copies, and one rank's launches have 600: of one enqueue(), and of
+// 200.
+TEST(CollectiveWorkGraph, LaunchesMayBeMoreThanAStreamsQueueTakes) {
+  for (const auto& [graph, enqueues] :
+       {std::pair(GraphUse{2, 300}, 1), std::pair(GraphUse{1, 10}, 64)}) {
+    const auto machine = open_machine("host:2:queue=500");
+    Team team(*machine);
+    const auto session = engine_named("dma").open(team);
+    const Collective collective = of(CollectiveKind::all_gather, DType::fp32, Reduction::sum, 2);
+    CollectiveWork work(team, *session, collective, true, true, graph);
+    Mode mode = loop_mode();
+    mode.warm_up_iterations = 1;
+    mode.iterations = enqueues;
+    mode.min_iterations = mode.max_iterations = 1;
+    EXPECT_TRUE(Sampler(team).measure(work, mode).verified) << enqueues;
+  }
+}
+
 std::string label(const ::testing::TestParamInfo<Setting>& setting) {
   std::string text = setting.param.engine + "_" + setting.param.device;
   std::replace_if(

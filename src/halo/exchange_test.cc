@@ -123,6 +123,21 @@ TEST(HaloTiming, SamplesMayBeLongerThanAStreamsQueue) {
   }
 }
 
+// Launches of graphs fill it as well: one of 600 iterations, and 64 of 10.
+TEST(HaloTiming, GraphsMayBeMoreThanAStreamsQueueTakes) {
+  for (const char* engine : {"dma", "kernel"}) {
+    for (const auto& [iterations, launches] : {std::pair(600, 1), std::pair(10, 64)}) {
+      Opened opened("host:2:queue=500", engine);
+      HaloSettings settings = settings_of({8, 4, 2}, true, NormMode::none, true);
+      settings.iterations = iterations;
+      HaloWork work(opened.team, *opened.session, opened.gathers.get(), settings);
+      Mode mode = short_mode();
+      mode.iterations = launches;
+      EXPECT_TRUE(Sampler(opened.team).measure(work, mode).verified) << engine << " " << iterations;
+    }
+  }
+}
+
 // The calls that verification makes, on streams that no start gate holds: tools that let one launch
 // end before the next begins can run it.
 TEST_P(HaloExchange, IsExactWithoutAGate) {

@@ -7,6 +7,7 @@
 #include "core/deadline.h"
 #include "halo/reference.h"
 #include "halo/verification.h"
+#include "timing/launch_queue.h"
 #include "timing/measurement.h"
 
 namespace duet {
@@ -63,9 +64,9 @@ Cost HaloWork::cost() const {
   return cost;
 }
 
-int HaloWork::most_queued() const {
-  if (settings_.graph) return kLaunchQueue;
-  return std::max(1, kLaunchQueue / (kMostOperations * settings_.iterations));
+int HaloWork::queued() const {
+  if (settings_.graph) return graphs_queued(graph_size_);
+  return kLaunchQueue / (kMostOperations * settings_.iterations);
 }
 
 void HaloWork::prepare(Rank& rank, const Placement&) {
@@ -74,8 +75,7 @@ void HaloWork::prepare(Rank& rank, const Placement&) {
   own.norm = std::make_unique<NormReduction>(rank, settings_.norm, gathers_, own.plan->partials(),
                                              settings_.iterations);
   if (rank.local == 0) {
-    const bool fits = settings_.graph || kMostOperations * settings_.iterations <= kLaunchQueue;
-    host_driven_ = own.plan->host_driven() || settings_.norm == NormMode::host || !fits;
+    blocks_ = own.plan->host_driven() || settings_.norm == NormMode::host;
     algorithm_ = own.plan->algorithm();
   }
   set_initial(rank, own);
@@ -86,12 +86,13 @@ void HaloWork::prepare(Rank& rank, const Placement&) {
 }
 
 // A first call may load kernels or connect ranks, which must not be captured.
-void HaloWork::capture_iterations(Rank& rank, RankState& own) const {
+void HaloWork::capture_iterations(Rank& rank, RankState& own) {
   const auto stream = rank.device.make_stream();
   iterate(own, *stream);
   stream->synchronize(kDefaultDeadlineSeconds);
   own.graph = capture(*stream, [&] { iterate(own, *stream); });
-  rank.team.barrier("the other ranks to have captured");
+  const std::size_t largest = largest_graph(rank, *own.graph, kDefaultDeadlineSeconds);
+  if (rank.local == 0) graph_size_ = largest;
 }
 
 // Values of a seed that the fields never had, the halo rows too; all that an iteration writes is

@@ -1,6 +1,7 @@
 // Jacobi iterations with an engine's halo exchange, as a Work.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,8 +38,8 @@ class HaloWork : public Work {
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
   int calls() const override { return settings_.iterations; }
-  bool host_driven() const override { return host_driven_; }
-  int most_queued() const override;
+  bool host_driven() const override { return blocks_ || queued() == 0; }
+  int most_queued() const override { return std::max(1, queued()); }
   void renew(Rank& rank) override;
   // Checks the iterations since renew(), and then, of several ranks, those of two more enqueue()s
   // from other initial values, before which different ranks are late. This finds halo rows that are
@@ -59,7 +60,9 @@ class HaloWork : public Work {
   RankState& state(const Rank& rank) { return states_[static_cast<std::size_t>(rank.local)]; }
   void set_initial(Rank& rank, RankState& own);
   void iterate(RankState& own, Stream& stream) const;
-  void capture_iterations(Rank& rank, RankState& own) const;
+  void capture_iterations(Rank& rank, RankState& own);
+  // How many enqueue()s fit into a launch queue.
+  int queued() const;
   void check_late_ranks(Rank& rank, RankState& own);
   void delay(Rank& rank, int call, Stream& stream) const;
   void check(Rank& rank, RankState& own) const;
@@ -69,7 +72,8 @@ class HaloWork : public Work {
   CollectiveSession* gathers_;
   HaloSettings settings_;
   std::vector<RankState> states_;
-  bool host_driven_ = false;
+  bool blocks_ = false;         // an iteration blocks the host
+  std::size_t graph_size_ = 0;  // operations, the most of all ranks
   std::string algorithm_;
 };
 

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/names.h"
 #include "core/packing.h"
+#include "timing/launch_queue.h"
 #include "timing/statistics.h"
 
 namespace duet {
@@ -23,9 +24,6 @@ constexpr double kVisibleLearningRate = 1;
 constexpr std::uint64_t kSeed = 1;
 // The share of a device's memory that a model may fill: GEMMs, attention and the driver want some.
 constexpr double kUsableMemory = 0.96;
-// Operations of graphs that wait behind the start gate: 10 graphs of 250 blocked on an H200 (CUDA
-// 13.0), and one of a Qwen3 of 36 blocks; 2 of 250 did not.
-constexpr std::size_t kLaunchQueue = 512;
 constexpr int kTimedCommunications = 5;
 constexpr std::int64_t kMostElements = 1 << 14;  // that are looked at, of a tensor
 // The loss may differ by so much: weights follow the last targets for a while.
@@ -262,12 +260,10 @@ std::uint64_t TrainingWork::memory_bytes() const {
 
 void TrainingWork::enqueue(Rank& rank, Stream& stream) { state(rank).step->launch(stream); }
 
-bool TrainingWork::host_driven() const { return known_.graph_size > kLaunchQueue; }
+bool TrainingWork::host_driven() const { return graphs_queued(known_.graph_size) == 0; }
 
 // A step is far longer than its launch, so that one step ahead is enough.
-int TrainingWork::most_queued() const {
-  return static_cast<int>(std::max<std::size_t>(1, kLaunchQueue / known_.graph_size));
-}
+int TrainingWork::most_queued() const { return std::max(1, graphs_queued(known_.graph_size)); }
 
 void TrainingWork::renew(Rank& rank) {
   RankState& own = state(rank);
