@@ -147,7 +147,7 @@ class PairTrial {
 
   void run_beside(Rank& rank, RankRun& own) {
     first_gate_.hold(rank, *own.first.stream, mode_.deadline_seconds);
-    second_gate_.hold(rank, *own.second.stream, mode_.deadline_seconds);
+    second_gate_.hold(rank, *own.second.stream, 0);
     enqueue(rank, own.first, *own.first.stream);
     enqueue(rank, own.second, *own.second.stream);
     first_gate_.release(rank, mode_.deadline_seconds, [&] {

@@ -6,11 +6,17 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "team/team.h"
 
 namespace duet {
+
+// Far more than any calls take that only enqueue.
+inline constexpr double kEnqueueSeconds = 30;
 
 class StartGate {
  public:
@@ -21,9 +27,11 @@ class StartGate {
   StartGate(const StartGate&) = delete;
   StartGate& operator=(const StartGate&) = delete;
 
-  // Collective, inside Team::each(). Later work of `stream` waits for the next release(). If no
-  // release() comes within the deadline, a watchdog opens the gate, so that a call that blocks
-  // behind it can return.
+  // Collective, inside Team::each(). Later work of `stream` waits for the next release(). If this
+  // rank does not call release() within the deadline, or kEnqueueSeconds if that is less, a call
+  // that should only enqueue blocks, perhaps because a launch queue is full: a watchdog then opens
+  // the gate and fails the team, whose gates of other processes open too, so that the call returns.
+  // 0: no deadline, where that of another gate covers this rank's calls.
   void hold(Rank& rank, Stream& stream, double deadline_seconds);
   // Collective, inside Team::each(): a barrier, then releases all streams. The first local rank
   // calls `then` right after the release. Throws Timeout if the watchdog has opened the gate.
@@ -37,7 +45,9 @@ class StartGate {
 
  private:
   void watch();
-  void arm(double deadline_seconds);
+  std::optional<Rank> overdue();
+  void arm(const Rank& rank, double deadline_seconds);
+  void require_not_blocked();
 
   Team& team_;
   Device& owner_;
@@ -47,8 +57,10 @@ class StartGate {
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable stopped_;
-  double deadline_ = 0;  // steady clock, seconds; 0: nothing is held
-  bool expired_ = false;
+  // By local rank: until when it may enqueue. Steady clock, seconds; 0: it does not.
+  std::vector<double> deadlines_;
+  double allowed_ = 0;   // seconds
+  std::string blocked_;  // why the watchdog has opened the gate
   bool stop_ = false;
   std::thread watchdog_;  // none on a simulated machine, which detects deadlocks itself
 };

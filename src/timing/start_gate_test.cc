@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include "device/machine.h"
+#include "team/processes_fixture.h"
 
 namespace duet {
 namespace {
@@ -29,6 +31,52 @@ TEST(StartGate, NoRankGoesOnBeforeItIsOpen) {
     });
     EXPECT_TRUE(open);
     stream->synchronize(kDeadline);
+  });
+}
+
+// Only calls that enqueue have the deadline of hold(), not who waits for other ranks.
+TEST(StartGate, AFastRankWaitsForASlowOne) {
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  StartGate gate(team);
+  team.each([&](Rank& rank) {
+    const auto stream = rank.device.make_stream();
+    if (rank.index == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    gate.hold(rank, *stream, 1);
+    gate.release(rank, kDeadline);
+    stream->synchronize(kDeadline);
+  });
+}
+
+// What the error of the gate says, if a rank's calls find a queue full for which another process's
+// closed gate is to blame.
+TEST(StartGate, AFullQueueOpensTheGatesOfAllProcesses) {
+  std::promise<void> ran;
+  const std::shared_future<void> second_runs = ran.get_future().share();
+  run_processes(2, [&](Processes& processes) {
+    const auto machine = open_machine("host:1:queue=1");
+    Team team(*machine, {}, &processes);
+    StartGate gate(team);
+    std::string said;
+    try {
+      team.each([&](Rank& rank) {
+        const auto stream = rank.device.make_stream();
+        const Buffer from = rank.device.allocate(8), to = rank.device.allocate(8);
+        gate.hold(rank, *stream, 0.2);
+        if (rank.index == 1) stream->run({"second", {}, [&] { ran.set_value(); }});
+        if (rank.index == 0) stream->run({"waits for it", {}, [&] { second_runs.wait(); }});
+        for (int copies = 0; rank.index == 0 && copies < 2; ++copies) {
+          stream->copy({to.span(), from.span(), Executor::dma, {}});
+        }
+        gate.release(rank, 5);
+      });
+    } catch (const std::exception& error) {
+      said = error.what();
+    }
+    EXPECT_NE(said.find("calls of rank 0 that should only enqueue blocked behind it for 0.2 s"),
+              said.npos)
+        << said;
+    EXPECT_NE(said.find("the launch queue of host:0"), said.npos) << said;
   });
 }
 
