@@ -208,7 +208,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
     const int file = &out == &std::cout ? STDOUT_FILENO : STDERR_FILENO;
     const bool colour = process_count(plan) == 1 && has_colours(file);
     if (plan.suite && !flags.verbose) {
-      writers.push_back(std::make_unique<SuiteSummary>(out, environment));
+      writers.push_back(std::make_unique<SuiteSummary>(out, environment, outputs.earlier.records));
     } else {
       writers.push_back(std::make_unique<ConsoleWriter>(
           out, colour, flags.verbose ? Detail::every_case : Detail::short_tables));
@@ -216,7 +216,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   }
   std::vector<Writer*> views;
   for (const auto& writer : writers) views.push_back(writer.get());
-  VerdictSummary verdicts(environment);
+  VerdictSummary verdicts(environment, outputs.earlier.records);
   ReportWriter report(is_file(flags.json) ? flags.json : "this run", outputs, environment);
   views.push_back(&verdicts);
   if (!outputs.report.empty()) views.push_back(&report);

@@ -36,8 +36,9 @@ std::string figure_text(const Record& record, double value) {
 
 }  // namespace
 
-SuiteSummary::SuiteSummary(std::ostream& out, const Record& environment)
-    : out_(out), verdicts_(environment) {}
+SuiteSummary::SuiteSummary(std::ostream& out, const Record& environment,
+                           const std::vector<Record>& earlier)
+    : out_(out), verdicts_(environment, earlier) {}
 
 void SuiteSummary::begin(const Section& section) {
   if (first_) out_ << "  " << table_header(columns()) << std::endl;

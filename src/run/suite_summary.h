@@ -3,6 +3,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "results/writers/writer.h"
 #include "verdict/summary.h"
@@ -12,8 +13,9 @@ namespace duet {
 // Prints one line for each section of a suite: the best figure of its benchmark and its verdict.
 class SuiteSummary : public Writer {
  public:
-  // `environment` is the environment record of the run.
-  SuiteSummary(std::ostream& out, const Record& environment);
+  // `environment` and `earlier` as for VerdictSummary.
+  SuiteSummary(std::ostream& out, const Record& environment,
+               const std::vector<Record>& earlier = {});
 
   void begin(const Section& section) override;
   void result(const Record& record, bool resumed) override;

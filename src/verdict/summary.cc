@@ -36,6 +36,11 @@ int of(const std::map<Word, int>& counts, Word word) {
 
 }  // namespace
 
+VerdictSummary::VerdictSummary(const Record& environment, const std::vector<Record>& earlier) {
+  for (const Record& record : earlier) evaluator_.see(record);
+  evaluator_.see(environment);
+}
+
 void VerdictSummary::result(const Record& record, bool) {
   if (outcome_of(record) == Outcome::derived) {
     const std::string warning = evaluator_.warning(record);

@@ -15,8 +15,9 @@ class VerdictSummary : public Writer {
  public:
   static constexpr std::size_t kMostDoubts = 20;
 
-  // `environment` is the environment record of the run.
-  explicit VerdictSummary(const Record& environment) { evaluator_.see(environment); }
+  // `environment` is the environment record of the run, `earlier` what the journal that it resumes
+  // has: peaks and other engines of a case may have been measured by an earlier command.
+  explicit VerdictSummary(const Record& environment, const std::vector<Record>& earlier = {});
 
   void begin(const Section&) override {}
   void result(const Record& record, bool resumed) override;

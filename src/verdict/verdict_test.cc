@@ -242,6 +242,14 @@ TEST(VerdictSummaries, SayWhatEfficienciesAreOver) {
       << summary.text();
 }
 
+TEST(VerdictSummaries, KnowWhatAnEarlierCommandHasMeasured) {
+  const Record now = environment("host", "host", "CPU");
+  const Record slow = cpu_gemm("gemm", "slow", 0.2);
+  const std::vector<Record> earlier{now, cpu_gemm("gemm_peak", "fma-peak", 0.5)};
+  EXPECT_EQ(VerdictSummary(now).word(slow), Word::no_expectation);
+  EXPECT_EQ(VerdictSummary(now, earlier).word(slow), Word::low);
+}
+
 TEST(VerdictSummaries, CountAndNameWhatIsNotAsItShouldBe) {
   VerdictSummary summary(environment("cuda", "cuda", "NVIDIA H200"));
   EXPECT_EQ(summary.text(), "");

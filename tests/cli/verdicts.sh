@@ -46,6 +46,14 @@ with h200 '[device.peak_tflops]' 'bf16 = 594' > throttled.toml
 expect_code 1 "${gemms[@]}" --device sim:throttled.toml
 grep -q '^verdicts on simulated machines: 2 LOW$' out || fail "throttled: $(grep -A9 ^verdicts out)"
 
+# Two commands, one journal: what the first one measured counts for the second one's verdicts.
+with h200 '[link]' 'kernel_push_gb_per_s = 184' 'kernel_pull_gb_per_s = 175' > slow_kernels.toml
+two=(collective all_gather -d bfloat16 --loop -n 1 -w 0 -c 0 --in-place out -b 1G -e 1G --check
+  --device sim:slow_kernels.toml:devices=4 --json engines.jsonl)
+expect_code 0 "${two[@]}" --engine dma
+expect_code 0 "${two[@]}" --engine kernel --resume
+grep -q '^verdicts on simulated machines: 1 no expectation$' out || fail "kernel beside dma: $(grep -A9 ^verdicts out)"
+
 # A link that is faster than its maker's: the measurement, or the name, is wrong.
 with mi300x '[link]' 'dma_push_gb_per_s = 100' 'raw_gb_per_s = 128' '[device.dma]' 'engine_gb_per_s = 128' > fast.toml
 expect_code 1 "${copy[@]}" --device sim:fast.toml --check
