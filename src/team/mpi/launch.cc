@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "core/error.h"
+
 namespace duet {
 namespace {
 
@@ -19,9 +21,22 @@ std::string broadcast(const std::string& text) {
   return buffer;
 }
 
-void finalize() { MPI_Finalize(); }
+bool is_finalised() {
+  int finalised = 0;
+  MPI_Finalized(&finalised);
+  return finalised != 0;
+}
+
+void finalize() {
+  if (!is_finalised()) MPI_Finalize();
+}
 
 void initialise() {
+  if (is_finalised()) {
+    throw UsageError(
+        "the program has finalised MPI, which tells the ranks of a run that mpirun or srun "
+        "started: expected MPI_Finalize() after Duet has ended");
+  }
   int done = 0;
   MPI_Initialized(&done);
   if (done != 0) return;
