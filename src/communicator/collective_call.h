@@ -35,8 +35,9 @@ class CollectiveCall {
   // Throws BadArgument for a stream of another device and for an empty call, PeerFailed once
   // another rank has failed or a process has died. Any other error fails the calls of all ranks.
   void enqueue(Stream& stream);
-  // On a cudaStream_t or hipStream_t of the rank's device, which is not checked; nullptr is its
-  // (legacy) default stream. Throws Unavailable if the device has no such streams.
+  // On a cudaStream_t or hipStream_t of the rank's device; nullptr is its (legacy) default stream.
+  // Throws BadArgument if the stream was made on another device, which is checked where its handle
+  // is seen first, and Unavailable if the device has no such streams.
   void enqueue(void* native_stream);
   void enqueue(std::nullptr_t) { enqueue(static_cast<void*>(nullptr)); }
   void enqueue(Stream*) = delete;  // not a native stream: enqueue(*stream)

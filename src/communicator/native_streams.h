@@ -14,8 +14,8 @@ class NativeStreams {
 
   Device& device() const { return device_; }
 
-  // Allocates the first time it sees a handle. A handle that the runtime reuses for a later stream
-  // gets the same wrapper. Throws Unavailable where the device has no native streams.
+  // Allocates the first time it sees a handle, and throws then what Device::wrap() throws. A handle
+  // that the runtime reuses for a later stream gets the same wrapper.
   Stream& wrapped(void* native);
 
  private:

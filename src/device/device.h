@@ -72,8 +72,8 @@ class Device {
   virtual std::unique_ptr<Event> make_event(EventUse use = EventUse::timing) = 0;
 
   // The user's own stream (cudaStream_t, hipStream_t; nullptr: the default stream) as a Stream of
-  // this device, on which it must have been made. The user keeps it, and may destroy it when its
-  // work is done. Throws Unavailable if the device has only streams of make_stream().
+  // this device. The user keeps it, and may destroy it when its work is done. Throws BadArgument if
+  // it was made on another device, Unavailable if the device has only streams of make_stream().
   virtual std::unique_ptr<Stream> wrap(void* native);
 
   // Uninitialised memory, aligned to 256 bytes. Pageable memory is aligned to host_alignment(),

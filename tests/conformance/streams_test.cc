@@ -205,6 +205,14 @@ TEST_P(Streams, OfTheUsersAreWrappedAndStay) {
   EXPECT_FALSE(device().check(buffer.span(), constant(8)));
 }
 
+TEST_P(Streams, OfAnotherDeviceAreNotWrapped) {
+  if (machine_->size() == 1) GTEST_SKIP() << "skipped: needs two devices";
+  const auto others = machine_->device(1).make_stream();
+  if (others->native() == nullptr) return;
+  EXPECT_THROW(device().wrap(others->native()), BadArgument);
+  EXPECT_NO_THROW(machine_->device(1).wrap(others->native()));
+}
+
 TEST_P(Streams, DescribeTheirDevice) {
   auto stream = device().make_stream();
   EXPECT_EQ(&stream->device(), &device());

@@ -195,6 +195,10 @@ hipError_t hipStreamQuery(hipStream_t stream) {
   return hipSuccess;
 }
 
+int hipGetStreamDeviceId(hipStream_t stream) {
+  return stream == nullptr ? standin::current_device() : stream->device;
+}
+
 hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* data,
                                 unsigned flags) {
   STANDIN_TRY(find_stream(stream));

@@ -13,6 +13,13 @@ struct Driver {
       entry_point<PFN_cuStreamWaitValue64_v11070>("cuStreamWaitValue64", 11070);
   PFN_cuStreamBatchMemOp_v11070 batch =
       entry_point<PFN_cuStreamBatchMemOp_v11070>("cuStreamBatchMemOp", 11070);
+  PFN_cuStreamGetCtx_v9020 context_of =
+      entry_point<PFN_cuStreamGetCtx_v9020>("cuStreamGetCtx", 9020);
+  PFN_cuCtxPushCurrent_v4000 push =
+      entry_point<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 4000);
+  PFN_cuCtxPopCurrent_v4000 pop = entry_point<PFN_cuCtxPopCurrent_v4000>("cuCtxPopCurrent", 4000);
+  PFN_cuCtxGetDevice_v2000 current_device =
+      entry_point<PFN_cuCtxGetDevice_v2000>("cuCtxGetDevice", 2000);
   PFN_cuGetErrorString_v6000 error_string =
       entry_point<PFN_cuGetErrorString_v6000>("cuGetErrorString", 6000);
 };
@@ -98,6 +105,17 @@ void stream_handshake(cudaStream_t stream, const Handshake& handshake) {
   for (const Semaphore& semaphore : handshake.waits) batch.wait(semaphore, 1);
   for (const Semaphore& semaphore : handshake.waits) batch.write(semaphore, 0);
   batch.flush();
+}
+
+int device_of(cudaStream_t stream) {
+  CUcontext context = nullptr;
+  DUET_DRIVER_CHECK(driver().context_of(stream, &context));
+  DUET_DRIVER_CHECK(driver().push(context));
+  CUdevice device = 0;
+  const CUresult known = driver().current_device(&device);
+  DUET_DRIVER_CHECK(driver().pop(&context));
+  DUET_DRIVER_CHECK(known);
+  return device;
 }
 
 void stream_call(cudaStream_t stream, void (*function)(void*), void* data) {

@@ -25,6 +25,9 @@ namespace {
 
 // Every blocking access of a working device is faster than this, whatever its size.
 constexpr double kServiceDeadlineSeconds = 120;
+// The handles of the default streams, which are of whichever device is the current one, are 0 to
+// this.
+constexpr std::uintptr_t kLastDefaultStream = 2;
 
 }  // namespace
 
@@ -94,7 +97,15 @@ std::unique_ptr<Stream> GpuDevice::make_engine_stream(const StreamOptions& optio
 }
 
 std::unique_ptr<Stream> GpuDevice::wrap(void* native) {
-  return std::make_unique<GpuStream>(*this, static_cast<gpuStream_t>(native));
+  const auto stream = static_cast<gpuStream_t>(native);
+  if (reinterpret_cast<std::uintptr_t>(native) > kLastDefaultStream) {
+    const int made_on = device_of(stream);
+    if (made_on != ordinal_) {
+      throw BadArgument(fmt::format("expected a stream of {} (device {}), not of device {}",
+                                    info_.name, ordinal_, made_on));
+    }
+  }
+  return std::make_unique<GpuStream>(*this, stream);
 }
 
 std::unique_ptr<Event> GpuDevice::make_event(EventUse use) {

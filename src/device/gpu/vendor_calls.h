@@ -98,6 +98,9 @@ class UnitPartition {
 // A partition of all compute units but `left_out`, which must be a multiple of unit_grain().
 std::unique_ptr<UnitPartition> make_partition(int ordinal, int left_out);
 
+// The runtime's number of the device on which a stream was made, which is no default stream.
+int device_of(gpuStream_t stream);
+
 // Enqueues a call of function(data), which a thread of the runtime makes in stream order. The
 // function must not call the runtime.
 void stream_call(gpuStream_t stream, void (*function)(void*), void* data);

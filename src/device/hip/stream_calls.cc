@@ -33,6 +33,8 @@ void stream_handshake(hipStream_t stream, const Handshake& handshake) {
   for (const Semaphore& semaphore : handshake.waits) stream_write(stream, semaphore.word.data, 0);
 }
 
+int device_of(hipStream_t stream) { return hipGetStreamDeviceId(stream); }
+
 // HIP 5.2 has no hipLaunchHostFunc. Its older callback has the stream and its status as further
 // parameters.
 void stream_call(hipStream_t stream, void (*function)(void*), void* data) {

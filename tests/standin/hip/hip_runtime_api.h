@@ -147,6 +147,7 @@ hipError_t hipExtStreamCreateWithCUMask(hipStream_t* stream, std::uint32_t words
                                         const std::uint32_t* mask);
 hipError_t hipStreamDestroy(hipStream_t stream);
 hipError_t hipStreamQuery(hipStream_t stream);
+int hipGetStreamDeviceId(hipStream_t stream);
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags);
 hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* data,
                                 unsigned flags);
