@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/packing.h"
@@ -150,17 +151,21 @@ void CollectiveWork::capture_calls(Rank& rank, RankState& own, Stream& stream) {
   if (rank.local == 0) graph_size_ = largest;
 }
 
-int CollectiveWork::graph_launches_queued() const {
-  return graphs_queued(static_cast<std::size_t>(graph_.launches) * graph_size_);
+// A call over nodes copies, waits and signals for each of its messages or their chunks.
+std::size_t CollectiveWork::operations() const {
+  constexpr double kChunkBytes = 512 << 10;  // at least
+  constexpr std::size_t kOfChunk = 4, kOfCall = 8;
+  if (graph_.launches > 0) return static_cast<std::size_t>(graph_.launches) * graph_size_;
+  if (known_.busiest_network_bytes <= 0) return 0;
+  return kOfCall +
+         kOfChunk * static_cast<std::size_t>(std::ceil(known_.busiest_network_bytes / kChunkBytes));
 }
 
 bool CollectiveWork::host_driven() const {
-  return known_.host_driven || (graph_.launches > 0 && graph_launches_queued() == 0);
+  return known_.host_driven || (graph_.launches > 0 && calls_queued(operations()) == 0);
 }
 
-int CollectiveWork::most_queued() const {
-  return graph_.launches > 0 ? std::max(1, graph_launches_queued()) : Work::most_queued();
-}
+int CollectiveWork::most_queued() const { return std::max(1, calls_queued(operations())); }
 
 bool CollectiveWork::has_contents(const Rank& rank, const RankState& own) {
   return rank.device.has_contents(own.send_memory->span()) &&
@@ -188,7 +193,9 @@ CollectiveWork::KnownByAllRanks CollectiveWork::known_of(const std::vector<std::
     const double bytes = std::stod(fields.at(0));
     known.wire_bytes += bytes;
     known.busiest_wire_bytes = std::max(known.busiest_wire_bytes, bytes);
-    known.network_bytes += std::stod(fields.at(5));
+    const double network_bytes = std::stod(fields.at(5));
+    known.network_bytes += network_bytes;
+    known.busiest_network_bytes = std::max(known.busiest_network_bytes, network_bytes);
     const double gbit_per_s = std::stod(fields.at(6));
     known.link_gbit_per_s += gbit_per_s;
     known.links_known = known.links_known && gbit_per_s > 0;

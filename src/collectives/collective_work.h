@@ -71,7 +71,7 @@ class CollectiveWork : public Work {
   // Facts about the plans and buffers of all ranks, those of other processes included.
   struct KnownByAllRanks {
     double wire_bytes = 0, busiest_wire_bytes = 0;
-    double network_bytes = 0, link_gbit_per_s = 0;
+    double network_bytes = 0, busiest_network_bytes = 0, link_gbit_per_s = 0;
     bool links_known = true;  // of all ranks
     bool has_contents = true;
     bool host_driven = false;
@@ -79,8 +79,8 @@ class CollectiveWork : public Work {
     std::uint64_t first_seed = 0;  // this work's seeds begin here
   };
 
-  // How many enqueue()s fit into a launch queue, where they launch graphs.
-  int graph_launches_queued() const;
+  // The operations of an enqueue() that a launch queue counts; 0: few.
+  std::size_t operations() const;
   RankState& state(const Rank& rank) { return states_[static_cast<std::size_t>(rank.local)]; }
   void allocate(Rank& rank, RankState& own);
   static bool has_contents(const Rank& rank, const RankState& own);

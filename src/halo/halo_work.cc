@@ -65,7 +65,7 @@ Cost HaloWork::cost() const {
 }
 
 int HaloWork::queued() const {
-  if (settings_.graph) return graphs_queued(graph_size_);
+  if (settings_.graph) return calls_queued(graph_size_);
   return kLaunchQueue / (kMostOperations * settings_.iterations);
 }
 

@@ -9,10 +9,10 @@
 
 namespace duet {
 
-// How many launches of so many operations of graphs may wait; 0: a single one may fill the queue,
-// so that a Work that makes it is host_driven(). The queue counts a graph's operations: 10 graphs
-// of 250 blocked on an H200 (CUDA 13.0), and one of a Qwen3 of 36 blocks; 2 of 250 did not.
-inline int graphs_queued(std::size_t operations) {
+// How many calls of so many operations may wait; 0: a single one may fill the queue, so that a Work
+// that makes it is host_driven(). The operations of a graph count each: 10 graphs of 250 blocked on
+// an H200 (CUDA 13.0), and one of a Qwen3 of 36 blocks; 2 of 250 did not.
+inline int calls_queued(std::size_t operations) {
   constexpr std::size_t kLaunchQueue = 512;
   return static_cast<int>(kLaunchQueue / std::max<std::size_t>(1, operations));
 }

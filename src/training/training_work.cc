@@ -260,10 +260,10 @@ std::uint64_t TrainingWork::memory_bytes() const {
 
 void TrainingWork::enqueue(Rank& rank, Stream& stream) { state(rank).step->launch(stream); }
 
-bool TrainingWork::host_driven() const { return graphs_queued(known_.graph_size) == 0; }
+bool TrainingWork::host_driven() const { return calls_queued(known_.graph_size) == 0; }
 
 // A step is far longer than its launch, so that one step ahead is enough.
-int TrainingWork::most_queued() const { return std::max(1, graphs_queued(known_.graph_size)); }
+int TrainingWork::most_queued() const { return std::max(1, calls_queued(known_.graph_size)); }
 
 void TrainingWork::renew(Rank& rank) {
   RankState& own = state(rank);

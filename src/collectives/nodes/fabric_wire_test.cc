@@ -7,12 +7,14 @@
 #include <optional>
 #include <thread>
 
+#include "collectives/collective_work.h"
 #include "collectives/nodes/messages.h"
 #include "collectives/nodes/rails_fixture.h"
 #include "collectives/nodes/staged_wire.h"
 #include "collectives/peer/calls_fixture.h"
 #include "core/error.h"
 #include "fabric/library.h"
+#include "timing/sampler.h"
 
 namespace duet {
 namespace {
@@ -90,6 +92,20 @@ TEST_P(FabricWireTest, StagedCallsAreRight) {
               {6, false, 0, 3});
   };
   on_nodes(3, calls, true);
+}
+
+// 64 calls of 8 chunks behind one start gate: with a full queue it would never open.
+TEST_P(FabricWireTest, SamplesOfStagedCallsMayBeLongerThanAStreamsQueue) {
+  const auto measure = [](Team& team, CollectiveSession& session) {
+    const Collective gather = collective_of(CollectiveKind::all_gather, 8 * kSmallestChunk);
+    CollectiveWork work(team, session, gather, false);
+    Mode mode = loop_mode();
+    mode.warm_up_iterations = 1;
+    mode.iterations = 64;
+    mode.max_iterations = 1;
+    EXPECT_TRUE(Sampler(team).measure(work, mode).verified);
+  };
+  on_nodes(2, measure, true, 1, 100);
 }
 
 TEST_P(FabricWireTest, StagedCallsAtTheEdgesOfChunksAreRight) {
