@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -173,13 +174,13 @@ DescriptorServer::~DescriptorServer() {
   shutdown(listener_, SHUT_RDWR);  // makes poll() return
   thread_.join();
   close(listener_);
-  for (const auto& [loan, descriptor] : lent_) close(descriptor);
+  for (const auto& [name, loan] : lent_) close(loan.descriptor);
 }
 
-std::string DescriptorServer::lend(int descriptor) {
+std::string DescriptorServer::lend(int descriptor, const std::vector<int>& to) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::string loan = fmt::format("{} {}", descriptor, name_);
-  lent_[loan] = descriptor;
+  lent_[loan] = {descriptor, to};
   return loan;
 }
 
@@ -187,8 +188,16 @@ void DescriptorServer::take_back(const std::string& loan) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = lent_.find(loan);
   if (found == lent_.end()) return;
-  close(found->second);
+  close(found->second.descriptor);
   lent_.erase(found);
+}
+
+void DescriptorServer::close_in_child() noexcept {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  for (const auto& [name, loan] : lent_) close(loan.descriptor);
+  lent_.clear();
+  close(listener_);
 }
 
 void DescriptorServer::serve() {
@@ -234,7 +243,12 @@ void DescriptorServer::answer(int connection) {
   if (length <= 0) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = lent_.find(std::string(loan, static_cast<std::size_t>(length)));
-  if (found != lent_.end()) send_descriptor(connection, found->second);
+  if (found == lent_.end()) return;
+  const std::vector<int>& to = found->second.to;
+  const bool is_meant = to.empty() || std::any_of(to.begin(), to.end(), [connection](int process) {
+                          return is_of(connection, process);
+                        });
+  if (is_meant) send_descriptor(connection, found->second.descriptor);
 }
 
 int descriptor_number(const std::string& text) {

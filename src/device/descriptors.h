@@ -8,27 +8,32 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace duet {
 
-// Gives other processes copies of this process's descriptors, over a Unix socket. There is one
-// DescriptorServer per process, with a thread that sleeps until a request arrives. If the process
-// has no free descriptor to accept a connection, the thread tries again ten times per second.
+// Gives other processes copies of this process's descriptors, over a Unix socket. A thread sleeps
+// until a request arrives. If the process has no free descriptor to accept a connection, the thread
+// tries again ten times per second.
 class DescriptorServer {
  public:
-  static DescriptorServer& instance();
+  static DescriptorServer& instance();  // this process's
+
+  DescriptorServer();  // throws Unavailable, or Error where no thread can be started
   ~DescriptorServer();
   DescriptorServer(const DescriptorServer&) = delete;
   DescriptorServer& operator=(const DescriptorServer&) = delete;
 
   // Takes ownership of the descriptor and returns the text by which another process gets a copy
-  // with borrow(). Throws Unavailable.
-  std::string lend(int descriptor);
+  // with borrow(): any of this user's, or one of those in `to`. Throws Unavailable.
+  std::string lend(int descriptor, const std::vector<int>& to = {});
   // Closes the descriptor. Called when no process will borrow it any more.
   void take_back(const std::string& loan) noexcept;
+  // In a forked child, which has copies of all descriptors but not the thread: closes them, unless
+  // another thread changed them at the fork.
+  void close_in_child() noexcept;
 
  private:
-  DescriptorServer();
   void serve();
   // Returns false where no descriptor is free for the connection.
   bool accept_one(std::deque<int>& asking);
@@ -38,7 +43,11 @@ class DescriptorServer {
   int listener_ = -1;
   std::atomic<bool> ends_{false};
   std::mutex mutex_;
-  std::map<std::string, int> lent_;
+  struct Loan {
+    int descriptor;
+    std::vector<int> to;
+  };
+  std::map<std::string, Loan> lent_;
   std::thread thread_;
 };
 

@@ -97,6 +97,11 @@ void finish_and_enter(PendingCreation& pending) {
   pending.creation->release_piece();
   log_info("communicator of " + std::to_string(copies->ranks()) +
            " ranks: " + what_is_taken(*copies));
+  if (!copies->why_no_segments().empty()) {
+    log_info(
+        "communicator of " + std::to_string(copies->ranks()) +
+        " ranks: memory of cuMemCreate goes through staging buffers: " + copies->why_no_segments());
+  }
   enter(*pending.handle,
         std::make_shared<Communicator>(std::move(pending.device), std::move(copies), pending.name,
                                        pending.blocking));

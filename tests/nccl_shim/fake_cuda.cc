@@ -1,7 +1,7 @@
 // The part of the NVIDIA driver that the drop-in calls, over "GPUs" of the host: libcuda.so.1 for
 // programs under test. Calls without a current context, of unknown memory and with other flags than
 // the drop-in's are errors, and so are all calls behind host_gpu_fail().
-#include <cuda.h>
+#include "fake_cuda.h"
 
 #include <cstring>
 #include <deque>
@@ -14,29 +14,24 @@
 #include "core/error.h"
 #include "device/collective_kernel.h"
 #include "host_gpu.h"
+#include "host_vmm.h"
 #include "nccl_shim/cuda/packet_arguments.h"
 #include "nccl_shim/cuda/reduce_arguments.h"
 #include "nccl_shim/host/device.h"
-#include "nccl_shim/host/memory.h"
 #include "nccl_shim/host/packets.h"
 #include "nccl_shim/host/reduce.h"
 #include "nccl_shim/host/stream.h"
 
 namespace host = duet::nccl_shim::host;
 using duet::Error;
-using duet::nccl_shim::Allocation;
-using duet::nccl_shim::ExportedMemory;
 using duet::nccl_shim::PacketExchange;
 using duet::nccl_shim::PacketWords;
 using duet::nccl_shim::PartsToReduce;
 using duet::nccl_shim::Word;
 using duet::nccl_shim::WordOperation;
-
-struct CUctx_st {
-  explicit CUctx_st(int number) : device(number), words(static_cast<std::uint64_t>(number)) {}
-  int device;
-  host::HostShimDevice words;  // for operations on words alone
-};
+using fake_cuda::in_context;
+using fake_cuda::pointer;
+using fake_cuda::pushed;
 
 // What a stream in a capture has, or what records an event at each launch.
 struct CUgraphNode_st {
@@ -55,13 +50,10 @@ struct CUfunc_st {
 namespace {
 
 constexpr unsigned kDelayMicroseconds = 50;
-constexpr std::size_t kSizeAt = sizeof(ExportedMemory) - sizeof(std::uint64_t);  // in a handle
 
-thread_local std::vector<CUcontext> pushed;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 std::mutex mutex;
-std::map<void*, std::size_t> registered, imported;  // bytes, by base
 
 // Of a program's device that it has set, as of cudaSetDevice.
 CUcontext context_of(int device) {
@@ -137,21 +129,11 @@ PacketExchange exchange_of(const duet::nccl_shim::cuda::PacketArguments& of) {
   return made;
 }
 
-void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
-
-// Runs `call` if a context is current, and turns what it throws into a result.
-template <typename Call>
-CUresult in_context(const Call& call) {
-  if (pushed.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  if (host_gpu_has_failed()) return CUDA_ERROR_ILLEGAL_ADDRESS;
-  try {
-    return call();
-  } catch (const Error&) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-}
-
 }  // namespace
+
+namespace fake_cuda {
+thread_local std::vector<CUcontext> pushed;
+}
 
 extern "C" {
 
@@ -346,6 +328,11 @@ CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpP
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   return in_context([&] {
+    for (const CUdeviceptr each : {to, from}) {
+      if (!host_vmm::reaches(pointer(each), bytes, pushed.back()->device)) {
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+      }
+    }
     of(stream).enqueue([=] { std::memmove(pointer(to), pointer(from), bytes); });
     return CUDA_SUCCESS;
   });
@@ -395,110 +382,6 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned rows, uns
         *function, *static_cast<const duet::nccl_shim::cuda::ReduceArguments*>(parameters[0]),
         blocks);
     of(stream).enqueue([reduced] { host::reduce_parts(reduced); });
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuMemHostRegister(void* base, std::size_t bytes, unsigned flags) {
-  return in_context([&] {
-    if (flags != (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
-    const std::lock_guard<std::mutex> lock(mutex);
-    return registered.emplace(base, bytes).second ? CUDA_SUCCESS
-                                                  : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  });
-}
-
-CUresult cuMemHostUnregister(void* base) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  return registered.erase(base) == 1 ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-}
-
-CUresult cuMemHostGetDevicePointer(CUdeviceptr* address, void* base, unsigned) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  *address = reinterpret_cast<CUdeviceptr>(base);
-  return registered.count(base) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult cuPointerGetAttribute(void* value, CUpointer_attribute which, CUdeviceptr address) {
-  return in_context([&] {
-    const Allocation found = host::find_allocation(pointer(address), 1);
-    switch (which) {
-      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *static_cast<CUmemorytype*>(value) = CU_MEMORYTYPE_DEVICE;
-        return CUDA_SUCCESS;
-      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *static_cast<int*>(value) = pushed.back()->device;
-        return CUDA_SUCCESS;
-      case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        *static_cast<int*>(value) = 1;
-        return CUDA_SUCCESS;
-      case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        *static_cast<unsigned long long*>(value) = found.id;
-        return CUDA_SUCCESS;
-      default:
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-  });
-}
-
-CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address) {
-  return in_context([&] {
-    const Allocation found = host::find_allocation(pointer(address), 1);
-    *base = found.base;
-    *bytes = found.bytes;
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
-  return in_context([&] {
-    const Allocation found = host::find_allocation(pointer(address), 1);
-    const ExportedMemory memory = host::export_memory(found);
-    std::memcpy(handle, memory.bytes, sizeof *handle);
-    const std::uint64_t bytes = found.bytes;
-    std::memcpy(handle->reserved + kSizeAt, &bytes, sizeof bytes);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
-  return in_context([&] {
-    if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
-    std::uint64_t bytes = 0;
-    std::memcpy(&bytes, handle.reserved + kSizeAt, sizeof bytes);
-    ExportedMemory memory{};
-    std::memcpy(memory.bytes, &handle, sizeof handle);
-    void* const base = host::import_memory(memory, bytes);
-    const std::lock_guard<std::mutex> lock(mutex);
-    imported[base] = bytes;
-    *address = reinterpret_cast<CUdeviceptr>(base);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
-  return in_context([&] {
-    const std::lock_guard<std::mutex> lock(mutex);
-    const auto found = imported.find(pointer(address));
-    if (found == imported.end()) return CUDA_ERROR_INVALID_VALUE;
-    pushed.back()->words.unimport_memory(found->first, found->second);
-    imported.erase(found);
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
-  return in_context([&] {
-    *address = reinterpret_cast<CUdeviceptr>(host::allocate(bytes));
-    return CUDA_SUCCESS;
-  });
-}
-
-CUresult cuMemFree(CUdeviceptr address) {
-  return in_context([&] {
-    host::release(pointer(address));
     return CUDA_SUCCESS;
   });
 }

@@ -12,6 +12,7 @@ using duet::nccl_shim::host::HostStream;
 namespace {
 thread_local int current_device = 0;
 std::atomic<bool> failed{false};
+std::atomic<int> allocations{0};
 using Graph = std::shared_ptr<HostGraph>;
 constexpr unsigned kDelayMicroseconds = 50;
 }  // namespace
@@ -59,5 +60,9 @@ void host_gpu_free(void* memory) { duet::nccl_shim::host::release(memory); }
 void host_gpu_fail() { failed = true; }
 
 bool host_gpu_has_failed() { return failed; }
+
+void host_gpu_count_allocation() { ++allocations; }
+
+int host_gpu_allocations() { return allocations; }
 
 }  // extern "C"

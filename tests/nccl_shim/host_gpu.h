@@ -23,4 +23,7 @@ void host_gpu_free(void* memory);
 // From here on calls of the stand-in for libcuda fail, as behind an invalid access of a kernel.
 void host_gpu_fail();
 bool host_gpu_has_failed();
+// How often the stand-in for libcuda has allocated memory.
+void host_gpu_count_allocation();
+int host_gpu_allocations();
 }

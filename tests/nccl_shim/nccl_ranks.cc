@@ -5,9 +5,11 @@
 // refused_in_group, simulated, revoked, split, nonblocking_split, shrink, finalize, nonblocking,
 // nonblocking_group, nonblocking_late, nonblocking_stopped, nonblocking_aborted,
 // nonblocking_finalize, captured, captured_small, forked, killed, last_error, killed_in_launch,
-// killed_at_once, killed_behind, killed_and_shrunk, failed_device (with the stand-in for libcuda),
-// mixed (rank 0 without LD_PRELOAD). Each process prints how many all-gathers came to the real
-// NCCL; exit code 0 if all data were right.
+// killed_at_once, killed_behind, killed_and_shrunk, mixed (rank 0 without LD_PRELOAD); with the
+// stand-in for libcuda: failed_device, segments, segments_remapped, segments_not_exportable,
+// segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
+// killed_with_segments. Each process prints how many all-gathers came to the real NCCL; exit code 0
+// if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -259,6 +261,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   for (int i = 0; i < 3; ++i) of.streams.push_back(host_gpu_create_stream());
   duet::nccl::Config nonblocking;
   nonblocking.blocking = 0;
+  if (part == "segments_refused" && rank == 0) use_up_descriptors(0);
   if (part.rfind("nonblocking", 0) == 0 && part != "nonblocking_split") {
     if (part == "nonblocking_aborted") return abort_creation(of, id, &nonblocking);
     if (part == "nonblocking_stopped") {
@@ -294,6 +297,12 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "captured") captured(of, 9, false);
   if (part == "captured_small") captured(of, 12, true);  // each copies its own part as well
   if (part == "forked") forked(of, id);
+  if (part == "segments") segments(of);
+  if (part == "segments_remapped") segments_remapped(of);
+  if (part == "segments_not_exportable") segments_not_exportable(of);
+  if (part == "segments_few_descriptors") segments_few_descriptors(of);
+  if (part == "segments_refused") segments_refused(of);
+  if (part == "segments_come_and_go") segments_come_and_go(of);
   if (part == "last_error") {
     last_error(of);
   } else if (part == "killed") {
@@ -306,6 +315,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
     killed_at_once(of);
   } else if (part == "killed_and_shrunk") {
     killed_and_shrunk(of);
+  } else if (part == "killed_with_segments") {
+    killed_with_segments(of);
   } else if (part == "failed_device") {
     failed_device(of);
   } else {
@@ -322,6 +333,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
 using nccl_ranks::By;
 using nccl_ranks::one_thread;
 using nccl_ranks::run;
+using nccl_ranks::segments_of_one_thread;
 
 // Each rank is this program once more, so that what is preloaded is preloaded as for a user.
 int main(int argc, char** argv) {
@@ -340,6 +352,7 @@ int main(int argc, char** argv) {
   if (part == "one_thread") return one_thread(ranks, id, By::init) == 0 ? 0 : 1;
   if (part == "one_thread_split") return one_thread(ranks, id, By::split) == 0 ? 0 : 1;
   if (part == "rank_by_rank") return one_thread(ranks, id, By::init_then_rank_by_rank) == 0 ? 0 : 1;
+  if (part == "segments_of_one_thread") return segments_of_one_thread(ranks, id) == 0 ? 0 : 1;
   if (part == "init_all") return one_thread(ranks, id, By::init_all) == 0 ? 0 : 1;
   std::vector<pid_t> processes;
   for (int rank = 0; rank < ranks; ++rank) {

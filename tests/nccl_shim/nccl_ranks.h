@@ -24,6 +24,7 @@ struct Step {
   int rank, ranks, number;
   std::size_t bytes;
   unsigned char *send, *receive;
+  bool owns_buffers = true;
 
   Step(int own, int all, int of, std::size_t part)
       : rank(own),
@@ -33,7 +34,16 @@ struct Step {
         send(static_cast<unsigned char*>(host_gpu_allocate(part))),
         receive(
             static_cast<unsigned char*>(host_gpu_allocate(part * static_cast<std::size_t>(all)))) {}
+  Step(int own, int all, int of, std::size_t part, void* from, void* to)
+      : rank(own),
+        ranks(all),
+        number(of),
+        bytes(part),
+        send(static_cast<unsigned char*>(from)),
+        receive(static_cast<unsigned char*>(to)),
+        owns_buffers(false) {}
   ~Step() {
+    if (!owns_buffers) return;
     host_gpu_free(send);
     host_gpu_free(receive);
   }
@@ -105,6 +115,17 @@ void failed_device(const Rank& of);
 // those of one thread,
 enum class By { init, init_all, split, init_then_rank_by_rank };
 int one_thread(int ranks, const ncclUniqueId& id, By by);
+
+// those of buffers that are in segments (host_vmm.h),
+void segments(const Rank& of);
+void segments_remapped(const Rank& of);
+void segments_not_exportable(const Rank& of);
+void segments_few_descriptors(const Rank& of);
+void use_up_descriptors(int left);  // but for `left` of those that may be lent
+void segments_refused(const Rank& of);
+void segments_come_and_go(const Rank& of);
+void killed_with_segments(const Rank& of);
+int segments_of_one_thread(int ranks, const ncclUniqueId& id);
 
 // and those of nonblocking communicators.
 void create_nonblocking(Rank& of, const ncclUniqueId& id, duet::nccl::Config* config,

@@ -105,6 +105,19 @@ run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M DUET_NCCL_MODE=staged
 if [[ $# == 3 ]]; then
   run 2 failed_device 1 $large
   said "cuStreamWaitEvent: an error of the stand-in"
+  for ranks in 2 3; do
+    for part in segments segments_remapped segments_of_one_thread; do
+      run $ranks $part 0 $large
+      [[ $last != *"goes through staging buffers"* ]] || fail "segments are not lent: $last"
+    done
+  done
+  for part in segments_not_exportable segments_few_descriptors segments_come_and_go; do
+    run 2 $part 0 $large
+  done
+  run 2 segments_refused 0 $large
+  said "memory of cuMemCreate goes through staging buffers: not enough file descriptors (ulimit -n)"
+  said "memory of cuMemCreate goes through staging buffers: segments of rank 0 are not lent"
+  run 2 killed_with_segments 1 $large
 fi
 
 # What is not taken over, and why.

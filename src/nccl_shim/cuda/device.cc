@@ -99,6 +99,18 @@ Value attribute(const void* pointer, CUpointer_attribute which) {
   return value;
 }
 
+// What cudaIpcGetMemHandle takes.
+Allocation whole_allocation(const void* pointer, std::size_t bytes) {
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  if (driver().cuMemGetAddressRange(&base, &size, address_of(pointer)) != CUDA_SUCCESS) {
+    throw Unavailable("memory of no allocation");
+  }
+  if (address_of(pointer) + bytes > base + size) throw Unavailable("a buffer of two allocations");
+  return {static_cast<std::uintptr_t>(base), size,
+          attribute<unsigned long long>(pointer, CU_POINTER_ATTRIBUTE_BUFFER_ID)};
+}
+
 // The shared memory of this process that is page-locked, for all devices at once: the ranks of one
 // communicator that share a process share its mapping as well.
 class LockedPages {
@@ -140,6 +152,7 @@ CudaShimDevice::CudaShimDevice(CUcontext context) : context_(context) {
   check(driver().cuDeviceGetUuid(&uuid, device_), "cuDeviceGetUuid");
   identity_ = hash_bytes(uuid.bytes, sizeof uuid.bytes, 0xcbf29ce484222325u);
   service_ = of(create_stream());
+  segments_ = std::make_unique<CudaSegments>(context_, device_);
 }
 
 CudaShimDevice::~CudaShimDevice() { driver().cuStreamDestroy(service_); }
@@ -304,25 +317,24 @@ CUdeviceptr CudaShimDevice::device_address(const Word* word) {
   throw BadArgument("a word that is not in shared memory");
 }
 
-Allocation CudaShimDevice::allocation(const void* pointer, std::size_t bytes) {
+std::vector<Allocation> CudaShimDevice::allocations(const void* pointer, std::size_t bytes) {
   const Entered entered(context_);
   if (attribute<CUmemorytype>(pointer, CU_POINTER_ATTRIBUTE_MEMORY_TYPE) != CU_MEMORYTYPE_DEVICE ||
-      attribute<int>(pointer, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) != device_ ||
-      attribute<int>(pointer, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) == 0) {
-    throw Unavailable("memory that cudaIpcGetMemHandle does not take");
+      attribute<int>(pointer, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) != device_) {
+    throw Unavailable("memory that is not this device's");
   }
-  CUdeviceptr base = 0;
-  std::size_t size = 0;
-  if (driver().cuMemGetAddressRange(&base, &size, address_of(pointer)) != CUDA_SUCCESS) {
-    throw Unavailable("memory of no allocation");
+  if (attribute<int>(pointer, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) != 0) {
+    return {whole_allocation(pointer, bytes)};
   }
-  if (address_of(pointer) + bytes > base + size) throw Unavailable("a buffer of two allocations");
-  return {static_cast<std::uintptr_t>(base), size,
-          attribute<unsigned long long>(pointer, CU_POINTER_ATTRIBUTE_BUFFER_ID)};
+  if (attribute<CUmemoryPool>(pointer, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE) != nullptr) {
+    throw Unavailable("memory of a pool");
+  }
+  return segments_->of(address_of(pointer), bytes);
 }
 
 bool CudaShimDevice::exists(const Allocation& allocation) {
   const Entered entered(context_);
+  if (allocation.is_segment) return segments_->exists(allocation);
   unsigned long long id = 0;
   return driver().cuPointerGetAttribute(&id, CU_POINTER_ATTRIBUTE_BUFFER_ID, allocation.base) ==
              CUDA_SUCCESS &&

@@ -1,14 +1,16 @@
 // The protocol's device on NVIDIA GPUs, by the driver alone. Memory of cudaMalloc is lent by legacy
-// IPC handles; any other (pools, expandable segments, managed, pinned) is not, and is copied to and
-// from staging buffers.
+// IPC handles, that of cuMemCreate as segments (segments.h); any other (pools, managed, pinned) is
+// not, and is copied to and from staging buffers.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "nccl_shim/cuda/driver.h"
 #include "nccl_shim/cuda/packets.h"
 #include "nccl_shim/cuda/reduction.h"
+#include "nccl_shim/cuda/segments.h"
 #include "nccl_shim/protocol/device.h"
 
 namespace duet::nccl_shim::cuda {
@@ -40,11 +42,12 @@ class CudaShimDevice : public ShimDevice {
   void exchange(Stream stream, const PacketExchange& exchanged) override;
   void share_words(void* base, std::size_t bytes) override;
   void unshare_words(void* base) override;
-  Allocation allocation(const void* pointer, std::size_t bytes) override;
+  std::vector<Allocation> allocations(const void* pointer, std::size_t bytes) override;
   bool exists(const Allocation& allocation) override;
   ExportedMemory export_memory(const Allocation& allocation) override;
   void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;
   void unimport_memory(void* base, std::size_t bytes) override;
+  SegmentMemory* segments() override { return segments_.get(); }
   void reach(const void* memory) override;
   void* allocate(std::size_t bytes) override;
   void free(void* base) override;
@@ -67,6 +70,7 @@ class CudaShimDevice : public ShimDevice {
   CUdevice device_ = 0;
   std::uint64_t identity_ = 0;
   CUstream service_ = nullptr;  // for accesses of the CPU
+  std::unique_ptr<CudaSegments> segments_;
   const ReduceKernels* kernels_ = nullptr;
   const PacketKernel* packets_ = nullptr;
   std::mutex mutex_;  // guards shared_

@@ -100,8 +100,8 @@ void HostShimDevice::exchange(Stream stream, const PacketExchange& exchanged) {
 
 void HostShimDevice::clear(void* base, std::size_t bytes) { std::memset(base, 0, bytes); }
 
-Allocation HostShimDevice::allocation(const void* pointer, std::size_t bytes) {
-  return find_allocation(pointer, bytes);
+std::vector<Allocation> HostShimDevice::allocations(const void* pointer, std::size_t bytes) {
+  return {find_allocation(pointer, bytes)};
 }
 
 bool HostShimDevice::exists(const Allocation& allocation) { return host::exists(allocation); }

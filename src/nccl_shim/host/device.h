@@ -32,7 +32,7 @@ class HostShimDevice : public ShimDevice {
   void exchange(Stream stream, const PacketExchange& exchanged) override;
   void share_words(void*, std::size_t) override {}
   void unshare_words(void*) override {}
-  Allocation allocation(const void* pointer, std::size_t bytes) override;
+  std::vector<Allocation> allocations(const void* pointer, std::size_t bytes) override;
   bool exists(const Allocation& allocation) override;
   ExportedMemory export_memory(const Allocation& allocation) override;
   void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;

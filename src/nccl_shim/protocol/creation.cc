@@ -104,7 +104,7 @@ void Creation::offer() {
     piece_ = static_cast<std::uint64_t*>(device_.allocate(sizeof(std::uint64_t)));
     device_.write(piece_, test_value(rank_));
     MemoryRow& row = (*segment_)->rows[rank_][kTestRow];
-    const Allocation allocation = device_.allocation(piece_, sizeof(std::uint64_t));
+    const Allocation allocation = device_.allocations(piece_, sizeof(std::uint64_t)).front();
     row.base = allocation.base;
     row.bytes = allocation.bytes;
     row.memory = device_.export_memory(allocation);
@@ -170,7 +170,10 @@ void Creation::map_slots(double seconds) {
   wait_for_all(Stage::lent, seconds, "map each other's memory");
   refuse_with_peers();
   try {
-    if (reason_.empty()) copies_->map_slots();
+    if (reason_.empty()) {
+      copies_->map_slots();
+      copies_->try_segments();
+    }
   } catch (const Error& error) {
     reason_ = error.what();
   }
@@ -194,7 +197,9 @@ void Creation::try_peer(int peer) {
 std::unique_ptr<PairCopies> Creation::finish(double seconds) {
   wait_for_all(Stage::agreed, seconds, "map each other's slots");
   refuse_with_peers();
-  return reason_.empty() ? std::move(copies_) : nullptr;
+  if (!reason_.empty()) return nullptr;
+  copies_->agree_on_segments();
+  return std::move(copies_);
 }
 
 void Creation::refuse_with_peers() {

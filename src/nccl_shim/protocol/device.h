@@ -32,12 +32,44 @@ struct WordOperation {
 struct Allocation {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
-  std::uint64_t id = 0;  // no other allocation of this process ever has it; never 0
+  // No other allocation of this process ever has it; never 0. Of a segment: its handle, which no
+  // other has while it is lent.
+  std::uint64_t id = 0;
+  bool is_segment = false;  // SegmentMemory's
 };
 
 // By which another process maps an allocation.
 struct ExportedMemory {
   unsigned char bytes[64];
+};
+
+// Memory whose addresses and physical memory are two things: *segments* of physical memory, each
+// mapped by itself, of which a buffer may have several. A handle names a segment in this process.
+class SegmentMemory {
+ public:
+  virtual ~SegmentMemory() = default;
+
+  // Keeps a segment that is mapped in this process, and lends it to ranks of this process and to
+  // those of the processes `to`. Throws Unavailable if it cannot be exported.
+  virtual ExportedMemory lend(const Allocation& segment, const std::vector<int>& to) = 0;
+  virtual void take_back(const Allocation& segment, const ExportedMemory& memory) = 0;
+  // A handle of what `process` lends, until release(). Waits no longer than 5 s for that process.
+  virtual std::uint64_t import_segment(int process, const ExportedMemory& memory) = 0;
+  virtual void release(std::uint64_t handle) = 0;
+
+  // Addresses, of which segments take parts that begin at multiples of granule().
+  virtual char* reserve(std::size_t bytes) = 0;
+  virtual void unreserve(char* base, std::size_t bytes) = 0;
+  // For copies of this device.
+  virtual void map(char* at, std::size_t bytes, std::uint64_t handle) = 0;
+  virtual void unmap(char* at, std::size_t bytes) = 0;
+  // Whether this device reaches a segment at its address in this process.
+  virtual bool reaches(const void* address) = 0;
+
+  // Memory of this device of `count` segments, one behind the other, of granule() bytes each.
+  virtual std::size_t granule() = 0;
+  virtual char* make(std::size_t count) = 0;
+  virtual void destroy(char* base, std::size_t count) = 0;
 };
 
 // `to` becomes the reduction of equal parts, in their order: fp16 and bf16 are accumulated in fp32
@@ -146,14 +178,15 @@ class ShimDevice {
   virtual void share_words(void* base, std::size_t bytes) = 0;
   virtual void unshare_words(void* base) = 0;
 
-  // The allocation that `bytes` from `pointer` on are in. Throws Unavailable if they are in none,
-  // in several, or in one that cannot be exported.
-  virtual Allocation allocation(const void* pointer, std::size_t bytes) = 0;
+  // The allocation that `bytes` from `pointer` on are in, or the segments, one behind the other.
+  // Throws Unavailable if they are in nothing that can be exported.
+  virtual std::vector<Allocation> allocations(const void* pointer, std::size_t bytes) = 0;
   virtual bool exists(const Allocation& allocation) = 0;
   virtual ExportedMemory export_memory(const Allocation& allocation) = 0;
   // Of another process's allocation.
   virtual void* import_memory(const ExportedMemory& memory, std::size_t bytes) = 0;
   virtual void unimport_memory(void* base, std::size_t bytes) = 0;
+  virtual SegmentMemory* segments() { return nullptr; }  // null: it has none
   // Makes memory of another device of this process reachable for copies of this one.
   virtual void reach(const void* memory) = 0;
 

@@ -1,5 +1,8 @@
 #include "nccl_shim/protocol/memory_rows.h"
 
+#include <algorithm>
+#include <atomic>
+
 #include "core/error.h"
 
 namespace duet::nccl_shim {
@@ -8,40 +11,94 @@ namespace {
 // Slots, and two staging buffers of each length, which doubles.
 constexpr std::size_t kRowsOfTheDropIn = 64;
 
+// Of a row: a segment's handle may name another one later.
+std::uint64_t id_of(const Allocation& allocation) {
+  static std::atomic<std::uint64_t> segments{0};
+  constexpr std::uint64_t kSegment = 1ull << 63;
+  return allocation.is_segment ? kSegment | ++segments : allocation.id;
+}
+
+bool equal(const Allocation& one, const Allocation& other) {
+  return one.base == other.base && one.id == other.id && one.is_segment == other.is_segment &&
+         one.bytes == other.bytes;
+}
+
 }  // namespace
 
-LentMemory::LentMemory(ShimDevice& device, Segment& segment, int rank)
+LentMemory::LentMemory(ShimDevice& device, Segment& segment, int rank, int ranks)
     : device_(device), segment_(segment), rank_(rank) {
   for (std::uint32_t row = kRows; row-- > 0;) free_.push_back(row);
+  for (int peer = 0; peer < ranks; ++peer) {
+    const std::int32_t process = segment.ranks[peer].process;
+    if (process != segment.ranks[rank].process) other_processes_.push_back(process);
+  }
 }
 
 BufferPlace LentMemory::place(const void* pointer, std::size_t bytes, Owner owner) {
-  const Allocation allocation = device_.allocation(pointer, bytes);
-  const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(pointer) - allocation.base;
-  const auto known = rows_.find(allocation.base);
-  if (known != rows_.end()) {
-    if (known->second.allocation.id == allocation.id) return {known->second.row, offset};
-    take_back(allocation.base);
+  const std::vector<Allocation> parts = device_.allocations(pointer, bytes);
+  const Allocation &first = parts.front(), &last = parts.back();
+  if (first.is_segment && !lends_segments_) throw Unavailable("not all ranks can map segments");
+  if (last.base + last.bytes - first.base > kMostOfSegments) {
+    throw Unavailable("a buffer of too many segments");
   }
-  return {lend(allocation, owner), offset};
+  const bool all_known =
+      std::all_of(parts.begin(), parts.end(), [this](const auto& each) { return is_known(each); });
+  if (!all_known) lend_new(parts, owner);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    MemoryRow& before = segment_.rows[rank_][rows_.at(parts[i - 1].base).row];
+    before.next.store(rows_.at(parts[i].base).row, std::memory_order_release);
+  }
+  const auto segments = static_cast<std::uint32_t>(first.is_segment ? parts.size() : 0);
+  return {rows_.at(first.base).row, segments,
+          reinterpret_cast<std::uintptr_t>(pointer) - first.base};
 }
 
-std::uint32_t LentMemory::lend(const Allocation& allocation, Owner owner) {
+void LentMemory::take_back(const void* pointer, std::size_t bytes) {
+  for (const Allocation& each : device_.allocations(pointer, bytes)) {
+    if (is_known(each)) take_back(each.base);
+  }
+}
+
+bool LentMemory::is_known(const Allocation& allocation) const {
+  const auto known = rows_.find(allocation.base);
+  return known != rows_.end() && equal(known->second.allocation, allocation);
+}
+
+// All of them or none: no record names what is lent here yet.
+void LentMemory::lend_new(const std::vector<Allocation>& parts, Owner owner) {
   take_back_ended();
+  std::vector<std::uintptr_t> made;
+  try {
+    for (const Allocation& each : parts) {
+      if (is_known(each)) continue;
+      lend(each, owner);
+      made.push_back(each.base);
+    }
+  } catch (const Error&) {
+    for (const std::uintptr_t base : made) take_back(base);
+    throw;
+  }
+}
+
+void LentMemory::lend(const Allocation& allocation, Owner owner) {
   if (free_.size() <= (owner == Owner::drop_in ? 0 : kRowsOfTheDropIn)) {
     throw Unavailable("no more than " + std::to_string(kRows) +
                       " allocations can be lent to other ranks");
   }
-  const ExportedMemory memory = device_.export_memory(allocation);
+  std::unique_ptr<LentSegment> lent;
+  if (allocation.is_segment) {
+    lent = std::make_unique<LentSegment>(*device_.segments(), allocation, other_processes_);
+  }
+  const ExportedMemory memory = lent ? lent->exported() : device_.export_memory(allocation);
   const std::uint32_t row = free_.back();
   free_.pop_back();
   MemoryRow& entry = segment_.rows[rank_][row];
   entry.base = allocation.base;
   entry.bytes = allocation.bytes;
   entry.memory = memory;
-  entry.id.store(allocation.id, std::memory_order_release);
-  rows_[allocation.base] = {allocation, row};
-  return row;
+  entry.handle = allocation.is_segment ? allocation.id : 0;
+  entry.id.store(id_of(allocation), std::memory_order_release);
+  rows_[allocation.base] = {allocation, row, std::move(lent)};
 }
 
 void LentMemory::take_back(std::uintptr_t base) {
@@ -61,7 +118,10 @@ void LentMemory::take_back_ended() {
 }
 
 BorrowedMemory::BorrowedMemory(ShimDevice& device, Segment& segment, int rank)
-    : device_(device), segment_(segment), process_(segment.ranks[rank].process) {}
+    : device_(device),
+      segment_(segment),
+      process_(segment.ranks[rank].process),
+      segments_(device.segments(), segment, process_) {}
 
 BorrowedMemory::~BorrowedMemory() {
   for (auto& of_peer : mappings_) {
@@ -70,6 +130,7 @@ BorrowedMemory::~BorrowedMemory() {
 }
 
 char* BorrowedMemory::address(int peer, const BufferPlace& place) {
+  if (place.segments > 0) return segments_.address(peer, place);
   const MemoryRow& row = segment_.rows[peer][place.row];
   if (segment_.ranks[peer].process == process_) {
     return reinterpret_cast<char*>(row.base) + place.offset;
@@ -88,6 +149,7 @@ void BorrowedMemory::release_ended() {
     const std::uint64_t deaths = segment_.ranks[peer].deaths.load(std::memory_order_acquire);
     if (deaths == deaths_seen_[peer]) continue;
     deaths_seen_[peer] = deaths;
+    segments_.release_ended(peer);
     for (std::uint32_t row = 0; row < kRows; ++row) {
       Mapping& mapping = mappings_[peer][row];
       if (mapping.id != segment_.rows[peer][row].id.load(std::memory_order_acquire))

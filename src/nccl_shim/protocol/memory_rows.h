@@ -4,38 +4,67 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
+#include "nccl_shim/protocol/borrowed_segments.h"
 #include "nccl_shim/protocol/device.h"
 #include "nccl_shim/protocol/segment.h"
 
 namespace duet::nccl_shim {
 
-// This rank's allocations that have a row in the segment. A row lives as long as its allocation,
-// and is emptied when a new one is lent after that.
+// A segment of this rank's that is lent, until its end.
+class LentSegment {
+ public:
+  LentSegment(SegmentMemory& memory, const Allocation& segment, const std::vector<int>& to)
+      : memory_(memory), segment_(segment), exported_(memory.lend(segment, to)) {}
+  ~LentSegment() { memory_.take_back(segment_, exported_); }
+  LentSegment(const LentSegment&) = delete;
+  LentSegment& operator=(const LentSegment&) = delete;
+
+  const ExportedMemory& exported() const { return exported_; }
+
+ private:
+  SegmentMemory& memory_;
+  const Allocation segment_;
+  const ExportedMemory exported_;
+};
+
+// This rank's allocations and segments that have a row in the shared segment. A row lives as long
+// as its allocation, or as its segment is mapped where it was, and is emptied when a new one is
+// lent after that.
 class LentMemory {
  public:
-  LentMemory(ShimDevice& device, Segment& segment, int rank);
+  LentMemory(ShimDevice& device, Segment& segment, int rank, int ranks);
 
+  // Whether segments are lent; at first they are.
+  void lend_segments(bool whether) { lends_segments_ = whether; }
   // Lends what `pointer` is in, if it is not yet. Throws Unavailable if that cannot be exported, or
   // if all rows are taken by allocations that exist. Some rows are for memory of the drop-in's own.
   enum class Owner { program, drop_in };
   BufferPlace place(const void* pointer, std::size_t bytes, Owner owner = Owner::program);
+  // Before the end of memory of the drop-in's own, which no call uses any more.
+  void take_back(const void* pointer, std::size_t bytes);
 
   std::size_t count() const { return rows_.size(); }
 
  private:
-  std::uint32_t lend(const Allocation& allocation, Owner owner);
-  void take_back(std::uintptr_t base);
-  void take_back_ended();
-
   struct Lent {
     Allocation allocation;
     std::uint32_t row;
+    std::unique_ptr<LentSegment> segment;  // null: an allocation
   };
+  bool is_known(const Allocation& allocation) const;
+  void lend(const Allocation& allocation, Owner owner);
+  void lend_new(const std::vector<Allocation>& parts, Owner owner);
+  void take_back(std::uintptr_t base);
+  void take_back_ended();
+
   ShimDevice& device_;
   Segment& segment_;
   int rank_;
+  std::vector<int> other_processes_;
+  bool lends_segments_ = true;
   std::map<std::uintptr_t, Lent> rows_;  // by base
   std::vector<std::uint32_t> free_;
 };
@@ -64,6 +93,7 @@ class BorrowedMemory {
   ShimDevice& device_;
   Segment& segment_;
   std::int32_t process_;
+  BorrowedSegments segments_;
   std::array<std::array<Mapping, kRows>, kMostRanks> mappings_{};
   std::array<std::uint64_t, kMostRanks> deaths_seen_{};
 };

@@ -20,7 +20,7 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       segment_(std::move(segment)),
       rank_(rank),
       ranks_(ranks),
-      lent_(device, **segment_, rank),
+      lent_(device, **segment_, rank, ranks),
       borrowed_(device, **segment_, rank),
       send_staging_(device),
       receive_staging_(device),
@@ -39,6 +39,7 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
     }
   }
   device_.share_words(&(*segment_)->words, sizeof(Segment::Words));
+  offer_segments();
 }
 
 void PairCopies::refuse_part(std::uint64_t part) {

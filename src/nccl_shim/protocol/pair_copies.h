@@ -99,6 +99,12 @@ class PairCopies {
 
   // Maps the slots of all peers, which have made their PairCopies. Throws Error.
   void map_slots();
+  // The same for whether buffers of several segments are lent: what all ranks have lent as a test
+  // is mapped and read. Then, when all ranks have tried that, they agree.
+  void try_segments();
+  void agree_on_segments();
+  // Why they are not, where the device has segments.
+  const std::string& why_no_segments() const { return why_no_segments_; }
 
   // Behind what `user` has, and behind this communicator's calls on other streams. Returns at once.
   // Throws PeerFailed if the communicator is broken, BadArgument if ranks make different calls, but
@@ -246,6 +252,10 @@ class PairCopies {
   // The address of what `peer` has lent. Throws PeerFailed if its process has ended.
   char* address_at(int peer, const BufferPlace& place);
   void make_slots();
+  void offer_segments();
+  std::uint64_t* test_words() const;
+  void try_segments_of(int peer);
+  void end_test_of_segments();
   void enqueue_packets(const Call& call, Stream user);
   // From the start of the receiver's packet buffers.
   std::size_t packet_buffer(int source, int receiver) const;
@@ -318,6 +328,8 @@ class PairCopies {
   // Left to the end of the process where this rank has aborted and a peer has not: the first pieces
   // of a call that this rank has not come to need no word of its own.
   char* slots_ = nullptr;
+  char* test_segments_ = nullptr;
+  std::string why_no_segments_;
   std::atomic<std::uint32_t> pieces_{0};  // through slots so far, alike on all ranks
   Tail last_;
   std::deque<Tail> captured_;  // of the captures of late

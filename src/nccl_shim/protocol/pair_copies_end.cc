@@ -41,6 +41,7 @@ bool PairCopies::end() {
 
 PairCopies::~PairCopies() {
   end();
+  end_test_of_segments();
   device_.destroy_stream(push_lane_);
   device_.destroy_stream(pull_lane_);
   if (slots_ != nullptr && !(ending_ && peers_run())) device_.free(slots_);

@@ -12,15 +12,16 @@
 
 namespace duet::nccl_shim {
 
-constexpr std::uint32_t kSegmentVersion = 7;
+constexpr std::uint32_t kSegmentVersion = 8;
 constexpr int kMostRanks = 8;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
-constexpr std::uint32_t kRows = 256;   // allocations that a rank lends at a time
+constexpr std::uint32_t kRows = 1024;  // allocations and segments that a rank lends at a time
 constexpr std::size_t kRefusals = 64;  // of a rank that are remembered
 
 struct BufferPlace {
   std::uint32_t row;
+  std::uint32_t segments;  // that it is in, from the row's on; 0: an allocation
   std::uint64_t offset;
 };
 
@@ -39,16 +40,21 @@ struct RankEntry {
   // Names what this rank's thread creates in one group; 0: this communicator alone.
   std::atomic<std::uint64_t> together;
   BufferPlace slots, packets;
+  BufferPlace segments;          // two of them, lent as a test
+  std::uint32_t lends_segments;  // whether the test has been lent,
+  std::uint32_t maps_segments;   // and whether those of all ranks are what they are to be here
   std::atomic<std::uint64_t> arrived;  // calls whose records this rank reads no more
   std::atomic<std::uint64_t> deaths;   // rows that have been emptied
   std::atomic<std::uint32_t> drained;  // nothing of this rank's runs any more
 };
 
-// An allocation that a rank lends. Written before the record that first names it.
+// An allocation or a segment that a rank lends. Written before the record that first names it.
 struct MemoryRow {
   std::atomic<std::uint64_t> id;  // 0: empty
   std::uint64_t base, bytes;
   ExportedMemory memory;
+  std::uint64_t handle;             // of a segment, in the owner's process
+  std::atomic<std::uint32_t> next;  // where a buffer goes on behind it: the row of that segment
 };
 
 // A rank's call: written before its rank comes to any pair, read by those who come second.

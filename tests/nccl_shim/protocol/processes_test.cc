@@ -88,8 +88,10 @@ TEST(PairCopiesProcesses, TenThousandCallsWithBuffersThatComeAndGoLeaveNothing) 
 // The rest goes through staging buffers, which are lent as well.
 TEST(PairCopiesProcesses, ManyMoreBuffersThanARankLends) {
   on_processes({2, 0, 0}, [](TestRank& rank) {
-    for (int number = 0; number < 300; ++number) {
-      const std::size_t bytes = number < 290 ? 512 : 512u * static_cast<unsigned>(number - 288);
+    constexpr int kPairs = static_cast<int>(kRows) / 2 + 20;
+    for (int number = 0; number < kPairs; ++number) {
+      const int last = number - (kPairs - 10);
+      const std::size_t bytes = last < 0 ? 512 : 512u * static_cast<unsigned>(last + 2);
       gather(rank, allocate(rank, bytes), allocate(rank, 2 * bytes), bytes,
              static_cast<unsigned char>(number));
       if (::testing::Test::HasFailure()) return;

@@ -58,6 +58,7 @@ TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank
       device(static_cast<std::uint64_t>(own_rank) + 1, setting.device_delay),
       cpu_delay_(setting.cpu_delay),
       random_(static_cast<unsigned>(own_rank) + 1) {
+  device.has_segments = setting.has_segments && rank >= setting.ranks_without_segments;
   Creation creation(
       device, name, rank, ranks, 0,
       {kPieceBytes, true, setting.staged, setting.most_by_packets, setting.wait_per_byte});

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "nccl_shim/host/device.h"
 #include "nccl_shim/protocol/guard.h"
 #include "nccl_shim/protocol/pair_copies.h"
+#include "test_segments.h"
 
 namespace duet::nccl_shim::testing {
 
@@ -22,6 +24,8 @@ struct Setting {
   double wait_per_byte = 0;   // seconds per byte
   bool staged = false;
   std::size_t most_by_packets = 0;
+  bool has_segments = false;
+  int ranks_without_segments = 0;  // the first ones
 };
 
 // cudaStreamPerThread's.
@@ -34,12 +38,19 @@ const ShimDevice::Stream kStreamOfThread = reinterpret_cast<ShimDevice::Stream>(
 class TestDevice : public host::HostShimDevice {
  public:
   using HostShimDevice::HostShimDevice;
-  Allocation allocation(const void* pointer, std::size_t bytes) override {
+  std::vector<Allocation> allocations(const void* pointer, std::size_t bytes) override {
     if (before_look_up) before_look_up();
-    return HostShimDevice::allocation(pointer, bytes);
+    std::vector<Allocation> segments = TestSegments::of(pointer, bytes);
+    if (!segments.empty()) return segments;
+    return HostShimDevice::allocations(pointer, bytes);
   }
   void copy(Stream stream, void* to, const void* from, std::size_t bytes) override {
     ++copies;
+    for (const void* each : {static_cast<const void*>(to), from}) {
+      if (!host_vmm::reaches(each, bytes, static_cast<int>(identity()))) {
+        throw Error("a copy to or from a segment that the device does not reach");
+      }
+    }
     if (before_copy) before_copy(stream);
     HostShimDevice::copy(stream, to, from, bytes);
   }
@@ -54,13 +65,19 @@ class TestDevice : public host::HostShimDevice {
   std::uint64_t stream_id(Stream stream) override {
     return knows_streams ? first_stream_id + HostShimDevice::stream_id(stream) : 0;
   }
+  bool exists(const Allocation& allocation) override {
+    return allocation.is_segment ? TestSegments::exists(allocation)
+                                 : HostShimDevice::exists(allocation);
+  }
+  SegmentMemory* segments() override { return has_segments ? &own_segments : nullptr; }
   ExportedMemory export_memory(const Allocation& allocation) override;
   void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;
   void unimport_memory(void* base, std::size_t bytes) override;
 
   std::function<void()> before_look_up, before_allocate;
   std::function<void(Stream)> before_copy;
-  bool maps_a_base_once = false, knows_streams = true;
+  bool maps_a_base_once = false, knows_streams = true, has_segments = false;
+  TestSegments own_segments{static_cast<int>(identity())};
   int copies = 0, waits = 0;
   std::uint64_t first_stream_id = 0;
 

@@ -1,0 +1,89 @@
+// Whether the ranks of PairCopies lend each other segments (device.h): all do, or none does, as a
+// rank that cannot map a peer's buffer cannot make a call any other way.
+#include <cstdint>
+#include <string>
+
+#include "core/error.h"
+#include "nccl_shim/protocol/pair_copies.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+constexpr std::size_t kTestSegments = 2;
+
+// The last word of the first segment, and the first one of the second.
+constexpr std::size_t kTestWords = 2;
+
+std::uint64_t test_word(int rank, std::size_t index) {
+  return 0x7365676d00000000u + 16 * static_cast<unsigned>(rank) + index;
+}
+
+}  // namespace
+
+void PairCopies::offer_segments() {
+  SegmentMemory* const memory = device_.segments();
+  if (memory == nullptr || method_.staged) return;
+  try {
+    test_segments_ = memory->make(kTestSegments);
+    auto* const words = test_words();
+    for (std::size_t i = 0; i < kTestWords; ++i) device_.write(words + i, test_word(rank_, i));
+    RankEntry& own = (*segment_)->ranks[rank_];
+    own.segments = lent_.place(words, kTestWords * sizeof *words, LentMemory::Owner::drop_in);
+    own.lends_segments = own.segments.segments == kTestSegments ? 1 : 0;
+  } catch (const Error& error) {
+    why_no_segments_ = error.what();
+  }
+}
+
+std::uint64_t* PairCopies::test_words() const {
+  return reinterpret_cast<std::uint64_t*>(test_segments_ + device_.segments()->granule()) - 1;
+}
+
+void PairCopies::try_segments() {
+  if ((*segment_)->ranks[rank_].lends_segments == 0) return;
+  try {
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (peer != rank_) try_segments_of(peer);
+    }
+    (*segment_)->ranks[rank_].maps_segments = 1;
+  } catch (const Error& error) {
+    why_no_segments_ = error.what();
+  }
+}
+
+void PairCopies::try_segments_of(int peer) {
+  const RankEntry& entry = (*segment_)->ranks[peer];
+  const std::string whose = "segments of rank " + std::to_string(peer);
+  if (entry.lends_segments == 0) throw Unavailable(whose + " are not lent");
+  BorrowedSegments borrowed(device_.segments(), **segment_, (*segment_)->ranks[rank_].process);
+  const auto* const words =
+      reinterpret_cast<const std::uint64_t*>(borrowed.address(peer, entry.segments));
+  for (std::size_t i = 0; i < kTestWords; ++i) {
+    if (device_.read(words + i) != test_word(peer, i)) {
+      throw Unavailable(whose + " read as something else here");
+    }
+  }
+}
+
+void PairCopies::agree_on_segments() {
+  bool all = true;
+  for (int rank = 0; rank < ranks_; ++rank) all &= (*segment_)->ranks[rank].maps_segments != 0;
+  lent_.lend_segments(all);
+  if (!all && why_no_segments_.empty() && test_segments_ != nullptr) {
+    why_no_segments_ = "another rank cannot";
+  }
+  end_test_of_segments();
+}
+
+void PairCopies::end_test_of_segments() {
+  if (test_segments_ == nullptr) return;
+  try {
+    lent_.take_back(test_words(), kTestWords * sizeof(std::uint64_t));
+  } catch (const Error&) {
+    // The device has failed.
+  }
+  device_.segments()->destroy(test_segments_, kTestSegments);
+  test_segments_ = nullptr;
+}
+
+}  // namespace duet::nccl_shim
