@@ -136,7 +136,8 @@ TEST(Segments, OtherMemoryAtTheSameAddressIsNotTakenForTheOld) {
     expect_no_staging(rank);
     const std::size_t first = host_vmm::segments();
     for (int number = 0; number < 200; ++number) {
-      gather(rank, memory.at(kOdd), memory.at(2 * kGranule + 7), kGranule, number);
+      const std::size_t bytes = number % 2 != 0 ? kGranule : kGranule / 2;
+      gather(rank, memory.at(kOdd), memory.at(2 * kGranule + 7), bytes, number);
       if (::testing::Test::HasFailure()) return;
       const auto index = static_cast<std::size_t>(number) % 5;
       memory.remap(index);
