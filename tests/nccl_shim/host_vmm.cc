@@ -155,6 +155,14 @@ char* reserve(std::size_t bytes, std::uintptr_t wanted) {
   return reinterpret_cast<char*>(base);
 }
 
+std::uintptr_t unused_multiple(std::size_t bytes) {
+  void* const whole =
+      mmap(nullptr, 3 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  require(whole != MAP_FAILED, "no addresses");
+  munmap(whole, 3 * bytes);
+  return (reinterpret_cast<std::uintptr_t>(whole) / bytes + 2) * bytes;
+}
+
 void unreserve(char* base, std::size_t bytes) {
   Tables& all = tables();
   const std::lock_guard<std::mutex> lock(all.mutex);

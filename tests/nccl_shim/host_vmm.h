@@ -20,6 +20,8 @@ int device_of(Handle handle);
 bool is_exportable(Handle handle);
 
 char* reserve(std::size_t bytes, std::uintptr_t wanted = 0);  // there, unless 0
+// A multiple of `bytes` with nothing around it, for reserve().
+std::uintptr_t unused_multiple(std::size_t bytes);
 void unreserve(char* base, std::size_t bytes);
 // Nobody reaches what is mapped before set_access().
 void map(char* at, std::size_t bytes, Handle handle);

@@ -70,7 +70,8 @@ void gather(const Rank& of, int number, std::size_t bytes, void* send, void* rec
 
 void expect_direct(int before) { expect(host_gpu_allocations() == before, "no staging buffer"); }
 
-constexpr std::size_t kOdd = kGranule - 77;  // of buffers of two segments
+constexpr std::size_t kOdd = kGranule - 77;              // of buffers of two segments
+constexpr std::size_t kBorders = std::size_t{32} << 30;  // from one to the next
 
 }  // namespace
 
@@ -78,8 +79,7 @@ constexpr std::size_t kOdd = kGranule - 77;  // of buffers of two segments
 // across the border of two windows (borrowed_segments.h).
 void segments(const Rank& of) {
   const int before = host_gpu_allocations();
-  constexpr std::uintptr_t kBorder = std::uintptr_t{0x5000} << 32;
-  Range range(of.rank, 64 * kGranule, kBorder - 21 * kGranule);
+  Range range(of.rank, 64 * kGranule, host_vmm::unused_multiple(kBorders) - 21 * kGranule);
   std::size_t end = 0;
   for (int number = 0; number < 8; ++number) {
     for (std::size_t i = 1; i <= 3; ++i) {

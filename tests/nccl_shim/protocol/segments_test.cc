@@ -22,7 +22,6 @@ using testing::start_processes;
 using testing::TestRank;
 
 constexpr std::size_t kSegments = 12;
-constexpr std::uintptr_t kBorder = std::uintptr_t{0x5000} << 32;  // of windows
 
 // Addresses of a rank with segments of a granule each.
 class Memory {
@@ -122,7 +121,7 @@ TEST(Segments, OfRanksInTheirOwnProcesses) {
 
 TEST(Segments, OfTwoWindowsAreMappedInBoth) {
   on_processes(with_segments(2), [](TestRank& rank) {
-    Memory memory(rank, kBorder - 5 * kGranule);
+    Memory memory(rank, host_vmm::unused_multiple(kMostOfSegments) - 5 * kGranule);
     call_with_segments(rank, memory);
   });
 }
