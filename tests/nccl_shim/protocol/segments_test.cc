@@ -120,7 +120,9 @@ TEST(Segments, OfRanksInTheirOwnProcesses) {
 }
 
 TEST(Segments, OfTwoWindowsAreMappedInBoth) {
-  on_processes(with_segments(2), [](TestRank& rank) {
+  Setting setting = with_segments(2);
+  setting.wait_per_byte = 1e-4;  // each pushes
+  on_processes(setting, [](TestRank& rank) {
     Memory memory(rank, host_vmm::unused_multiple(kMostOfSegments) - 5 * kGranule);
     call_with_segments(rank, memory);
   });
