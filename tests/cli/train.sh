@@ -21,6 +21,8 @@ refuses '--engine: expected --parallel as well' train gpt --engine dma
 refuses '--update: expected without --parallel' train gpt --parallel ddp --update beside
 refuses '--bucket: expected --parallel ddp' train gpt --parallel zero3 --bucket 1M
 refuses '--keep-gathered: expected --parallel zero3' train gpt --parallel ddp --keep-gathered
+refuses '--late-sums: expected --parallel zero3' train gpt --parallel ddp --late-sums
+refuses '--late-sums: expected --parallel as well' train gpt --late-sums
 refuses '--accumulate: expected 1' train gpt --parallel zero3 --device host:2 --accumulate 2
 refuses 'unknown collective engine' train gpt --parallel ddp --device host:2 --engine abacus
 
@@ -97,6 +99,10 @@ expect_code 0 train gpt --model own.toml --iterations 1 --device host:2 \
   --parallel zero3 --keep-gathered --engine dma --json kept.jsonl
 [[ $(grep '"keep_gathered":"yes"' kept.jsonl | grep -c '"verified":true') == 1 ]] ||
   fail "not verified: $(cat kept.jsonl)"
+expect_code 0 train gpt --model own.toml --iterations 1 --device host:2 \
+  --parallel zero3 --late-sums --engine dma --json late.jsonl
+[[ $(grep '"late_sums":"yes"' late.jsonl | grep -c '"verified":true') == 1 ]] ||
+  fail "not verified: $(cat late.jsonl)"
 for parallel in ddp zero3; do
   expect_code 0 train mlp --device sim:h200:devices=2 --parallel $parallel --engine dma --recipe bf16
 done

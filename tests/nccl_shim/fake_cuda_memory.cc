@@ -23,16 +23,17 @@ std::map<void*, std::size_t> registered, imported;  // bytes, by base
 
 char* at(CUdeviceptr address) { return static_cast<char*>(pointer(address)); }
 
-CUresult attribute_of(const host_vmm::Mapping& segment, void* value, CUpointer_attribute which) {
+// Of memory of a device; `legacy`: that cuIpcGetMemHandle takes.
+CUresult attribute_of(int device, bool legacy, void* value, CUpointer_attribute which) {
   switch (which) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       *static_cast<CUmemorytype*>(value) = CU_MEMORYTYPE_DEVICE;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      *static_cast<int*>(value) = segment.device;
+      *static_cast<int*>(value) = device;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      *static_cast<int*>(value) = 0;
+      *static_cast<int*>(value) = legacy ? 1 : 0;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       *static_cast<CUmemoryPool*>(value) = nullptr;
@@ -77,24 +78,13 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr* address, void* base, unsigned) {
 CUresult cuPointerGetAttribute(void* value, CUpointer_attribute which, CUdeviceptr address) {
   return in_context([&] {
     const host_vmm::Mapping segment = host_vmm::find(pointer(address));
-    if (segment.base != nullptr) return attribute_of(segment, value, which);
+    if (segment.base != nullptr) return attribute_of(segment.device, false, value, which);
     const Allocation found = host::find_allocation(pointer(address), 1);
-    switch (which) {
-      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        *static_cast<CUmemorytype*>(value) = CU_MEMORYTYPE_DEVICE;
-        return CUDA_SUCCESS;
-      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        *static_cast<int*>(value) = pushed.back()->device;
-        return CUDA_SUCCESS;
-      case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        *static_cast<int*>(value) = 1;
-        return CUDA_SUCCESS;
-      case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-        *static_cast<unsigned long long*>(value) = found.id;
-        return CUDA_SUCCESS;
-      default:
-        return CUDA_ERROR_INVALID_VALUE;
+    if (which != CU_POINTER_ATTRIBUTE_BUFFER_ID) {
+      return attribute_of(pushed.back()->device, true, value, which);
     }
+    *static_cast<unsigned long long*>(value) = found.id;
+    return CUDA_SUCCESS;
   });
 }
 

@@ -1,23 +1,23 @@
 // Parts of nccl_ranks.cc whose buffers are in segments, as those of ncclMemAlloc and of PyTorch's
 // expandable segments.
-#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <vector>
 
 #include "host_vmm.h"
 #include "nccl_ranks.h"
+#include "process_resources.h"
 
 namespace nccl_ranks {
 
 namespace {
 
+using duet::nccl_shim::testing::mappings;
+using duet::nccl_shim::testing::open_files;
 using host_vmm::kGranule;
 
 // Addresses of a device, of which parts are mapped and unmapped.
@@ -130,24 +130,6 @@ void segments_not_exportable(const Rank& of) {
   }
   expect(host_gpu_allocations() == before + (of.rank == 0 ? 1 : 0), "one staging buffer");
 }
-
-namespace {
-
-std::size_t open_files() {
-  std::size_t count = 0;
-  DIR* const folder = opendir("/proc/self/fd");
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
-}
-
-std::size_t mappings() {
-  std::ifstream maps("/proc/self/maps");
-  return static_cast<std::size_t>(
-      std::count(std::istreambuf_iterator<char>(maps), std::istreambuf_iterator<char>(), '\n'));
-}
-
-}  // namespace
 
 void use_up_descriptors(int left) {
   constexpr int kMost = 256;

@@ -1,5 +1,4 @@
 // Ranks in processes of their own: what is lent is mapped, and processes end.
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -10,13 +9,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "../process_resources.h"
 #include "core/error.h"
 #include "nccl_shim/host/stream.h"
 #include "nccl_shim/protocol/peer_process.h"
@@ -26,23 +24,11 @@ namespace duet::nccl_shim {
 namespace {
 
 using testing::end_of;
+using testing::mappings;
 using testing::on_processes;
+using testing::open_files;
 using testing::start_processes;
 using testing::TestRank;
-
-std::size_t open_files() {
-  std::size_t count = 0;
-  DIR* folder = opendir("/proc/self/fd");
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
-}
-
-std::size_t mappings() {
-  std::ifstream maps("/proc/self/maps");
-  return static_cast<std::size_t>(
-      std::count(std::istreambuf_iterator<char>(maps), std::istreambuf_iterator<char>(), '\n'));
-}
 
 // One all-gather of a byte value a rank, whose buffers begin at `send` and `receive`.
 void gather(TestRank& rank, unsigned char* send, unsigned char* receive, std::size_t bytes,
