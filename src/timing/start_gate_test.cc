@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -14,6 +16,15 @@ namespace duet {
 namespace {
 
 constexpr double kDeadline = 20;
+
+std::exception_ptr error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
 
 // A rank that returned before the gate opens could call hold() with the number of the old round.
 // Its stream would then not be held.
@@ -62,13 +73,22 @@ TEST(StartGate, AFullQueueOpensTheGatesOfAllProcesses) {
       team.each([&](Rank& rank) {
         const auto stream = rank.device.make_stream();
         const Buffer from = rank.device.allocate(8), to = rank.device.allocate(8);
-        gate.hold(rank, *stream, 0.2);
+        team.barrier("both ranks to start", kDeadline);
+        gate.hold(rank, *stream, rank.index == 0 ? 0.2 : kDeadline);
         if (rank.index == 1) stream->run({"second", {}, [&] { ran.set_value(); }});
-        if (rank.index == 0) stream->run({"waits for it", {}, [&] { second_runs.wait(); }});
+        if (rank.index == 0) {
+          stream->run({"waits for it", {}, [&] {
+                         second_runs.wait_for(std::chrono::duration<double>(kDeadline));
+                       }});
+        }
         for (int copies = 0; rank.index == 0 && copies < 2; ++copies) {
           stream->copy({to.span(), from.span(), Executor::dma, {}});
         }
-        gate.release(rank, 5);
+        // The failure ends this call, perhaps before it has opened the gate. A stream's destructor
+        // would then discard "second".
+        const auto error = error_of([&] { gate.release(rank, kDeadline); });
+        stream->synchronize(kDeadline);
+        if (error != nullptr) std::rethrow_exception(error);
       });
     } catch (const std::exception& error) {
       said = error.what();
