@@ -11,15 +11,6 @@
 namespace duet {
 namespace {
 
-// Of pieces on a rail: small enough that a slow rail has little left at the end, large enough that
-// posting costs little; the largest ones where each rail has many. A piece that a copy engine
-// copies between GPUs costs some 6 us besides its bytes (docs/nodes.md: two H100), as much as those
-// of 2 MiB, and no rail is slow.
-constexpr std::uint64_t kLargestRailPiece = 512 << 10, kUsualRailPiece = 256 << 10,
-                        kSmallestRailPiece = 64 << 10;
-constexpr std::uint64_t kPiecesOfRail = 32;
-constexpr std::uint64_t kLargestCopiedPiece = 16 << 20;
-
 // Tokens of posts: a piece's index, or a permission and the node that gets it.
 constexpr std::uint64_t kPermissionToken = std::uint64_t{1} << 63;
 constexpr int kNodeShift = 32;
@@ -42,12 +33,6 @@ std::size_t source_of(const std::vector<Span>& sources, const Span& part) {
 std::uint64_t* address_of(const Semaphore& semaphore) {
   return reinterpret_cast<std::uint64_t*>(semaphore.word.data);
 }
-
-// What a message needs at most, in a column.
-struct MessageSize {
-  std::uint64_t bytes = 0, parts = 0;
-  std::uint64_t all = 0;  // bytes of all messages
-};
 
 MessageSize largest_message(const WireTraffic& traffic) {
   MessageSize largest;
@@ -72,16 +57,10 @@ MessageSize largest_of(const std::vector<std::string>& all) {
   return largest;
 }
 
-// Small messages are spread over all rails as well.
-std::uint64_t piece_bytes_for(const MessageSize& message, int rails, MemoryPath path) {
-  constexpr std::uint64_t kGrain = 4 << 10;
-  const auto count = static_cast<std::uint64_t>(rails);
-  std::uint64_t share = message.bytes / count, largest = kLargestCopiedPiece;
-  if (path != MemoryPath::ipc) {
-    share = std::min(share, std::max(message.all / (count * kPiecesOfRail), kUsualRailPiece));
-    largest = kLargestRailPiece;
-  }
-  return std::clamp((share + kGrain - 1) / kGrain * kGrain, kSmallestRailPiece, largest);
+std::vector<std::uint64_t> bytes_of(const std::vector<WirePiece>& parts) {
+  std::vector<std::uint64_t> bytes;
+  for (const WirePiece& part : parts) bytes.push_back(part.source.bytes);
+  return bytes;
 }
 
 }  // namespace
@@ -129,27 +108,24 @@ void FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
       rank.in_column,
       pack({std::to_string(own.bytes), std::to_string(own.parts), std::to_string(own.all)}),
       "the other nodes to tell the size of their messages", largest_of);
-  piece_bytes_ = piece_bytes_for(*largest, network_.rail_count(), network_.path());
-  stride_ = largest->bytes / piece_bytes_ + largest->parts;
+  cut_.emplace(*largest, network_.rail_count(), network_.path());
 }
 
 void FabricWire::plan(const WireTraffic& traffic) {
   permitted_.resize(static_cast<std::size_t>(nodes_) + (slots_ > 0 ? messages_ : 0));
-  if (messages_ * stride_ + permitted_.size() > WireImmediate::kNumbers) {
+  if (first_permission() + permitted_.size() > WireImmediate::kNumbers) {
     throw Unavailable(fmt::format("over rails at most {} pieces of {} KiB and permissions to send",
-                                  WireImmediate::kNumbers, piece_bytes_ >> 10));
+                                  WireImmediate::kNumbers, cut_->usual_bytes() >> 10));
   }
   for (const WireMessage& message : traffic.messages) add_pieces(traffic, message);
   for (std::size_t i = 0; i < messages_; ++i) {
-    for (const std::uint64_t bytes : traffic.arrivals.at(i)) {
-      states_[i].arrivals += (bytes + piece_bytes_ - 1) / piece_bytes_;
-    }
+    states_[i].arrivals = cut_->pieces(traffic.arrivals.at(i), is_last(i)).size();
     const int from = sender_of(i);
     if (std::find(senders_.begin(), senders_.end(), from) == senders_.end()) {
       senders_.push_back(from);
     }
   }
-  come_.resize(messages_ * stride_);
+  come_.resize(first_permission());
 }
 
 void FabricWire::add_pieces(const WireTraffic& traffic, const WireMessage& message) {
@@ -157,17 +133,15 @@ void FabricWire::add_pieces(const WireTraffic& traffic, const WireMessage& messa
   state.node = message.node;
   state.staged = message.staged;
   state.first = pieces_.size();
-  for (const WirePiece& part : message.pieces) {
-    if (part.source.bytes == 0) continue;
-    const std::size_t source = source_of(traffic.sources, part.source);
-    const auto begin = static_cast<std::uint64_t>(part.source.data - traffic.sources[source].data);
-    for (std::uint64_t done = 0; done < part.source.bytes; done += piece_bytes_) {
-      const std::uint64_t bytes = std::min<std::uint64_t>(piece_bytes_, part.source.bytes - done);
-      const std::size_t number = states_.size() * stride_ + pieces_.size() - state.first;
-      pieces_.push_back({states_.size(), static_cast<std::uint32_t>(number), source, begin + done,
-                         bytes, part.offset + done, -1});
-      bytes_ += bytes;
-    }
+  const std::size_t index = states_.size();
+  for (const auto& [part, done, bytes] : cut_->pieces(bytes_of(message.pieces), is_last(index))) {
+    const auto& [from, to] = message.pieces[part];
+    const std::size_t source = source_of(traffic.sources, from);
+    const auto begin = static_cast<std::uint64_t>(from.data - traffic.sources[source].data);
+    const std::size_t number = index * cut_->most() + pieces_.size() - state.first;
+    pieces_.push_back(
+        {index, static_cast<std::uint32_t>(number), source, begin + done, bytes, to + done, -1});
+    bytes_ += bytes;
   }
   state.pieces = pieces_.size() - state.first;
   states_.push_back(state);
@@ -258,7 +232,7 @@ void FabricWire::begin_call() {
 }
 
 std::uint32_t FabricWire::immediate_of_permission(std::size_t permission) const {
-  const std::uint32_t number = first_permission() + static_cast<std::uint32_t>(permission);
+  const std::uint32_t number = static_cast<std::uint32_t>(first_permission() + permission);
   return WireImmediate{wire_, number, odd_call()}.value();
 }
 
@@ -395,7 +369,7 @@ void FabricWire::arrived(std::uint32_t number, bool odd_call) {
   if (!active_ || odd_call != this->odd_call()) throw Error("a piece of another call has come");
   if (come_.at(number)) return;
   come_[number] = true;
-  const std::size_t message = number / stride_;
+  const std::size_t message = std::min(number / cut_->most(), messages_ - 1);
   if (--states_[message].to_come == 0) complete(message);
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "collectives/nodes/network.h"
+#include "collectives/nodes/piece_cut.h"
 #include "collectives/nodes/rail_dealer.h"
 #include "collectives/nodes/wire.h"
 
@@ -103,7 +104,9 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
     return static_cast<std::size_t>(nodes_) + message;
   }
   void permit(int peer, std::size_t permission);
-  std::uint32_t first_permission() const { return static_cast<std::uint32_t>(messages_ * stride_); }
+  bool is_last(std::size_t message) const { return message + 1 == messages_; }
+  // Behind the numbers of all pieces.
+  std::size_t first_permission() const { return messages_ * cut_->most() + cut_->more_of_last(); }
   std::uint32_t immediate_of_permission(std::size_t permission) const;
   int rail_for(const Piece& piece) const;
   void piece_ended(std::size_t index);
@@ -120,11 +123,10 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   std::size_t messages_;
   Buffer allocated_;  // the region, where it is the wire's own
   Span region_span_;
-  std::uint64_t piece_bytes_ = 0;  // of the largest pieces, in the whole column
-  std::uint64_t bytes_ = 0;        // that this rank sends
-  std::size_t stride_ = 0;         // numbers of a message
-  std::size_t slots_ = 0;          // 0: every message has its own place in the region
-  Buffer words_;                   // start, done; go, gone, come and taken of every message
+  std::optional<PieceCut> cut_;  // the column's
+  std::uint64_t bytes_ = 0;      // that this rank sends
+  std::size_t slots_ = 0;        // 0: every message has its own place in the region
+  Buffer words_;                 // start, done; go, gone, come and taken of every message
   std::uint32_t wire_ = 0;
   Handshake start_, done_;
 

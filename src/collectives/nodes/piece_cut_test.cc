@@ -1,0 +1,76 @@
+#include "collectives/nodes/piece_cut.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace duet {
+namespace {
+
+constexpr std::uint64_t kib(std::uint64_t count) { return count << 10; }
+constexpr std::uint64_t mib(std::uint64_t count) { return count << 20; }
+
+std::vector<std::uint64_t> sizes_of(const std::vector<PieceCut::Piece>& pieces) {
+  std::vector<std::uint64_t> sizes;
+  for (const PieceCut::Piece& piece : pieces) sizes.push_back(piece.bytes);
+  return sizes;
+}
+
+// Pieces follow each other in each part, and there are no more than have numbers.
+void expect_whole(const PieceCut& cut, const std::vector<std::uint64_t>& parts, bool last) {
+  const auto pieces = cut.pieces(parts, last);
+  std::vector<std::uint64_t> done(parts.size());
+  for (const PieceCut::Piece& piece : pieces) {
+    EXPECT_EQ(piece.offset, done[piece.part]);
+    EXPECT_GT(piece.bytes, 0u);
+    done[piece.part] += piece.bytes;
+  }
+  EXPECT_EQ(done, parts);
+  EXPECT_LE(pieces.size(), cut.most() + (last ? cut.more_of_last() : 0));
+}
+
+TEST(PieceCut, CoversEveryPart) {
+  for (const int rails : {1, 2, 4, 32}) {
+    for (const MemoryPath path : {MemoryPath::direct, MemoryPath::ipc}) {
+      for (const std::uint64_t bytes : {mib(1) / 3, mib(1) + 1, mib(16)}) {
+        const PieceCut cut({3 * bytes, 3, 40 * bytes}, rails, path);
+        for (const bool last : {false, true}) {
+          expect_whole(cut, {bytes, 0, bytes - 1}, last);
+          expect_whole(cut, {1, bytes, bytes}, last);
+          expect_whole(cut, {0}, last);
+        }
+      }
+    }
+  }
+}
+
+TEST(PieceCut, TheLastMessageEndsInSmallPiecesOnEveryRail) {
+  const PieceCut cut({mib(16), 1, mib(32)}, 4, MemoryPath::staged);
+  const auto usual = sizes_of(cut.pieces({mib(16)}, false));
+  EXPECT_EQ(std::count(usual.begin(), usual.end(), kib(128)), 128);
+  const auto last = sizes_of(cut.pieces({mib(16)}, true));
+  const auto small = std::find(last.begin(), last.end(), kib(64));
+  EXPECT_EQ(std::count(last.begin(), small, kib(128)), small - last.begin());
+  EXPECT_EQ(std::count(small, last.end(), kib(64)), last.end() - small);
+  EXPECT_EQ(last.end() - small, 32);
+}
+
+TEST(PieceCut, ACallOfManyPiecesHasLargerOnes) {
+  EXPECT_EQ(PieceCut({mib(16), 1, mib(128)}, 4, MemoryPath::direct).usual_bytes(), kib(256));
+  EXPECT_EQ(PieceCut({mib(16), 1, mib(1024)}, 4, MemoryPath::direct).usual_bytes(), kib(512));
+}
+
+// A small message is spread over all rails.
+TEST(PieceCut, EveryRailHasAPiece) {
+  EXPECT_EQ(PieceCut({kib(400), 1, mib(4)}, 4, MemoryPath::direct).usual_bytes(), kib(100));
+}
+
+TEST(PieceCut, CopiesAreOfLargePiecesAndOneRailNeedsNoSmallOnes) {
+  const PieceCut copied({mib(64), 1, mib(1024)}, 1, MemoryPath::ipc);
+  EXPECT_EQ(sizes_of(copied.pieces({mib(64)}, true)), std::vector<std::uint64_t>(4, mib(16)));
+  const PieceCut alone({mib(1), 1, mib(1)}, 1, MemoryPath::direct);
+  EXPECT_EQ(sizes_of(alone.pieces({mib(1)}, true)), std::vector<std::uint64_t>(8, kib(128)));
+}
+
+}  // namespace
+}  // namespace duet
