@@ -9,11 +9,12 @@ namespace duet {
 namespace {
 
 // Of pieces on a rail: large enough that posting costs little; larger ones where each rail has
-// many. Shares of what four emulated rails carry (docs/nodes.md, one rank a node, 64 MiB) in an
-// all_gather and an all_to_all, by KiB of the pieces and of those at the end:
+// many. Shares of what four emulated rails of 500 Mbit/s carry in an all_gather and an all_to_all
+// of 64 MiB, one rank a node (tests/fabric/nodes_share.sh with other values here), by the KiB of a
+// usual and of a small piece:
 //
-//                256, 256      256, 64       128, 64       64, 64
-//   500 Mbit/s   0.93 0.93     0.96 0.96     0.97 0.97     0.97 0.96
+//   256, none small    256, 64      128, 64      64, none small
+//   0.93 0.93          0.96 0.96    0.97 0.97    0.97 0.96
 //
 // A piece that a copy engine copies between GPUs costs some 6 us besides its bytes (docs/nodes.md:
 // two H100), as much as those of 2 MiB, and no rail is slow.
@@ -39,12 +40,10 @@ PieceCut::PieceCut(const MessageSize& largest, int rails, MemoryPath path) {
   }
   usual_ = std::clamp(rounded_up(share), kSmallestRailPiece,
                       copied ? kLargestCopiedPiece : kLargestRailPiece);
-  small_ = usual_;
   most_ = largest.bytes / usual_ + largest.parts;
   if (copied || rails == 1) return;
-  small_ = kSmallestRailPiece;
   end_ = std::min(count * RailDealer::kFewestPieces * usual_, largest.bytes);
-  more_of_last_ = end_ / small_ + 1;
+  more_of_last_ = end_ / kSmallestRailPiece + 1;
 }
 
 std::vector<PieceCut::Piece> PieceCut::pieces(const std::vector<std::uint64_t>& parts,
@@ -53,7 +52,7 @@ std::vector<PieceCut::Piece> PieceCut::pieces(const std::vector<std::uint64_t>& 
   std::uint64_t left = std::accumulate(parts.begin(), parts.end(), std::uint64_t{0});
   for (std::size_t part = 0; part < parts.size(); ++part) {
     for (std::uint64_t done = 0; done < parts[part];) {
-      const std::uint64_t size = last && left <= end_ ? small_ : usual_;
+      const std::uint64_t size = last && left <= end_ ? kSmallestRailPiece : usual_;
       const std::uint64_t bytes = std::min(size, parts[part] - done);
       pieces.push_back({part, done, bytes});
       done += bytes;

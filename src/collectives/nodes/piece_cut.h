@@ -9,14 +9,15 @@
 
 namespace duet {
 
-// What the messages of a call are at most, in a column.
+// Of a call, the largest values in a column.
 struct MessageSize {
-  std::uint64_t bytes = 0, parts = 0;
-  std::uint64_t all = 0;  // bytes of all messages of a rank
+  std::uint64_t bytes = 0, parts = 0;  // of a message
+  std::uint64_t all = 0;               // bytes of all messages of a rank
 };
 
-// A sender and its receiver cut a message alike. A rail that has taken a piece cannot pass it on,
-// so the end of a call's last message is cut smaller: the rails end together.
+// A sender and its receiver cut a message alike. A piece that was given to a rail cannot move to
+// another one, so a call's last message ends in small pieces: then all rails end at about the same
+// time.
 class PieceCut {
  public:
   struct Piece {
@@ -27,16 +28,17 @@ class PieceCut {
   // For messages of at most these sizes on so many rails, which access memory by this path.
   PieceCut(const MessageSize& largest, int rails, MemoryPath path);
 
-  // Of a message of such parts, in bytes. `last`: it is the call's last one.
+  // The pieces of a message whose parts have so many bytes. `last`: it is the call's last message.
   std::vector<Piece> pieces(const std::vector<std::uint64_t>& parts, bool last) const;
-  // Of any message but the last, at most, and how many more the last one may have.
+  // How many pieces a message has at most; the last one may have more_of_last() more.
   std::size_t most() const { return most_; }
   std::size_t more_of_last() const { return more_of_last_; }
+  // Of a piece, but for the small ones and the last of a part.
   std::uint64_t usual_bytes() const { return usual_; }
 
  private:
-  std::uint64_t usual_ = 0, small_ = 0;  // bytes of a piece
-  std::uint64_t end_ = 0;  // so many bytes at the end of the last message are cut small
+  std::uint64_t usual_ = 0;  // bytes of a piece
+  std::uint64_t end_ = 0;    // bytes at the end of the last message that go in small pieces
   std::size_t most_ = 0, more_of_last_ = 0;
 };
 
