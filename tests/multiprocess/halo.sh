@@ -52,7 +52,7 @@ ends() {
   done
   kill -9 "${pids[1]}" 2> /dev/null || true
   wait "${pids[1]}" 2> /dev/null || true
-  grep -Eq "rank 1 \(pid ${pids[1]} on .*\) .*gone" out.0 err.0 || fail "$1 $2: it is not said who is gone"
+  grep -Eq "(rank|process) 1 \(pid ${pids[1]} on .*\) .*gone" out.0 err.0 || fail "$1 $2: it is not said who is gone"
   ((SECONDS - begin <= $3)) || fail "$1 $2: took $((SECONDS - begin)) s to end"
 }
 

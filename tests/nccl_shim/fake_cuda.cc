@@ -3,6 +3,7 @@
 // the drop-in's are errors, and so are all calls behind host_gpu_fail().
 #include "fake_cuda.h"
 
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -54,6 +55,7 @@ constexpr unsigned kDelayMicroseconds = 50;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 std::mutex mutex;
+std::atomic<std::uint64_t> invalid_capture{0};  // the last
 
 // Of a program's device that it has set, as of cudaSetDevice.
 CUcontext context_of(int device) {
@@ -207,6 +209,11 @@ CUresult cuStreamDestroy(CUstream stream) {
 
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
   return in_context([&] {
+    const host::HostStream::Capture captured = of(stream).capture();
+    if (captured.graph != nullptr) {
+      invalid_capture = captured.graph->id;
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
     *id = of(stream).id - 1;
     return CUDA_SUCCESS;
   });
@@ -231,6 +238,10 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, 
   *status =
       captured.graph == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   if (captured.graph == nullptr) return CUDA_SUCCESS;
+  if (captured.graph->id == invalid_capture) {
+    *status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+    return CUDA_SUCCESS;
+  }
   *id = captured.graph->id;
   if (graph != nullptr) *graph = reinterpret_cast<CUgraph>(captured.graph.get());
   if (tip == nullptr) return CUDA_SUCCESS;
@@ -281,6 +292,7 @@ CUresult cuEventDestroy(CUevent event) {
 
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   return in_context([&] {
+    host_gpu_wait_for_copies_out();
     of(event).record(of(stream));
     return CUDA_SUCCESS;
   });

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "nccl_shim/host/memory.h"
 #include "nccl_shim/host/stream.h"
@@ -13,6 +14,7 @@ namespace {
 thread_local int current_device = 0;
 std::atomic<bool> failed{false};
 std::atomic<int> allocations{0};
+std::mutex copying_out;
 using Graph = std::shared_ptr<HostGraph>;
 constexpr unsigned kDelayMicroseconds = 50;
 }  // namespace
@@ -44,6 +46,13 @@ std::size_t host_gpu_graph_size(void* graph) { return (*static_cast<Graph*>(grap
 void host_gpu_launch_graph(void* graph, void* stream) {
   (*static_cast<Graph*>(graph))->launch(HostStream::of(stream));
 }
+
+void host_gpu_copy_out(void* stream) {
+  const std::lock_guard<std::mutex> lock(copying_out);
+  host_gpu_synchronise(stream);
+}
+
+void host_gpu_wait_for_copies_out() { const std::lock_guard<std::mutex> lock(copying_out); }
 
 void host_gpu_fork(void* from, void* to) {
   duet::nccl_shim::host::HostEvent event;

@@ -17,6 +17,10 @@ void* host_gpu_end_capture(void* stream);
 std::size_t host_gpu_graph_size(void* graph);
 void host_gpu_launch_graph(void* graph, void* stream);
 void host_gpu_destroy_graph(void* graph);
+// As a copy to pageable memory: returns when `stream` has done what it has. Until then calls of the
+// stand-in for libcuda that record events wait.
+void host_gpu_copy_out(void* stream);
+void host_gpu_wait_for_copies_out();
 void host_gpu_fork(void* from, void* to);  // what comes next on `to` waits for what `from` has
 void* host_gpu_allocate(std::size_t bytes);
 void host_gpu_free(void* memory);

@@ -6,10 +6,10 @@
 // nonblocking_group, nonblocking_late, nonblocking_stopped, nonblocking_aborted,
 // nonblocking_finalize, captured, captured_small, forked, killed, last_error, killed_in_launch,
 // killed_at_once, killed_behind, killed_and_shrunk, mixed (rank 0 without LD_PRELOAD); with the
-// stand-in for libcuda: failed_device, segments, segments_remapped, segments_not_exportable,
-// segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
-// killed_with_segments. Each process prints how many all-gathers came to the real NCCL; exit code 0
-// if all data were right.
+// stand-in for libcuda: failed_device, aborted_behind_copy, aborted_behind_copy_small, segments,
+// segments_remapped, segments_not_exportable, segments_few_descriptors, segments_refused,
+// segments_come_and_go, segments_of_one_thread, killed_with_segments. Each process prints how many
+// all-gathers came to the real NCCL; exit code 0 if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -315,6 +315,10 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
     killed_at_once(of);
   } else if (part == "killed_and_shrunk") {
     killed_and_shrunk(of);
+  } else if (part == "aborted_behind_copy") {
+    aborted_behind_copy(of, kLarge);
+  } else if (part == "aborted_behind_copy_small") {
+    aborted_behind_copy(of, kSmall);
   } else if (part == "killed_with_segments") {
     killed_with_segments(of);
   } else if (part == "failed_device") {

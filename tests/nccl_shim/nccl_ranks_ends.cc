@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "nccl_ranks.h"
@@ -139,6 +140,18 @@ void killed_at_once(const Rank& of) {
                          duet::nccl::kSum, of.comm, of.streams[0]),
        "ncclReduceScatter");
   expect_remote_error(of);
+}
+
+// Only rank 0 makes a call, and copies its result to pageable memory on another thread.
+void aborted_behind_copy(const Rank& of, std::size_t bytes) {
+  calls(of, 1, 2);
+  if (of.rank != 0) return;
+  Step step(of.rank, of.ranks, 1, bytes);
+  step.gather(of.comm, of.streams[0]);
+  std::thread copy([&] { host_gpu_copy_out(of.streams[0]); });
+  usleep(100000);
+  must(ncclCommAbort(of.comm), "ncclCommAbort");
+  copy.join();
 }
 
 namespace {

@@ -105,6 +105,10 @@ run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M DUET_NCCL_MODE=staged
 if [[ $# == 3 ]]; then
   run 2 failed_device 1 $large
   said "cuStreamWaitEvent: an error of the stand-in"
+  for part in aborted_behind_copy aborted_behind_copy_small; do
+    run 2 $part 0 $large DUET_NCCL_PACKETS=1K
+    [[ $last != *"abort: "* ]] || fail "$part: an abort waits in vain: $last"
+  done
   for ranks in 2 3; do
     for part in segments segments_remapped segments_of_one_thread; do
       run $ranks $part 0 $large

@@ -57,6 +57,7 @@ Capture capture_with_tip(CUstream stream) {
                                                           &made.graph, &made.tip, &made.count);
 #endif
   check(result, "cuStreamGetCaptureInfo");
+  if (made.status != CU_STREAM_CAPTURE_STATUS_ACTIVE) throw Error("the capture is invalid");
   return made;
 }
 

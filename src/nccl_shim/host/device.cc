@@ -6,6 +6,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/error.h"
 #include "nccl_shim/host/memory.h"
 #include "nccl_shim/host/packets.h"
 #include "nccl_shim/host/reduce.h"
@@ -50,7 +51,11 @@ ShimDevice::Stream HostShimDevice::create_stream() {
 
 void HostShimDevice::destroy_stream(Stream stream) { delete &HostStream::of(stream); }
 
-std::uint64_t HostShimDevice::stream_id(Stream stream) { return HostStream::of(stream).id; }
+std::uint64_t HostShimDevice::stream_id(Stream stream) {
+  HostStream& asked = HostStream::of(stream);
+  if (asked.capture().graph != nullptr) throw BadArgument("a stream in a capture has no id");
+  return asked.id;
+}
 
 std::unique_ptr<StreamEvent> HostShimDevice::create_event() {
   return std::make_unique<HostEvent>();

@@ -142,7 +142,7 @@ class ShimDevice {
   virtual Stream create_stream() = 0;  // of the highest priority
   virtual void destroy_stream(Stream stream) = 0;
   // Of a stream that exists: no other of the process ever has the same, whatever its handle. 0 if
-  // it is not known.
+  // it is not known. Not of one that is in a capture, which it would make invalid.
   virtual std::uint64_t stream_id(Stream stream) = 0;
   virtual std::unique_ptr<StreamEvent> create_event() = 0;
 

@@ -211,6 +211,9 @@ void PairCopies::abort(double seconds) {
   }
   give_up_begun();
   if (!expected_) expected_ = revoke_untaken();
+  // Before the driver is called: while another thread copies to pageable memory behind a call that
+  // is stuck, it records no events.
+  end_own_waits();
   try_record(*pushed_, push_lane_);
   try_record(*pulled_, pull_lane_);
   const auto own_work_runs = [&] {

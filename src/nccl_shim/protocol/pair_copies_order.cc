@@ -31,7 +31,7 @@ bool PairCopies::is_on(const Tail& tail, Stream user) const {
 void PairCopies::set_last(Tail& tail, Tail::Last last, Stream user) {
   tail.last = last;
   tail.stream = user;
-  tail.stream_id = device_.stream_id(user);
+  tail.stream_id = tail.capture == kNotCaptured ? device_.stream_id(user) : 0;
 }
 
 void PairCopies::follow_calls(const Tail& tail, Stream user) {
