@@ -46,23 +46,37 @@ struct Sweep {
   Span partials;
 };
 
-// What the sweep's own blocks do of the exchange, where a device has a kernel for it. Calls are
-// counted on the device: call n (from 0) waits before the boundary rows until both words here are
-// at least n, and writes n + 1 to the neighbours' words when the boundary rows are stored there.
+// What the sweep's own blocks do of the exchange, where a device has a kernel for it.
+//
+// By stores: calls are counted on the device. Call n (from 0) waits before the boundary rows until
+// both words here are at least n, and writes n + 1 to the neighbours' words when the boundary rows
+// are stored there. Each word serves both fields.
+//
+// By copies: words are semaphores, one for each field. A call waits before the boundary rows for
+// those of the field that it reads, sets them back to 0, and signals those of the field that it
+// writes when the boundary rows are there. Streams wait for these, copy the rows to the neighbours
+// and signal the semaphores that the neighbours' next calls wait for.
 struct ExchangingSweep {
   FieldShape shape;
-  Span field[2];                // the rank's own
-  Span above[2], below[2];      // by field: the neighbours' halo rows that this rank writes
-  Span from_above, from_below;  // words here, which the neighbours write
-  Span to_above, to_below;      // words there, which this rank writes
+  Span field[2];                      // the rank's own
+  Span above[2], below[2];            // the neighbours' halo rows; empty: by copies
+  Span from_above[2], from_below[2];  // words here: the neighbours' rows of this field are here
+  Span to_above[2], to_below[2];      // this rank's rows of this field are there, or to be copied
+};
+
+// Calls of a sample: the first one `opens` it and the last one `closes` it.
+struct CallOfSample {
+  bool opens = false;   // by copies: waits for no rows
+  bool closes = false;  // ends only when both neighbours' rows of the field written are here
 };
 
 class SweepKernel {
  public:
   virtual ~SweepKernel() = default;
   // Reads field[parity] and writes the other one, with partial sums as the sweep of all rows.
-  // `closes`: ends only when both neighbours have stored their rows here.
-  virtual void enqueue(Stream& stream, int parity, const Span& partials, bool closes) = 0;
+  // Parities alternate.
+  virtual void enqueue(Stream& stream, int parity, const Span& partials,
+                       const CallOfSample& call) = 0;
   virtual std::int64_t partials() const = 0;
 };
 
@@ -78,7 +92,7 @@ class Sweeper {
   // *total = the sum of the fp64 values, in their order or another that depends on their number
   // alone.
   virtual void sum(Stream& stream, const Span& values, const Span& total) = 0;
-  // The kernel that sweeps and exchanges; nullptr: the device has none.
+  // The kernel that sweeps and exchanges; nullptr: the device has none that exchanges so.
   virtual std::unique_ptr<SweepKernel> exchanging(const ExchangingSweep&) { return nullptr; }
 };
 

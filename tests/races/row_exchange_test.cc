@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <future>
 #include <limits>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "halo/reference.h"
@@ -27,17 +29,22 @@ using Field = std::vector<float>;  // by row, the halo above first
 
 float next_value(float above, float own, float below) { return jacobi(own, own, above, below); }
 
+enum class Rows { stored, copied };
+
 struct RankOfRing {
   Field fields[2];
-  std::uint64_t words[2]{}, calls = 0;  // words of the neighbours above and below
+  std::uint64_t words[2]{}, calls = 0;  // stored: words of the neighbours above and below
+  // Copied, by side (above, below) and field: arrived from there, ready for there.
+  std::uint64_t arrived[2][2]{}, ready[2][2]{};
   std::array<unsigned, 3> finished{};
   Field after_last;  // the field that the last call has made, read when the call ended
 };
 
 class Ring {
  public:
-  // `rows` of each rank. The first column of `late` is computed late.
-  Ring(int rows, int late) : rows_(rows), late_(late), ranks_(kRanks) {
+  // `rows` of each rank. The first column of `late` is computed late, and its rows are copied late.
+  Ring(Rows exchange, int rows, int late)
+      : exchange_(exchange), rows_(rows), late_(late), ranks_(kRanks) {
     for (int i = 0; i < kRanks; ++i) {
       RankOfRing& own = at(i);
       own.fields[1].assign(static_cast<std::size_t>(rows + 2) * kColumns, -1);
@@ -52,23 +59,25 @@ class Ring {
   // All ranks at once. If one still waits at the deadline, ends all waits.
   void iterate() {
     std::vector<std::future<void>> ended;
+    const auto begin = [&ended](auto work) {
+      ended.push_back(std::async(std::launch::async, std::move(work)));
+    };
     for (int i = 0; i < kRanks; ++i) {
-      ended.push_back(std::async(std::launch::async, [this, i] {
+      begin([this, i] {
         for (int call = 0; call < kIterations; ++call) run_call(i, call);
         at(i).after_last = at(i).fields[kIterations % 2];
-      }));
+      });
+      for (int side = 0; exchange_ == Rows::copied && side < 2; ++side) {
+        begin([this, i, side] {
+          for (int call = 0; call < kIterations; ++call) copy_row(i, side, 1 - call % 2);
+        });
+      }
     }
     const auto deadline = std::chrono::steady_clock::now() + kDeadline;
-    for (int i = 0; i < kRanks; ++i) {
-      if (ended[static_cast<std::size_t>(i)].wait_until(deadline) == std::future_status::ready) {
-        continue;
-      }
-      ADD_FAILURE() << "rank " << i << " waits for a neighbour's signal";
-      for (RankOfRing& rank : ranks_) {
-        for (std::uint64_t& word : rank.words) {
-          store_release(&word, std::numeric_limits<std::int64_t>::max());
-        }
-      }
+    for (std::future<void>& each : ended) {
+      if (each.wait_until(deadline) == std::future_status::ready) continue;
+      ADD_FAILURE() << "a rank waits for a neighbour's signal, or a copy for its rank's";
+      end_waits();
     }
   }
 
@@ -91,6 +100,11 @@ class Ring {
       }
     }
     for (int i = 0; i < kRanks; ++i) {
+      for (const auto* words : {at(i).arrived, at(i).ready}) {  // for the next sample
+        for (const int side : {0, 1}) {
+          for (const int parity : {0, 1}) EXPECT_EQ(words[side][parity], 0u) << "rank " << i;
+        }
+      }
       for (int row = 0; row < rows_ + 2; ++row) {
         for (unsigned x = 0; x < kColumns; ++x) {
           EXPECT_EQ(at(i).after_last[static_cast<std::size_t>(row) * kColumns + x],
@@ -113,19 +127,58 @@ class Ring {
     return at(rank).fields[parity].data() + static_cast<std::size_t>(row) * kColumns;
   }
 
+  // Of waits that have begun; calls that follow set semaphores back.
+  void end_waits() {
+    for (int again = 0; again < 2 * kIterations; ++again) {
+      for (RankOfRing& rank : ranks_) {
+        for (auto* words :
+             {rank.words, rank.arrived[0], rank.arrived[1], rank.ready[0], rank.ready[1]}) {
+          for (int word = 0; word < 2; ++word) {
+            store_release(&words[word], std::numeric_limits<std::int64_t>::max());
+          }
+        }
+      }
+      std::this_thread::sleep_for(kDelay);
+    }
+  }
+
   gpu::SweepExchange exchange_of(int i, int call) {
+    const int read = call % 2, written = 1 - read;
+    RankOfRing& own = at(i);
     gpu::SweepExchange e;
     e.rows = rows_;
-    e.halo_above = row_of(i - 1, 1 - call % 2, rows_ + 1);
-    e.halo_below = row_of(i + 1, 1 - call % 2, 0);
-    e.from_above = &at(i).words[0];
-    e.from_below = &at(i).words[1];
+    e.calls = &own.calls;
+    e.finished = own.finished.data();
+    e.opens = call == 0;
+    e.closes = call == kIterations - 1;
+    if (exchange_ == Rows::copied) {
+      e.from_above = &own.arrived[0][read];
+      e.from_below = &own.arrived[1][read];
+      e.arrived_above = &own.arrived[0][written];
+      e.arrived_below = &own.arrived[1][written];
+      e.to_above = &own.ready[0][written];
+      e.to_below = &own.ready[1][written];
+      return e;
+    }
+    e.halo_above = row_of(i - 1, written, rows_ + 1);
+    e.halo_below = row_of(i + 1, written, 0);
+    e.from_above = e.arrived_above = &own.words[0];
+    e.from_below = e.arrived_below = &own.words[1];
     e.to_above = &at(i - 1).words[1];
     e.to_below = &at(i + 1).words[0];
-    e.calls = &at(i).calls;
-    e.finished = at(i).finished.data();
-    e.closes = call == kIterations - 1;
     return e;
+  }
+
+  // What a stream does for a side: above is 0, below is 1.
+  void copy_row(int i, int side, int parity) {
+    std::uint64_t* const ready = &at(i).ready[side][parity];
+    await_word(ready, 1);
+    store_release(ready, 0);
+    if (i == late_) std::this_thread::sleep_for(kDelay);
+    const int to = side == 0 ? i - 1 : i + 1;
+    const float* const row = row_of(i, parity, side == 0 ? 1 : rows_);
+    std::copy_n(row, kColumns, row_of(to, parity, side == 0 ? rows_ + 1 : 0));
+    store_release(&at(to).arrived[1 - side][parity], 1);
   }
 
   float computed(int i, int parity, int row, unsigned x) {
@@ -147,6 +200,7 @@ class Ring {
           if (i == late_ && x == 0) std::this_thread::sleep_for(kDelay);
           const float value = computed(i, parity, row, x);
           row_of(i, 1 - parity, row)[x] = value;
+          if (by_copies(e)) return;
           if (first) e.halo_above[x] = value;
           if (last) e.halo_below[x] = value;
         });
@@ -160,21 +214,28 @@ class Ring {
     for (std::thread& each : blocks) each.join();
   }
 
+  Rows exchange_;
   int rows_, late_;
   std::deque<RankOfRing> ranks_;
 };
 
-TEST(RowExchange, SweepsReadWhatTheirNeighboursHaveStored) {
+void expect_rows_of_neighbours(Rows exchange) {
   for (const int rows : {1, 2, 4}) {
     for (int late = 0; late < kRanks; ++late) {
       SCOPED_TRACE(testing::Message() << rows << " rows a rank, rank " << late << " is late");
-      Ring ring(rows, late);
+      Ring ring(exchange, rows, late);
       ring.iterate();
       ring.expect_values();
-      if (HasFailure()) return;
+      if (testing::Test::HasFailure()) return;
     }
   }
 }
+
+TEST(RowExchange, SweepsReadWhatTheirNeighboursHaveStored) {
+  expect_rows_of_neighbours(Rows::stored);
+}
+
+TEST(RowExchange, SweepsReadWhatStreamsHaveCopied) { expect_rows_of_neighbours(Rows::copied); }
 
 }  // namespace
 }  // namespace duet::DUET_GPU

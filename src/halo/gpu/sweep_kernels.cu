@@ -42,6 +42,7 @@ __device__ void put_boundary(const SweepTiles& tiles, const SweepExchange& e, un
     const std::int64_t x = column_of<width>(blockIdx.x, columns);
     const auto store = [&](std::int64_t at, const Points<width>& points) {
       store_points<width>(tiles.to + at * tiles.nx + x, points);
+      if (by_copies(e)) return;
       if (first) store_points<width>(e.halo_above + x, points);
       if (last) store_points<width>(e.halo_below + x, points);
     };

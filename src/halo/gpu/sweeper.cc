@@ -53,10 +53,6 @@ class GpuSweepKernel : public SweepKernel {
     const std::byte zeros[kCounterBytes] = {};
     device.write(counters_.span(), zeros);
     exchange_.rows = sweep.shape.rows;
-    exchange_.from_above = word(sweep.from_above);
-    exchange_.from_below = word(sweep.from_below);
-    exchange_.to_above = word(sweep.to_above);
-    exchange_.to_below = word(sweep.to_below);
     exchange_.calls = word(counters_.span());
     exchange_.finished = reinterpret_cast<unsigned*>(counters_.span().data + kFinishedAt);
   }
@@ -65,7 +61,8 @@ class GpuSweepKernel : public SweepKernel {
     return (exchange_.rows == 1 ? 1 : 2) * column_blocks(tiles_.nx) + tile_count(tiles_);
   }
 
-  void enqueue(Stream& stream, int parity, const Span& partials, bool closes) override {
+  void enqueue(Stream& stream, int parity, const Span& partials,
+               const CallOfSample& call) override {
     SweepTiles tiles = tiles_;
     SweepExchange exchange = exchange_;
     const int written = 1 - parity;
@@ -74,7 +71,14 @@ class GpuSweepKernel : public SweepKernel {
     tiles.partials = doubles(partials);
     exchange.halo_above = floats(sweep_.above[written]);
     exchange.halo_below = floats(sweep_.below[written]);
-    exchange.closes = closes || kRowsComeBetweenKernels;
+    exchange.from_above = word(sweep_.from_above[parity]);
+    exchange.from_below = word(sweep_.from_below[parity]);
+    exchange.arrived_above = word(sweep_.from_above[written]);
+    exchange.arrived_below = word(sweep_.from_below[written]);
+    exchange.to_above = word(sweep_.to_above[written]);
+    exchange.to_below = word(sweep_.to_below[written]);
+    exchange.opens = call.opens;
+    exchange.closes = call.closes || kRowsComeBetweenKernels;
     device_.make_current();
     launch_exchange(tiles, exchange, stream);
   }
@@ -115,6 +119,8 @@ class GpuSweeper : public Sweeper {
   }
 
   std::unique_ptr<SweepKernel> exchanging(const ExchangingSweep& sweep) override {
+    // Where every call closes, the next one has no semaphores to wait for.
+    if (kRowsComeBetweenKernels && sweep.above[0].bytes == 0) return nullptr;
     return std::make_unique<GpuSweepKernel>(device_, sweep, units_);
   }
 

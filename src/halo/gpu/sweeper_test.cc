@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kDeadline = 60;  // seconds
 constexpr std::uint64_t kSeed = 5;
-constexpr int kUnits = 2;  // so few that small grids have tiles of many rows
+constexpr std::size_t kWords = 8;  // of a rank
+constexpr int kUnits = 2;          // so few that small grids have tiles of many rows
 
 // A ring of ranks on one device, each with its fields and words.
 class EmulatedRing {
@@ -26,7 +27,7 @@ class EmulatedRing {
       Member member;
       member.shape = {grid.nx, rows_of(grid, rank).count};
       member.fields = device_.allocate(2 * member.shape.bytes());
-      member.words = device_.allocate(2 * sizeof(std::uint64_t));
+      member.words = device_.allocate(kWords * sizeof(std::uint64_t));
       members_.push_back(std::move(member));
     }
     for (int rank = 0; rank < grid.ranks; ++rank) set_initial(rank);
@@ -52,14 +53,52 @@ class EmulatedRing {
       sweep.above[parity] = row_at(field(above, parity), shape(above), shape(above).rows + 1);
       sweep.below[parity] = row_at(field(below, parity), shape(below), 0);
     }
-    sweep.from_above = word(rank, 0);
-    sweep.from_below = word(rank, 1);
-    sweep.to_above = word(above, 1);
-    sweep.to_below = word(below, 0);
+    for (const int parity : {0, 1}) {
+      sweep.from_above[parity] = word(rank, 0);
+      sweep.from_below[parity] = word(rank, 1);
+      sweep.to_above[parity] = word(above, 1);
+      sweep.to_below[parity] = word(below, 0);
+    }
     return sweep;
   }
 
+  // Words 4 to 7 are signalled by the rank itself. By side and field, as 0 to 3.
+  ExchangingSweep signalling(int rank) const {
+    ExchangingSweep sweep;
+    sweep.shape = shape(rank);
+    for (const std::size_t parity : {0, 1}) {
+      sweep.field[parity] = field(rank, static_cast<int>(parity));
+      sweep.from_above[parity] = word(rank, parity);
+      sweep.from_below[parity] = word(rank, 2 + parity);
+      sweep.to_above[parity] = word(rank, 4 + parity);
+      sweep.to_below[parity] = word(rank, 6 + parity);
+    }
+    return sweep;
+  }
+
+  // What streams do with the rows of a field when both are signalled.
+  void push_rows(int rank, std::size_t parity) {
+    const int above = (rank + grid_.ranks - 1) % grid_.ranks, below = (rank + 1) % grid_.ranks;
+    const FieldShape& own = shape(rank);
+    const Span rows = field(rank, static_cast<int>(parity));
+    const auto push = [&](int to, std::int64_t halo, std::int64_t row, std::size_t signalled,
+                          std::size_t signals) {
+      EXPECT_EQ(value(word(rank, signalled)), 1u);
+      set(word(rank, signalled), 0);
+      stream_->copy({row_at(field(to, static_cast<int>(parity)), shape(to), halo),
+                     row_at(rows, own, row),
+                     Executor::dma,
+                     {}});
+      stream_->synchronize(kDeadline);
+      set(word(to, signals), 1);
+    };
+    push(above, shape(above).rows + 1, 1, 4 + parity, 2 + parity);
+    push(below, 0, own.rows, 6 + parity, parity);
+  }
+
   Span word(int rank, std::size_t index) const { return at(rank).words.slice(8 * index, 8); }
+
+  void set(const Span& word, std::uint64_t value) const { device_.write(word, &value); }
 
   std::uint64_t value(const Span& word) const {
     std::uint64_t value = 0;
@@ -92,7 +131,7 @@ class EmulatedRing {
   const Member& at(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
 
   void set_initial(int rank) {
-    const std::uint64_t zeros[2] = {};
+    const std::uint64_t zeros[kWords] = {};
     device_.write(at(rank).words.span(), zeros);
     const FieldShape& own = shape(rank);
     stream_->fill(field(rank, 1), {FillKind::constant, 0xDB, 0, DType::fp32});
@@ -171,7 +210,7 @@ TEST_P(SweepKernels, ExchangeRowsInRingsOfAnySize) {
         const Buffer partials =
             ring.device().allocate(sizeof(double) * static_cast<std::size_t>(kernel->partials()));
         // A rank alone is its own neighbour, whose rows have arrived when the kernel ends.
-        kernel->enqueue(ring.stream(), i % 2, partials.span(), /*closes=*/ranks == 1);
+        kernel->enqueue(ring.stream(), i % 2, partials.span(), {false, /*closes=*/ranks == 1});
         ring.stream().synchronize(kDeadline);
         std::vector<double> sums(static_cast<std::size_t>(kernel->partials()));
         ring.device().read(partials.span(), sums.data());
@@ -188,6 +227,35 @@ TEST_P(SweepKernels, ExchangeRowsInRingsOfAnySize) {
   }
 }
 
+// Two samples, so that the second opens again.
+TEST_P(SweepKernels, SignalRowsThatStreamsPush) {
+  for (const int ranks : {1, 2, 3}) {
+    const HaloGrid grid{GetParam(), ranks == 3 ? 3 : 7, ranks};
+    EmulatedRing ring(grid);
+    std::vector<std::unique_ptr<SweepKernel>> kernels;
+    for (int rank = 0; rank < ranks; ++rank) {
+      kernels.push_back(ring.sweeper().exchanging(ring.signalling(rank)));
+    }
+    SerialSolver serial(grid, kSeed);
+    for (int i = 0; i < 6; ++i) {
+      serial.iterate();
+      for (auto& kernel : kernels) kernel->enqueue(ring.stream(), i % 2, {}, {i % 3 == 0, false});
+      ring.stream().synchronize(kDeadline);
+      const auto written = static_cast<std::size_t>(1 - i % 2);
+      for (int rank = 0; rank < ranks; ++rank) {
+        for (const std::size_t word : {0, 1, 2, 3})
+          EXPECT_EQ(ring.value(ring.word(rank, word)), 0u);
+      }
+      for (int rank = 0; rank < ranks; ++rank) ring.push_rows(rank, written);
+      ring.expect_values(static_cast<int>(written), serial);
+      if (i % 3 != 2) continue;
+      for (int rank = 0; rank < ranks; ++rank) {  // as a call that closes
+        for (const std::size_t side : {0, 2}) ring.set(ring.word(rank, side + written), 0);
+      }
+    }
+  }
+}
+
 // A row for each rank: one row is both the first and the last.
 TEST_P(SweepKernels, ExchangeTheOnlyRow) {
   const HaloGrid grid{GetParam(), 2, 2};
@@ -197,8 +265,8 @@ TEST_P(SweepKernels, ExchangeTheOnlyRow) {
   SerialSolver serial(grid, kSeed);
   for (int i = 0; i < 3; ++i) {
     serial.iterate();
-    first->enqueue(ring.stream(), i % 2, {}, false);
-    second->enqueue(ring.stream(), i % 2, {}, false);
+    first->enqueue(ring.stream(), i % 2, {}, {});
+    second->enqueue(ring.stream(), i % 2, {}, {});
     ring.stream().synchronize(kDeadline);
     ring.expect_values(1 - i % 2, serial);
   }

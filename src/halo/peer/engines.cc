@@ -40,6 +40,8 @@ class PeerHaloSession : public HaloSession {
     if (!networks_.empty()) return over_rails(rank, task);
     if (executor_ == Executor::kernel) {
       if (auto plan = fused_plan(rank, task, watchdog_)) return plan;
+    } else if (task.overlap) {
+      if (auto plan = fused_copies_plan(rank, task, watchdog_)) return plan;
     }
     // Over a network a signal comes with the row that it follows: it takes no second latency, as
     // one to pinned memory does on simulated machines.

@@ -1,3 +1,5 @@
+// Sweeps whose own blocks take part in the exchange: one launch per iteration. The boundary rows have
+// the first blocks, so they are on their way while the interior is computed.
 #pragma once
 
 #include <memory>
@@ -7,9 +9,20 @@
 
 namespace duet {
 
-// The plan of devices whose sweep exchanges by itself (SweepKernel): the kernel's blocks store
-// boundary rows here and in the neighbours' halos, and only they wait for neighbours. nullptr where
-// devices have no such kernel; the same on all ranks. Collective, inside Team::each().
+// The blocks of the boundary rows store them in the neighbours' halos as well, and signal.
+// Collective, inside Team::each(). nullptr, on all ranks, where devices have no such kernel.
 std::unique_ptr<HaloPlan> fused_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog);
+
+// Copy engines push the rows:
+//
+//   caller's stream                    lane of a side
+//   sweep of all rows, boundary first
+//     waits: neighbour's row is here
+//     signal: own row is ready ------> wait, push the row
+//     ...                              signal the neighbour: the row is there
+//   sweep of all rows ...              ...
+//
+// The lanes fork before a sample's first sweep and join behind its last one.
+std::unique_ptr<HaloPlan> fused_copies_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog);
 
 }  // namespace duet
