@@ -7,8 +7,9 @@
 namespace duet {
 namespace {
 
-// Bytes.
-constexpr std::uint64_t kLeastPipelined = 4 << 20, kAlone = 16 << 20, kThroughSlots = 8 << 20;
+// Bytes. Alone on its node a rank has nothing to do with what has come, and a message's size
+// matters only where it is one copy between GPUs: piece_cut.cc has figures.
+constexpr std::uint64_t kLeastPipelined = 4 << 20, kAlone = 64 << 20, kThroughSlots = 8 << 20;
 
 }  // namespace
 

@@ -66,8 +66,8 @@ TEST(PieceCut, EveryRailHasAPiece) {
 }
 
 TEST(PieceCut, CopiesAreOfLargePiecesAndOneRailNeedsNoSmallOnes) {
-  const PieceCut copied({mib(64), 1, mib(1024)}, 1, MemoryPath::ipc);
-  EXPECT_EQ(sizes_of(copied.pieces({mib(64)}, true)), std::vector<std::uint64_t>(4, mib(16)));
+  const PieceCut copied({mib(128), 1, mib(1024)}, 1, MemoryPath::ipc);
+  EXPECT_EQ(sizes_of(copied.pieces({mib(128)}, true)), std::vector<std::uint64_t>(2, mib(64)));
   const PieceCut alone({mib(1), 1, mib(1)}, 1, MemoryPath::direct);
   EXPECT_EQ(sizes_of(alone.pieces({mib(1)}, true)), std::vector<std::uint64_t>(8, kib(128)));
 }

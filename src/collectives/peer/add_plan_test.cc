@@ -135,8 +135,9 @@ TEST(DmaReductions, AreAddedInFlightByDefaultByTwoRanks) {
   const CollectiveKind scatter = CollectiveKind::reduce_scatter, all = CollectiveKind::all_reduce;
   EXPECT_TRUE(in_flight(algorithm_of("sim:h200:devices=2", scatter, 1000)));
   EXPECT_FALSE(in_flight(algorithm_of("sim:h200:devices=2", all, 1000)));
-  EXPECT_FALSE(in_flight(algorithm_of("sim:h200:devices=2", all, (128 << 20) - 1)));
-  EXPECT_TRUE(in_flight(algorithm_of("sim:h200:devices=2", all, 128 << 20)));
+  EXPECT_TRUE(in_flight(algorithm_of("sim:h200:devices=2", scatter, (16 << 20) - 4)));
+  EXPECT_FALSE(in_flight(algorithm_of("sim:h200:devices=2", scatter, 16 << 20)));
+  EXPECT_FALSE(in_flight(algorithm_of("sim:h200:devices=2", all, 128 << 20)));
   EXPECT_FALSE(in_flight(algorithm_of("sim:h200-4", scatter, 1000)));
   EXPECT_FALSE(in_flight(algorithm_of("host:2", scatter, 1000)));
   ::setenv("DUET_REDUCTIONS", "in-flight", 1);

@@ -32,17 +32,30 @@ constexpr std::uint64_t kSlotsFrom = 512 << 20;
 // From this size on an all_reduce's first half is added where it arrives, where that is asked for.
 constexpr std::uint64_t kAddedFrom = 64 << 20;
 
+// Below this size a reduce_scatter by two ranks is added where it arrives. Bus bandwidth in GB/s on
+// two H200, bf16, out of place / in place:
+//
+//               16 MiB      64 MiB      256 MiB     1 GiB
+//   in flight   153 / 199   193 / 252   245 / 289   285 / 298
+//   slots       118 / 118   188 / 190   291 / 291   331 / 331
+constexpr std::uint64_t kAddedBelow = 128 << 20;
+
 // Whether parts are to be added where they arrive. Without being asked for it, by two ranks, of
-// which there are figures: two H100 reduce_scatter 1.05 to 1.8 times as fast as through slots, at
-// all sizes from 1 MiB to 1 GiB; an all_reduce of 256 MiB gains nothing, one of 1 GiB 2 to 6%. Not
-// by the plans of a training step, which share staging: blocks that add hold SMs of its GEMMs for
-// longer (a step of Qwen3-8B on two H200: 797 ms in flight, 770 ms through slots).
+// which there are figures. Not by the plans of a training step, which share staging: blocks that
+// add hold SMs of its GEMMs for longer (a step of Qwen3-8B on two H200: 797 ms in flight, 770 ms
+// through slots).
 bool wants_to_add(const Collective& collective, int ranks, bool shares_staging) {
-  const Reductions chosen = chosen_reductions();
-  const bool asked = chosen == Reductions::in_flight;
-  if (!asked && (chosen == Reductions::slots || ranks > 2 || shares_staging)) return false;
-  if (collective.kind != CollectiveKind::all_reduce) return true;
-  return size_bytes(collective, ranks) >= (asked ? kAddedFrom : kSlotsFrom);
+  const std::uint64_t size = size_bytes(collective, ranks);
+  const bool all = collective.kind == CollectiveKind::all_reduce;
+  switch (chosen_reductions()) {
+    case Reductions::slots:
+      return false;
+    case Reductions::in_flight:
+      return !all || size >= kAddedFrom;
+    case Reductions::automatic:
+      break;
+  }
+  return ranks == 2 && !shares_staging && !all && size < kAddedBelow;
 }
 
 // From this size on a broadcast by kernels behind a switch goes from rank to rank.
