@@ -7,6 +7,7 @@
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
 #   bench/on_gpu.sh reductions OUT   through slots and added in flight: checked, alone, beside GEMMs
 #   bench/on_gpu.sh preloaded OUT   PyTorch's collectives by NCCL, and with Duet's library before it; its kernels checked
+#   bench/on_gpu.sh preloaded_layers OUT   PyTorch's tensor-parallel and expert-parallel layers, likewise
 #   bench/on_gpu.sh preloaded_training OUT   PyTorch's FSDP2 and DDP by NCCL, and with Duet's library before it
 #   bench/on_gpu.sh nccl_tests OUT   programs of nccl-tests in the folder NCCL_TESTS, by NCCL and with Duet's library
 #   bench/on_gpu.sh tune_drop_in OUT   NCCL alone and behind Duet's library, and thresholds from both; the parts above
@@ -46,7 +47,7 @@ failed=0
 for part in bench/on_gpu/*.sh; do source "$part"; done
 
 case "${1:-}" in
-  check | gemm | quick | check_collectives | collectives | reductions | preloaded | preloaded_training | nccl_tests | tune_drop_in | nodes | auto | copy | overlap | \
+  check | gemm | quick | check_collectives | collectives | reductions | preloaded | preloaded_layers | preloaded_training | nccl_tests | tune_drop_in | nodes | auto | copy | overlap | \
     check_halo | halo | halo_processes | packets | fabric | fabric_memory | node | advise | check_train | parallel | \
     qwen3 | train | curves) "$1" ;;
   *)

@@ -16,6 +16,20 @@ preloaded() {
   cat "$out/nccl.txt" "$out/preloaded.txt" "$out/nccl_graph.txt" "$out/packets_graph.txt"
 }
 
+# By turns, since GPUs grow hotter and so slower.
+preloaded_layers() {
+  local gpus turn with
+  gpus=$(count_gpus)
+  for turn in nccl duet nccl-2 duet-2; do
+    with=
+    [[ $turn != duet* ]] || with=with_library
+    say "layers, $turn"
+    must $with timeout -s KILL 120 torchrun --nproc-per-node "$gpus" bench/preloaded_layers.py --label "$turn" \
+      > "$out/layers-$turn.txt"
+    cat "$out/layers-$turn.txt"
+  done
+}
+
 # COMMAND...: with the library before NCCL, which takes over all calls of 64 KiB and more; with
 # THRESHOLDS=tuned those that this machine's tuning file has it take over.
 with_library() {

@@ -1,0 +1,202 @@
+"""Layers whose collectives stand between GEMMs, with whatever NCCL library is preloaded: data checked, time.
+
+  torchrun --nproc-per-node 2 bench/preloaded_layers.py --label NCCL
+  env $(build/duet nccl-env) torchrun --nproc-per-node 2 bench/preloaded_layers.py --label Duet
+
+Two micro-batches of bf16 go through
+- tensor-parallel, a pair of layers that the ranks share: all_gather of the ranks' tokens, GEMM, GELU,
+  GEMM, reduce_scatter of the results;
+- expert-parallel, layers of which each rank has its own: all_to_all of tokens, GEMM, GELU, GEMM,
+  all_to_all back.
+In each of three ways: `alone` without collectives, `plain` one operation behind the other, `beside` with
+the collectives of one micro-batch beside the GEMMs of the other. Results of `beside` must be those of
+`plain` to the bit, and those of `plain` of a small batch must be what one rank computes by itself, within
+bf16's rounding. Prints on rank 0: label, layers, way, milliseconds (the median), and the milliseconds
+beyond `alone`. Exits with 1 if results were wrong.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+
+TIMED = 20
+WARM_UP = 5
+CHECKED_TOKENS = 256
+TOLERANCE = 0.02  # of the largest value; sums of bf16 are rounded at several places
+
+
+def tensor(seed, *shape):
+    """The same on every rank; small enough that results are of the order of 1."""
+    generator = torch.Generator(device='cuda').manual_seed(seed)
+    made = torch.randn(*shape, device='cuda', dtype=torch.float32, generator=generator)
+    return (made / shape[0] ** 0.5 if len(shape) == 2 and seed % 10 < 2 else made).to(torch.bfloat16)
+
+
+def weights(rank, hidden, inner):
+    return tensor(100 * rank + 10, hidden, inner), tensor(100 * rank + 11, inner, hidden)
+
+
+def tokens(rank, batch, count, hidden):
+    return tensor(100 * rank + 10 * batch + 5, count, hidden)
+
+
+class TensorParallel:
+    """A micro-batch has `count` tokens on all ranks together; the ranks share `inner` columns."""
+
+    name = 'tensor-parallel'
+
+    def __init__(self, ranks, rank, count, hidden, inner):
+        self.ranks = ranks
+        self.up, self.down = weights(rank, hidden, inner // ranks)
+        self.own = [tokens(rank, batch, count // ranks, hidden) for batch in range(2)]
+        self.gathered = [torch.empty(count, hidden, device='cuda', dtype=torch.bfloat16) for _ in range(2)]
+        self.results = [torch.empty_like(each) for each in self.own]
+
+    def begin(self, batch):
+        return dist.all_gather_into_tensor(self.gathered[batch], self.own[batch], async_op=True)
+
+    def compute(self, batch):
+        return F.gelu(self.gathered[batch] @ self.up) @ self.down
+
+    def finish(self, batch, made):
+        return dist.reduce_scatter_tensor(self.results[batch], made, async_op=True)
+
+    def expected(self, rank, batch):
+        count, hidden = self.own[0].shape
+        whole = torch.cat([tokens(each, batch, count, hidden) for each in range(self.ranks)])
+        total = torch.zeros(whole.shape, device='cuda', dtype=torch.float32)
+        for each in range(self.ranks):
+            up, down = weights(each, hidden, self.up.shape[1])
+            total += (F.gelu(whole @ up) @ down).float()
+        return total[rank * count:(rank + 1) * count]
+
+
+class ExpertParallel:
+    """A micro-batch has `count` tokens on each rank, of which as many go to each rank's expert."""
+
+    name = 'expert-parallel'
+
+    def __init__(self, ranks, rank, count, hidden, inner):
+        self.ranks = ranks
+        self.up, self.down = weights(rank, hidden, inner)
+        self.own = [tokens(rank, batch, count, hidden) for batch in range(2)]
+        self.gathered = [torch.empty_like(each) for each in self.own]
+        self.results = [torch.empty_like(each) for each in self.own]
+
+    def begin(self, batch):
+        return dist.all_to_all_single(self.gathered[batch], self.own[batch], async_op=True)
+
+    def compute(self, batch):
+        return F.gelu(self.gathered[batch] @ self.up) @ self.down
+
+    def finish(self, batch, made):
+        return dist.all_to_all_single(self.results[batch], made, async_op=True)
+
+    def expected(self, rank, batch):
+        hidden, inner = self.up.shape
+        made = []
+        for each, part in enumerate(self.own[batch].chunk(self.ranks)):
+            up, down = weights(each, hidden, inner)
+            made.append((F.gelu(part @ up) @ down).float())
+        return torch.cat(made)
+
+
+def alone(layers):
+    for batch in range(2):
+        layers.compute(batch)
+
+
+def plain(layers):
+    for batch in range(2):
+        layers.begin(batch).wait()
+        layers.finish(batch, layers.compute(batch)).wait()
+
+
+def beside(layers):
+    begun = [layers.begin(batch) for batch in range(2)]
+    finished = []
+    for batch in range(2):
+        begun[batch].wait()
+        finished.append(layers.finish(batch, layers.compute(batch)))
+    for each in finished:
+        each.wait()
+
+
+def milliseconds(way, layers):
+    times = []
+    for _ in range(WARM_UP + TIMED):
+        dist.barrier()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        way(layers)
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end))
+    slowest = torch.tensor(statistics.median(times[WARM_UP:]), device='cuda')
+    dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
+    return slowest.item()
+
+
+def wrong_by_itself(layers, rank):
+    """Of a small batch, whose results one rank can compute too."""
+    plain(layers)
+    bad = 0
+    for batch in range(2):
+        right = layers.expected(rank, batch)
+        error = ((layers.results[batch].float() - right).abs().max() / right.abs().max()).item()
+        if not error < TOLERANCE:
+            print(f'rank {rank}: {layers.name}, batch {batch}: off by {error:.3f} of the largest value', file=sys.stderr)
+            bad += 1
+    return bad
+
+
+def wrong_beside(layers, rank):
+    plain(layers)
+    right = [each.clone() for each in layers.results]
+    bad = 0
+    for call in range(TIMED):
+        for each in layers.results:
+            each.fill_(float('nan'))
+        beside(layers)
+        if not all(torch.equal(made, each) for made, each in zip(layers.results, right)):
+            print(f'rank {rank}: {layers.name}: call {call} beside GEMMs left other data', file=sys.stderr)
+            bad += 1
+    return bad
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--label', default='', help='first column')
+    parser.add_argument('--tokens', type=int, default=8192, help='of a micro-batch (8192)')
+    parser.add_argument('--hidden', type=int, default=8192, help='values of a token (8192)')
+    parser.add_argument('--inner', type=int, default=28672, help='columns between the GEMMs (28672); of an expert a quarter')
+    options = parser.parse_args()
+    torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
+    torch.zeros(1, device='cuda')  # a context, before the communicator is created
+    dist.init_process_group('nccl')
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    if options.tokens % ranks or options.inner % (4 * ranks):
+        parser.error(f'expected --tokens of a multiple of {ranks}, and --inner of one of {4 * ranks}')
+    bad = 0
+    for kind, inner in ((TensorParallel, options.inner), (ExpertParallel, options.inner // 4)):
+        bad += wrong_by_itself(kind(ranks, rank, CHECKED_TOKENS, 1024, 2048), rank)
+        layers = kind(ranks, rank, options.tokens, options.hidden, inner)
+        bad += wrong_beside(layers, rank)
+        without = milliseconds(alone, layers)
+        for way in (alone, plain, beside):
+            time = without if way is alone else milliseconds(way, layers)
+            if rank == 0:
+                print(f'{options.label:8} {kind.name:16} {way.__name__:8} {time:9.3f} {time - without:9.3f}', flush=True)
+        del layers
+        torch.cuda.empty_cache()
+    dist.destroy_process_group()
+    return 1 if bad > 0 else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
