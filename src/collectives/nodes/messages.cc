@@ -7,8 +7,8 @@
 namespace duet {
 namespace {
 
-// Bytes. Alone on its node a rank has nothing to do with what has come, and a message's size
-// matters only where it is one copy between GPUs: piece_cut.cc has figures.
+// Bytes. Alone on its node a rank forwards nothing, and a message's size matters only where it is
+// one copy between GPUs: piece_cut.cc has figures.
 constexpr std::uint64_t kLeastPipelined = 4 << 20, kAlone = 64 << 20, kThroughSlots = 8 << 20;
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 //   256, none small    256, 64      128, 64      64, none small
 //   0.93 0.93          0.96 0.96    0.97 0.97    0.97 0.96
 //
-// A piece that a copy engine copies between GPUs costs some 5 us besides its bytes, and no rail is
+// A piece that a copy engine copies between GPUs costs some 6 us besides its bytes, and no rail is
 // slow: two H200 as two nodes make an all_gather of 1 GiB in 1,588 us with pieces (and messages) of
 // 16 MiB, 1,453 us with 64 MiB; one node 1,404 and 1,413 us in the same visits.
 constexpr std::uint64_t kLargestRailPiece = 512 << 10, kUsualRailPiece = 128 << 10,
