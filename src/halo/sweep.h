@@ -61,23 +61,28 @@ struct ExchangingSweep {
   Span field[2];                      // the rank's own
   Span above[2], below[2];            // the neighbours' halo rows; empty: by copies
   Span from_above[2], from_below[2];  // words here: the neighbours' rows of this field are here
-  Span to_above[2], to_below[2];      // this rank's rows of this field are there, or to be copied
+  // By stores words there: this rank's rows of this field are there. By copies words here: its rows
+  // can be copied.
+  Span to_above[2], to_below[2];
 };
 
-// Calls of a sample: the first one `opens` it and the last one `closes` it.
+// The place of a call among those that follow each other.
 struct CallOfSample {
-  bool opens = false;   // by copies: waits for no rows
-  bool closes = false;  // ends only when both neighbours' rows of the field written are here
+  bool opens = false;   // by copies, the first: waits for no rows
+  bool closes = false;  // by stores, the last: ends only when both neighbours' rows are here
 };
 
 class SweepKernel {
  public:
   virtual ~SweepKernel() = default;
   // Reads field[parity] and writes the other one, with partial sums as the sweep of all rows.
-  // Parities alternate.
+  // Parities alternate, also from one sample to the next: those that are enqueued again, as graphs
+  // are, have an even number of calls.
   virtual void enqueue(Stream& stream, int parity, const Span& partials,
                        const CallOfSample& call) = 0;
   virtual std::int64_t partials() const = 0;
+  // Blocks that occupy the device while they wait for neighbours.
+  virtual std::int64_t blocks_that_wait() const = 0;
 };
 
 // Sweeps on one device. Streams of the device run one call of an object at a time.

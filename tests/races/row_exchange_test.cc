@@ -20,7 +20,7 @@
 namespace duet::DUET_GPU {
 namespace {
 
-constexpr int kRanks = 3, kIterations = 5;
+constexpr int kRanks = 3, kSamples = 2, kCallsOfSample = 6, kIterations = kSamples * kCallsOfSample;
 constexpr unsigned kColumns = 2;  // one for each block of a row
 constexpr std::chrono::milliseconds kDelay{4};
 constexpr std::chrono::seconds kDeadline{60};
@@ -64,7 +64,10 @@ class Ring {
     };
     for (int i = 0; i < kRanks; ++i) {
       begin([this, i] {
-        for (int call = 0; call < kIterations; ++call) run_call(i, call);
+        for (int call = 0; call < kIterations; ++call) {
+          run_call(i, call);
+          if (exchange_ == Rows::copied && is_last_of_sample(call)) close_sample(i, 1 - call % 2);
+        }
         at(i).after_last = at(i).fields[kIterations % 2];
       });
       for (int side = 0; exchange_ == Rows::copied && side < 2; ++side) {
@@ -149,24 +152,32 @@ class Ring {
     e.rows = rows_;
     e.calls = &own.calls;
     e.finished = own.finished.data();
-    e.opens = call == 0;
-    e.closes = call == kIterations - 1;
+    e.opens = call % kCallsOfSample == 0;
+    e.closes = exchange_ == Rows::stored && is_last_of_sample(call);
     if (exchange_ == Rows::copied) {
       e.from_above = &own.arrived[0][read];
       e.from_below = &own.arrived[1][read];
-      e.arrived_above = &own.arrived[0][written];
-      e.arrived_below = &own.arrived[1][written];
       e.to_above = &own.ready[0][written];
       e.to_below = &own.ready[1][written];
       return e;
     }
     e.halo_above = row_of(i - 1, written, rows_ + 1);
     e.halo_below = row_of(i + 1, written, 0);
-    e.from_above = e.arrived_above = &own.words[0];
-    e.from_below = e.arrived_below = &own.words[1];
+    e.from_above = &own.words[0];
+    e.from_below = &own.words[1];
     e.to_above = &at(i - 1).words[1];
     e.to_below = &at(i + 1).words[0];
     return e;
+  }
+
+  static bool is_last_of_sample(int call) { return call % kCallsOfSample == kCallsOfSample - 1; }
+
+  // What the caller's stream does behind a sample's last kernel.
+  void close_sample(int i, int written) {
+    for (auto& side : at(i).arrived) {
+      await_word(&side[written], 1);
+      store_release(&side[written], 0);
+    }
   }
 
   // What a stream does for a side: above is 0, below is 1.

@@ -8,12 +8,12 @@ namespace duet::gpu {
 struct SweepExchange {
   std::int64_t rows = 0;
   float *halo_above = nullptr, *halo_below = nullptr;  // at the neighbours; nullptr: by copies
-  std::uint64_t *from_above = nullptr, *from_below = nullptr;        // of the field read
-  std::uint64_t *arrived_above = nullptr, *arrived_below = nullptr;  // of the field written
-  std::uint64_t *to_above = nullptr, *to_below = nullptr;
+  std::uint64_t *from_above = nullptr, *from_below = nullptr;  // of the field read
+  std::uint64_t *to_above = nullptr, *to_below = nullptr;      // of the field written
   std::uint64_t* calls = nullptr;  // how often the kernel has run; the kernel counts
   unsigned* finished = nullptr;    // three counters of blocks, 0 between two calls
-  bool opens = false, closes = false;
+  bool opens = false;              // by copies
+  bool closes = false;             // by stores
 };
 
 }  // namespace duet::gpu

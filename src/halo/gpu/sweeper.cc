@@ -57,8 +57,10 @@ class GpuSweepKernel : public SweepKernel {
     exchange_.finished = reinterpret_cast<unsigned*>(counters_.span().data + kFinishedAt);
   }
 
-  std::int64_t partials() const override {
-    return (exchange_.rows == 1 ? 1 : 2) * column_blocks(tiles_.nx) + tile_count(tiles_);
+  std::int64_t partials() const override { return blocks_that_wait() + tile_count(tiles_); }
+
+  std::int64_t blocks_that_wait() const override {
+    return (exchange_.rows == 1 ? 1 : 2) * column_blocks(tiles_.nx);
   }
 
   void enqueue(Stream& stream, int parity, const Span& partials,
@@ -73,8 +75,6 @@ class GpuSweepKernel : public SweepKernel {
     exchange.halo_below = floats(sweep_.below[written]);
     exchange.from_above = word(sweep_.from_above[parity]);
     exchange.from_below = word(sweep_.from_below[parity]);
-    exchange.arrived_above = word(sweep_.from_above[written]);
-    exchange.arrived_below = word(sweep_.from_below[written]);
     exchange.to_above = word(sweep_.to_above[written]);
     exchange.to_below = word(sweep_.to_below[written]);
     exchange.opens = call.opens;
@@ -119,8 +119,6 @@ class GpuSweeper : public Sweeper {
   }
 
   std::unique_ptr<SweepKernel> exchanging(const ExchangingSweep& sweep) override {
-    // Where every call closes, the next one has no semaphores to wait for.
-    if (kRowsComeBetweenKernels && sweep.above[0].bytes == 0) return nullptr;
     return std::make_unique<GpuSweepKernel>(device_, sweep, units_);
   }
 

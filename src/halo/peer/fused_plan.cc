@@ -6,7 +6,11 @@
 namespace duet {
 namespace {
 
-constexpr CopyLanes kLaneForEachSide{3, false};  // the caller's stream, and these two
+constexpr CopyLanes kLaneForEachSide{2, false};
+
+// A rank that is its own neighbour may copy by compute units. Fewer blocks than these may then wait
+// for such copies: less than half of what an A100 or H100 runs at a time. The same on all ranks.
+constexpr std::int64_t kBlocksThatWaitAlone = 64;
 
 ExchangingSweep sweep_of(const PeerFields& fields) {
   ExchangingSweep sweep;
@@ -52,6 +56,20 @@ class FusedPlan : public HaloPlan {
   Watched watched_;
 };
 
+// Semaphores that a rank's own kernel signals.
+class OwnSemaphores : public DeviceWaits {
+ public:
+  OwnSemaphores(Device& device, int count)
+      : device_(device), all_(zeroed_semaphores(device, count)) {}
+
+  Semaphore at(std::size_t index) const { return semaphore_at(all_, index); }
+  void release_waits() noexcept override { release_all(device_, all_, 0); }
+
+ private:
+  Device& device_;
+  Buffer all_;
+};
+
 class FusedCopiesPlan : public HaloPlan {
  public:
   FusedCopiesPlan(Rank& rank, const HaloTask& task, Watchdog& watchdog)
@@ -59,8 +77,9 @@ class FusedCopiesPlan : public HaloPlan {
         lanes_(rank.device, kLaneForEachSide),
         fields_(rank, task.grid),
         arrived_(rank, fields_.ring()),
-        ready_(zeroed_semaphores(rank.device, 4)),
-        watched_(watchdog, arrived_.waits()) {
+        ready_(rank.device, 4),
+        watched_(watchdog, arrived_.waits()),
+        ready_watched_(watchdog, ready_) {
     ExchangingSweep sweep = sweep_of(fields_);
     for (const int parity : {0, 1}) {
       sweep.from_above[parity] = arrived_.from(SideOfRank::above, parity).word;
@@ -72,17 +91,23 @@ class FusedCopiesPlan : public HaloPlan {
   }
 
   bool has_kernel() const { return kernel_ != nullptr; }
+  bool leaves_units() const { return kernel_->blocks_that_wait() < kBlocksThatWaitAlone; }
   const FieldShape& shape() const override { return fields_.shape(); }
   Span field(int parity) const override { return fields_.field(parity); }
   std::int64_t partials() const override { return kernel_->partials(); }
   void enqueue(Stream& stream, const Iteration& iteration) override {
-    const bool closes = !iteration.more_follow;
+    const int written = 1 - iteration.parity;
     if (opens_) lanes_.fork(stream, 2);
-    // Before what waits for it: streams may share a queue of the device.
-    kernel_->enqueue(stream, iteration.parity, iteration.partials, {opens_, closes});
-    for (const SideOfRank side : kSides) push(side, 1 - iteration.parity);
-    if (closes) lanes_.join(stream, 2);
-    opens_ = closes;
+    // Each waits for what was enqueued before it: streams may share a queue of the device, and
+    // tools let one kernel end before the next is enqueued.
+    kernel_->enqueue(stream, iteration.parity, iteration.partials, {opens_, false});
+    for (const SideOfRank side : kSides) push(side, written);
+    opens_ = !iteration.more_follow;
+    if (!opens_) return;
+    lanes_.join(stream, 2);
+    stream.handshake(
+        {{},
+         {arrived_.from(SideOfRank::above, written), arrived_.from(SideOfRank::below, written)}});
   }
   std::string algorithm() const override {
     return "boundary first, pushes by dma that the sweep's blocks signal";
@@ -91,9 +116,9 @@ class FusedCopiesPlan : public HaloPlan {
  private:
   // One for each side and parity, as of RingSemaphores: the sweep signals that of k + 2 after it
   // has waited for the neighbour's row of k + 1, which came after this rank's row of k had left.
+  // Behind a failure waits end early, and a signal may be lost: so these waits are released too.
   Semaphore ready(SideOfRank side, int parity) const {
-    return semaphore_at(ready_,
-                        2 * static_cast<std::size_t>(side) + static_cast<std::size_t>(parity));
+    return ready_.at(2 * static_cast<std::size_t>(side) + static_cast<std::size_t>(parity));
   }
 
   void push(SideOfRank side, int parity) {
@@ -109,34 +134,29 @@ class FusedCopiesPlan : public HaloPlan {
   SideStreams lanes_;
   PeerFields fields_;
   RingSemaphores arrived_;
-  Buffer ready_;
+  OwnSemaphores ready_;
   std::unique_ptr<SweepKernel> kernel_;
-  Watched watched_;
+  Watched watched_, ready_watched_;
   bool opens_ = true;  // the next call is a sample's first
 };
 
-bool is_gpu(const Rank& rank) {
-  const std::string& kind = rank.device.info().kind;
-  return kind != "host" && kind != "sim";
-}
+}  // namespace
 
 // All devices of a team are of one kind, so all have the kernel or none has.
-template <typename Plan>
-std::unique_ptr<HaloPlan> plan_with_kernel(Rank& rank, const HaloTask& task, Watchdog& watchdog) {
-  if (!is_gpu(rank)) return nullptr;
-  auto plan = std::make_unique<Plan>(rank, task, watchdog);
+std::unique_ptr<HaloPlan> fused_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog) {
+  const DeviceInfo& info = rank.device.info();
+  if (info.kind == "host" || info.kind == "sim") return nullptr;
+  auto plan = std::make_unique<FusedPlan>(rank, task, watchdog);
   if (!plan->has_kernel()) return nullptr;
   return plan;
 }
 
-}  // namespace
-
-std::unique_ptr<HaloPlan> fused_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog) {
-  return plan_with_kernel<FusedPlan>(rank, task, watchdog);
-}
-
+// On AMD GPUs a kernel does not see rows that come while it runs.
 std::unique_ptr<HaloPlan> fused_copies_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog) {
-  return plan_with_kernel<FusedCopiesPlan>(rank, task, watchdog);
+  if (rank.device.info().kind != "cuda") return nullptr;
+  auto plan = std::make_unique<FusedCopiesPlan>(rank, task, watchdog);
+  if (!plan->has_kernel() || (task.grid.ranks == 1 && !plan->leaves_units())) return nullptr;
+  return plan;
 }
 
 }  // namespace duet

@@ -1,5 +1,5 @@
-// Sweeps whose own blocks take part in the exchange: one launch per iteration. The boundary rows have
-// the first blocks, so they are on their way while the interior is computed.
+// Sweeps whose own blocks take part in the exchange: one launch per iteration. The boundary rows
+// have the first blocks, so they are on their way while the interior is computed.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,9 @@ std::unique_ptr<HaloPlan> fused_plan(Rank& rank, const HaloTask& task, Watchdog&
 //     ...                              signal the neighbour: the row is there
 //   sweep of all rows ...              ...
 //
-// The lanes fork before a sample's first sweep and join behind its last one.
+// The lanes fork before a sample's first sweep and join behind its last one; then the caller's
+// stream waits until both neighbours' rows are here. nullptr, on all ranks of a ring, but on NVIDIA
+// GPUs. Collective, inside Team::each().
 std::unique_ptr<HaloPlan> fused_copies_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog);
 
 }  // namespace duet
