@@ -30,38 +30,46 @@ CHECKED_TOKENS = 256
 TOLERANCE = 0.02  # of the largest value; sums of bf16 are rounded at several places
 
 
-def tensor(seed, *shape):
-    """The same on every rank; small enough that results are of the order of 1."""
+def tensor(seed, rows, columns, scale):
+    """The same on every rank."""
     generator = torch.Generator(device='cuda').manual_seed(seed)
-    made = torch.randn(*shape, device='cuda', dtype=torch.float32, generator=generator)
-    return (made / shape[0] ** 0.5 if len(shape) == 2 and seed % 10 < 2 else made).to(torch.bfloat16)
+    made = torch.randn(rows, columns, device='cuda', dtype=torch.float32, generator=generator)
+    return (scale * made).to(torch.bfloat16)
 
 
 def weights(rank, hidden, inner):
-    return tensor(100 * rank + 10, hidden, inner), tensor(100 * rank + 11, inner, hidden)
+    """So small that results are of the order of 1."""
+    return tensor(4 * rank, hidden, inner, hidden ** -0.5), tensor(4 * rank + 1, inner, hidden, inner ** -0.5)
 
 
 def tokens(rank, batch, count, hidden):
-    return tensor(100 * rank + 10 * batch + 5, count, hidden)
+    return tensor(4 * rank + 2 + batch, count, hidden, 1)
 
 
-class TensorParallel:
+class Layers:
+    """Two micro-batches; of each a rank has `own` tokens at first, and computes on `computed`."""
+
+    def __init__(self, ranks, rank, own, computed, hidden, inner):
+        self.ranks = ranks
+        self.up, self.down = weights(rank, hidden, inner)
+        self.own = [tokens(rank, batch, own, hidden) for batch in range(2)]
+        self.gathered = [torch.empty(computed, hidden, device='cuda', dtype=torch.bfloat16) for _ in range(2)]
+        self.results = [torch.empty_like(each) for each in self.own]
+
+    def compute(self, batch):
+        return F.gelu(self.gathered[batch] @ self.up) @ self.down
+
+
+class TensorParallel(Layers):
     """A micro-batch has `count` tokens on all ranks together; the ranks share `inner` columns."""
 
     name = 'tensor-parallel'
 
     def __init__(self, ranks, rank, count, hidden, inner):
-        self.ranks = ranks
-        self.up, self.down = weights(rank, hidden, inner // ranks)
-        self.own = [tokens(rank, batch, count // ranks, hidden) for batch in range(2)]
-        self.gathered = [torch.empty(count, hidden, device='cuda', dtype=torch.bfloat16) for _ in range(2)]
-        self.results = [torch.empty_like(each) for each in self.own]
+        super().__init__(ranks, rank, count // ranks, count, hidden, inner // ranks)
 
     def begin(self, batch):
         return dist.all_gather_into_tensor(self.gathered[batch], self.own[batch], async_op=True)
-
-    def compute(self, batch):
-        return F.gelu(self.gathered[batch] @ self.up) @ self.down
 
     def finish(self, batch, made):
         return dist.reduce_scatter_tensor(self.results[batch], made, async_op=True)
@@ -76,23 +84,16 @@ class TensorParallel:
         return total[rank * count:(rank + 1) * count]
 
 
-class ExpertParallel:
+class ExpertParallel(Layers):
     """A micro-batch has `count` tokens on each rank, of which as many go to each rank's expert."""
 
     name = 'expert-parallel'
 
     def __init__(self, ranks, rank, count, hidden, inner):
-        self.ranks = ranks
-        self.up, self.down = weights(rank, hidden, inner)
-        self.own = [tokens(rank, batch, count, hidden) for batch in range(2)]
-        self.gathered = [torch.empty_like(each) for each in self.own]
-        self.results = [torch.empty_like(each) for each in self.own]
+        super().__init__(ranks, rank, count, count, hidden, inner)
 
     def begin(self, batch):
         return dist.all_to_all_single(self.gathered[batch], self.own[batch], async_op=True)
-
-    def compute(self, batch):
-        return F.gelu(self.gathered[batch] @ self.up) @ self.down
 
     def finish(self, batch, made):
         return dist.all_to_all_single(self.results[batch], made, async_op=True)

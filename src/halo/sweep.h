@@ -97,7 +97,7 @@ class Sweeper {
   // *total = the sum of the fp64 values, in their order or another that depends on their number
   // alone.
   virtual void sum(Stream& stream, const Span& values, const Span& total) = 0;
-  // The kernel that sweeps and exchanges; nullptr: the device has none that exchanges so.
+  // The kernel that sweeps and exchanges; nullptr: the device has none.
   virtual std::unique_ptr<SweepKernel> exchanging(const ExchangingSweep&) { return nullptr; }
 };
 

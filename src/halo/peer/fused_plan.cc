@@ -19,13 +19,26 @@ ExchangingSweep sweep_of(const PeerFields& fields) {
   return sweep;
 }
 
-class FusedPlan : public HaloPlan {
+// What both plans have; each makes its kernel.
+class PlanOfOneKernel : public HaloPlan {
+ public:
+  PlanOfOneKernel(Rank& rank, const HaloTask& task)
+      : sweeper_(make_sweeper(rank.device)), fields_(rank, task.grid) {}
+
+  const FieldShape& shape() const override { return fields_.shape(); }
+  Span field(int parity) const override { return fields_.field(parity); }
+  std::int64_t partials() const override { return kernel_->partials(); }
+
+ protected:
+  std::unique_ptr<Sweeper> sweeper_;
+  PeerFields fields_;
+  std::unique_ptr<SweepKernel> kernel_;
+};
+
+class FusedPlan : public PlanOfOneKernel {
  public:
   FusedPlan(Rank& rank, const HaloTask& task, Watchdog& watchdog)
-      : sweeper_(make_sweeper(rank.device)),
-        fields_(rank, task.grid),
-        words_(rank, 2),
-        watched_(watchdog, words_) {
+      : PlanOfOneKernel(rank, task), words_(rank, 2), watched_(watchdog, words_) {
     ExchangingSweep sweep = sweep_of(fields_);
     for (const int parity : {0, 1}) {
       sweep.above[parity] = fields_.halo_above(parity);
@@ -40,19 +53,13 @@ class FusedPlan : public HaloPlan {
   }
 
   bool has_kernel() const { return kernel_ != nullptr; }
-  const FieldShape& shape() const override { return fields_.shape(); }
-  Span field(int parity) const override { return fields_.field(parity); }
-  std::int64_t partials() const override { return kernel_->partials(); }
   void enqueue(Stream& stream, const Iteration& iteration) override {
     kernel_->enqueue(stream, iteration.parity, iteration.partials, {false, !iteration.more_follow});
   }
   std::string algorithm() const override { return "stores by the sweep's blocks"; }
 
  private:
-  std::unique_ptr<Sweeper> sweeper_;
-  PeerFields fields_;
   PeerSemaphores words_;
-  std::unique_ptr<SweepKernel> kernel_;
   Watched watched_;
 };
 
@@ -70,12 +77,11 @@ class OwnSemaphores : public DeviceWaits {
   Buffer all_;
 };
 
-class FusedCopiesPlan : public HaloPlan {
+class FusedCopiesPlan : public PlanOfOneKernel {
  public:
   FusedCopiesPlan(Rank& rank, const HaloTask& task, Watchdog& watchdog)
-      : sweeper_(make_sweeper(rank.device)),
+      : PlanOfOneKernel(rank, task),
         lanes_(rank.device, kLaneForEachSide),
-        fields_(rank, task.grid),
         arrived_(rank, fields_.ring()),
         ready_(rank.device, 4),
         watched_(watchdog, arrived_.waits()),
@@ -90,11 +96,7 @@ class FusedCopiesPlan : public HaloPlan {
     kernel_ = sweeper_->exchanging(sweep);
   }
 
-  bool has_kernel() const { return kernel_ != nullptr; }
   bool leaves_units() const { return kernel_->blocks_that_wait() < kBlocksThatWaitAlone; }
-  const FieldShape& shape() const override { return fields_.shape(); }
-  Span field(int parity) const override { return fields_.field(parity); }
-  std::int64_t partials() const override { return kernel_->partials(); }
   void enqueue(Stream& stream, const Iteration& iteration) override {
     const int written = 1 - iteration.parity;
     if (opens_) lanes_.fork(stream, 2);
@@ -130,12 +132,9 @@ class FusedCopiesPlan : public HaloPlan {
     lane.handshake({{arrived_.to(side, parity)}, {}});
   }
 
-  std::unique_ptr<Sweeper> sweeper_;
   SideStreams lanes_;
-  PeerFields fields_;
   RingSemaphores arrived_;
   OwnSemaphores ready_;
-  std::unique_ptr<SweepKernel> kernel_;
   Watched watched_, ready_watched_;
   bool opens_ = true;  // the next call is a sample's first
 };
@@ -155,7 +154,7 @@ std::unique_ptr<HaloPlan> fused_plan(Rank& rank, const HaloTask& task, Watchdog&
 std::unique_ptr<HaloPlan> fused_copies_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog) {
   if (rank.device.info().kind != "cuda") return nullptr;
   auto plan = std::make_unique<FusedCopiesPlan>(rank, task, watchdog);
-  if (!plan->has_kernel() || (task.grid.ranks == 1 && !plan->leaves_units())) return nullptr;
+  if (task.grid.ranks == 1 && !plan->leaves_units()) return nullptr;
   return plan;
 }
 
