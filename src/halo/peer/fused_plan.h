@@ -23,8 +23,9 @@ std::unique_ptr<HaloPlan> fused_plan(Rank& rank, const HaloTask& task, Watchdog&
 //   sweep of all rows ...              ...
 //
 // The lanes fork before a sample's first sweep and join behind its last one; then the caller's
-// stream waits until both neighbours' rows are here. nullptr, on all ranks of a ring, but on NVIDIA
-// GPUs. Collective, inside Team::each().
+// stream waits until both neighbours' rows are here. Collective, inside Team::each(). nullptr, on
+// all ranks, on devices that are no NVIDIA GPUs, and for a grid of one rank whose boundary rows
+// have too many blocks.
 std::unique_ptr<HaloPlan> fused_copies_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog);
 
 }  // namespace duet
