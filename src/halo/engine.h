@@ -37,10 +37,11 @@ Ring ring_of(const Rank& rank, const HaloGrid& grid);
 // One iteration of a rank.
 struct Iteration {
   int parity = 0;  // reads field(parity), writes field(1 - parity) and its halo
-  Span partials;   // for partial sums of (new - old)^2; empty: no norm
+  Span partials;   // for partial sums of (new - old)^2; empty: none
   // Whether the call may end before the neighbours' rows have arrived, because the next iteration
   // on the same stream waits for them.
   bool more_follow = false;
+  NormOfSweep norm;  // of a plan that makes norms itself
 };
 
 // One rank's part of the iterations, with its two fields. All ranks enqueue the same iterations in
@@ -51,6 +52,8 @@ class HaloPlan {
   virtual ~HaloPlan() = default;
   virtual const FieldShape& shape() const = 0;
   virtual Span field(int parity) const = 0;
+  // Whether iterations make norms, over all ranks, themselves. If so, they have no partial sums.
+  virtual bool makes_norms() const { return false; }
   virtual std::int64_t partials() const = 0;  // of an iteration
   // Only enqueues, unless host_driven().
   virtual void enqueue(Stream& stream, const Iteration& iteration) = 0;

@@ -72,7 +72,8 @@ int HaloWork::queued() const {
 void HaloWork::prepare(Rank& rank, const Placement&) {
   RankState& own = state(rank);
   own.plan = session_.plan(rank, settings_.task);
-  own.norm = std::make_unique<NormReduction>(rank, settings_.norm, gathers_, own.plan->partials(),
+  own.norm = std::make_unique<NormReduction>(rank, settings_.norm, gathers_,
+                                             own.plan->makes_norms() ? 0 : own.plan->partials(),
                                              settings_.iterations);
   if (rank.local == 0) {
     blocks_ = own.plan->host_driven() || settings_.norm == NormMode::host;
@@ -117,8 +118,8 @@ void HaloWork::set_initial(Rank& rank, RankState& own) {
 void HaloWork::iterate(RankState& own, Stream& stream) const {
   for (int i = 0; i < settings_.iterations; ++i) {
     own.norm->before(stream, i);
-    own.plan->enqueue(stream,
-                      {i % 2, own.norm->partials(i), /*more_follow=*/i + 1 < settings_.iterations});
+    const bool more_follow = i + 1 < settings_.iterations;
+    own.plan->enqueue(stream, {i % 2, own.norm->partials(i), more_follow, own.norm->of_plan(i)});
     own.norm->after(stream, i);
   }
   own.norm->finish(stream);

@@ -1,11 +1,21 @@
 #include "halo/norm.h"
 
+#include <chrono>
+#include <cstdint>
+
+#include "core/clock.h"
 #include "core/deadline.h"
 
 namespace duet {
 namespace {
 
 constexpr int kPoisonByte = 0xDB;
+// No sum of squares has these bits.
+constexpr std::uint64_t kNotThere = ~std::uint64_t{0};
+// So long the host polls for a norm; then it waits for the stream, which may have failed.
+constexpr std::chrono::milliseconds kPolling{10};
+
+std::uint64_t* word(const Span& span) { return reinterpret_cast<std::uint64_t*>(span.data); }
 
 Collective gather_of_sums() {
   Collective gather;
@@ -21,17 +31,20 @@ NormReduction::NormReduction(Rank& rank, NormMode mode, CollectiveSession* gathe
                              std::int64_t partials, int iterations)
     : device_(rank.device), mode_(mode), iterations_(iterations) {
   if (mode == NormMode::none) return;
+  totals_ = rank.device.allocate(kDouble * static_cast<std::size_t>(iterations),
+                                 mode == NormMode::host ? MemoryKind::pinned : MemoryKind::device);
+  const std::string& kind = rank.device.info().kind;
+  host_polls_ = mode == NormMode::host && kind != "host" && kind != "sim";
+  if (partials == 0) return;
   sweeper_ = make_sweeper(rank.device);
   partial_bytes_ = static_cast<std::size_t>(partials) * kDouble;
   partials_ = rank.device.allocate(2 * partial_bytes_);
-  totals_ = rank.device.allocate(kDouble * static_cast<std::size_t>(iterations));
   if (gathers != nullptr) {
     own_ = rank.device.allocate(kDouble);
     gathered_ = rank.device.allocate(kDouble * static_cast<std::size_t>(rank.size));
     gather_ = gathers->plan(rank, gather_of_sums(), {own_.span(), gathered_.span()});
     blocks_ = gather_->host_driven();
   }
-  if (mode == NormMode::host) read_ = rank.device.allocate(kDouble, MemoryKind::pinned);
   if (mode != NormMode::delayed) return;
   side_ = rank.device.make_stream({rank.device.info().priorities - 1});
   swept_ = rank.device.make_event(EventUse::order);
@@ -39,15 +52,23 @@ NormReduction::NormReduction(Rank& rank, NormMode mode, CollectiveSession* gathe
 }
 
 Span NormReduction::partials(int index) const {
-  if (mode_ == NormMode::none) return {};
+  if (sweeper_ == nullptr) return {};
   return partials_.slice(static_cast<std::size_t>(index % 2) * partial_bytes_, partial_bytes_);
+}
+
+NormOfSweep NormReduction::of_plan(int index) const {
+  if (mode_ == NormMode::none || sweeper_ != nullptr) return {};
+  if (mode_ != NormMode::delayed) return {true, total(index), {}};
+  return {true, index + 1 == iterations_ ? total(index) : Span{},
+          index > 0 ? total(index - 1) : Span{}};
 }
 
 // Partial sums of the iteration before the last must have been added up. A call waits for its own
 // events alone: finish() has waited for those of the call before, and a graph may wait for no event
 // that it has not recorded.
 void NormReduction::before(Stream& stream, int index) {
-  if (mode_ == NormMode::delayed && index >= 2) stream.wait(*reduced_[index % 2]);
+  if (host_polls_) __atomic_store_n(word(total(index)), kNotThere, __ATOMIC_RELEASE);
+  if (side_ != nullptr && index >= 2) stream.wait(*reduced_[index % 2]);
 }
 
 void NormReduction::reduce(Stream& stream, int index) {
@@ -71,12 +92,10 @@ void NormReduction::finish_reducing(int index) {
 }
 
 void NormReduction::after(Stream& stream, int index) {
-  if (mode_ == NormMode::none) return;
-  if (mode_ != NormMode::delayed) {
-    reduce(stream, index);
-    if (mode_ != NormMode::host) return;
-    stream.copy({read_.span(), total(index), Executor::dma, {}});
-    return stream.synchronize(kDefaultDeadlineSeconds);
+  if (side_ == nullptr) {
+    if (sweeper_ != nullptr) reduce(stream, index);
+    if (mode_ == NormMode::host) wait_for_total(stream, index);
+    return;
   }
   if (blocks_ && index > 0) finish_reducing(index - 1);
   stream.record(*swept_);
@@ -85,8 +104,18 @@ void NormReduction::after(Stream& stream, int index) {
   if (!blocks_) finish_reducing(index);
 }
 
+void NormReduction::wait_for_total(Stream& stream, int index) {
+  if (host_polls_) {
+    const auto until = SteadyClock::now() + kPolling;
+    while (SteadyClock::now() < until) {
+      if (__atomic_load_n(word(total(index)), __ATOMIC_ACQUIRE) != kNotThere) return;
+    }
+  }
+  stream.synchronize(kDefaultDeadlineSeconds);
+}
+
 void NormReduction::finish(Stream& stream) {
-  if (mode_ != NormMode::delayed) return;
+  if (side_ == nullptr) return;
   if (blocks_) finish_reducing(iterations_ - 1);
   stream.wait(*reduced_[(iterations_ - 1) % 2]);
 }

@@ -11,8 +11,9 @@
 
 namespace duet {
 
-// One rank's part, for calls of `iterations` iterations each. Reducing the partial sums of sweep k
-// is a sum by the rank, an all_gather of 8 bytes, and a sum over the ranks.
+// One rank's part, for calls of `iterations` iterations each. A plan that makes norms itself is
+// told where to put each. For all others, reducing the partial sums of sweep k is a sum by the
+// rank, an all_gather of 8 bytes, and a sum over the ranks.
 //
 // clang-format off
 //   device, host:  sweep k -> reduce k -> sweep k+1 -> reduce k+1
@@ -25,14 +26,16 @@ namespace duet {
 class NormReduction {
  public:
   // Collective: every rank constructs it inside Team::each(). `gathers` is nullptr for a ring of
-  // one rank. `partials`: of the rank's sweep.
+  // one rank. `partials`: of the rank's sweep; 0: the plan makes norms.
   NormReduction(Rank& rank, NormMode mode, CollectiveSession* gathers, std::int64_t partials,
                 int iterations);
 
   // Where iteration `index` of a call puts its partial sums; empty: mode none.
   Span partials(int index) const;
+  // What the plan makes in iteration `index`.
+  NormOfSweep of_plan(int index) const;
   // Before the sweep of iteration `index`, and after it, on the caller's stream. With mode host,
-  // after() waits for the device.
+  // after() returns when the host can read the norm, and the device may still end the iteration.
   void before(Stream& stream, int index);
   void after(Stream& stream, int index);
   // Behind the last iteration of a call.
@@ -49,6 +52,7 @@ class NormReduction {
   void add_partials(Stream& stream, int index);
   void add_ranks(Stream& stream, int index);
   void finish_reducing(int index);
+  void wait_for_total(Stream& stream, int index);
   Span total(int index) const {
     return totals_.slice(kDouble * static_cast<std::size_t>(index), kDouble);
   }
@@ -58,16 +62,16 @@ class NormReduction {
   Device& device_;
   NormMode mode_;
   int iterations_;
-  std::unique_ptr<Sweeper> sweeper_;
+  bool host_polls_ = false;           // for the norm itself, not for the end of the stream's work
+  std::unique_ptr<Sweeper> sweeper_;  // nullptr: the plan makes norms
   std::size_t partial_bytes_ = 0;
   Buffer partials_;  // of two iterations in turn
   Buffer own_;       // the rank's sum
   Buffer gathered_;  // every rank's sum
-  Buffer totals_;    // one for each iteration of a call
-  Buffer read_;      // where the host reads the last one; with mode host
+  Buffer totals_;  // one for each iteration of a call; with mode host where the host can read them
   std::unique_ptr<CollectivePlan> gather_;
-  bool blocks_ = false;  // the gather
-  std::unique_ptr<Stream> side_;
+  bool blocks_ = false;           // the gather
+  std::unique_ptr<Stream> side_;  // with mode delayed
   std::unique_ptr<Event> swept_;
   std::unique_ptr<Event> reduced_[2];  // by parity
 };

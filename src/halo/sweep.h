@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/device.h"
 #include "halo/problem.h"
@@ -46,6 +47,14 @@ struct Sweep {
   Span partials;
 };
 
+// The norm that the sweep's own blocks make, over all points of all ranks: fp64 sums of
+// (new - old)^2, which are there when the call has ended. All calls of a kernel make norms or none.
+struct NormOfSweep {
+  bool made = false;
+  Span total;         // of this call; empty: the next one makes it
+  Span total_before;  // of the call before; empty: that has made it
+};
+
 // What the sweep's own blocks do of the exchange, where a device has a kernel for it.
 //
 // By stores: calls are counted on the device. Call n (from 0) waits before the boundary rows until
@@ -64,6 +73,12 @@ struct ExchangingSweep {
   // By stores words there: this rank's rows of this field are there. By copies words here: its rows
   // can be copied.
   Span to_above[2], to_below[2];
+  // For norms. Words at every rank of the ring, the same on all: kWordsOfSum for every rank in each
+  // of two turns, 0 at first; and which rank this is.
+  std::vector<Span> sums;
+  int rank = 0;
+
+  static constexpr std::size_t kWordsOfSum = 2;
 };
 
 // The place of a call among those that follow each other.
@@ -75,12 +90,10 @@ struct CallOfSample {
 class SweepKernel {
  public:
   virtual ~SweepKernel() = default;
-  // Reads field[parity] and writes the other one, with partial sums as the sweep of all rows.
-  // Parities alternate, also from one sample to the next: those that are enqueued again, as graphs
-  // are, have an even number of calls.
-  virtual void enqueue(Stream& stream, int parity, const Span& partials,
+  // Reads field[parity] and writes the other one. Parities alternate, also from one sample to the
+  // next: those that are enqueued again, as graphs are, have an even number of calls.
+  virtual void enqueue(Stream& stream, int parity, const NormOfSweep& norm,
                        const CallOfSample& call) = 0;
-  virtual std::int64_t partials() const = 0;
   // Blocks that occupy the device while they wait for neighbours.
   virtual std::int64_t blocks_that_wait() const = 0;
 };

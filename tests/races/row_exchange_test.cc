@@ -204,8 +204,7 @@ class Ring {
     std::deque<std::thread> blocks;
     for (unsigned block = 0; block < (rows_ == 1 ? 1 : 2) * kColumns; ++block) {
       blocks.emplace_back([this, &e, i, parity, block] {
-        blockIdx.x = block;
-        exchange_part(e, kColumns, [&](bool first, bool last) {
+        exchange_part(e, kColumns, block, [&](bool first, bool last) {
           const int row = first ? 1 : rows_;
           const unsigned x = block % kColumns;
           if (i == late_ && x == 0) std::this_thread::sleep_for(kDelay);

@@ -7,6 +7,11 @@
 
 namespace duet::DUET_GPU {
 
+// Side by side, at a multiple of 16 bytes. Each is stored, and loaded, as a whole.
+struct TwoWords {
+  std::uint64_t first, second;
+};
+
 #ifdef DUET_GPU_HIP
 // Waits for the L2 cache's write-back that a release begins. On gfx9 compilers up to LLVM 22 leave
 // this wait out where they know of no store in flight (llvm-project's pull request 178316), so that
@@ -35,6 +40,14 @@ __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   __hip_atomic_store(word, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+__device__ inline void store_relaxed(TwoWords* words, const TwoWords& values) {
+  store_relaxed(&words->first, values.first);
+  store_relaxed(&words->second, values.second);
+}
+__device__ inline TwoWords load_relaxed(const TwoWords* words) {
+  return {__hip_atomic_load(&words->first, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM),
+          __hip_atomic_load(&words->second, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)};
+}
 // Called by every thread before one thread signals. On AMD a block's barrier does not wait for
 // stores that are in flight, and a release waits for the stores of its own wave only, so each
 // thread must wait for its own stores.
@@ -52,6 +65,19 @@ __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
 }
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+__device__ inline void store_relaxed(TwoWords* words, const TwoWords& values) {
+  asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(words), "l"(values.first),
+               "l"(values.second)
+               : "memory");
+}
+__device__ inline TwoWords load_relaxed(const TwoWords* words) {
+  TwoWords values;
+  asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(values.first), "=l"(values.second)
+               : "l"(words)
+               : "memory");
+  return values;
 }
 // On NVIDIA a release covers the stores of all threads that the block's barrier has ordered before
 // it.

@@ -10,11 +10,14 @@
 
 namespace duet::DUET_GPU {
 
+using gpu::SumsOfCall;
 using gpu::SweepExchange;
+using gpu::SweepNorm;
 
 void launch_sweep(const SweepTiles& tiles, Stream& stream);
-// `tiles` has the interior alone; its partial sums follow those of the boundary rows.
-void launch_exchange(const SweepTiles& tiles, const SweepExchange& exchange, Stream& stream);
+// `tiles` has the interior alone.
+void launch_exchange(const SweepTiles& tiles, const SweepExchange& exchange, const SweepNorm& norm,
+                     Stream& stream);
 void launch_sum(const double* values, std::int64_t count, double* total, Stream& stream);
 
 // Loads the kernels on the current device before anything waits there.

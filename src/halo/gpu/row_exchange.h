@@ -50,10 +50,11 @@ __device__ inline void finish_boundary(const gpu::SweepExchange& e, bool first, 
 
 // A block's part of a boundary row, of which sweep(first, last) computes and stores the points. The
 // first row needs the neighbour above alone, the last row the one below; where they are one row,
-// both.
+// both. `block`: among those that sweep.
 template <typename SweepPart>
-__device__ void exchange_part(const gpu::SweepExchange& e, unsigned columns, SweepPart sweep) {
-  const bool first = blockIdx.x < columns;
+__device__ void exchange_part(const gpu::SweepExchange& e, unsigned columns, unsigned block,
+                              SweepPart sweep) {
+  const bool first = block < columns;
   const bool last = !first || e.rows == 1;
   const std::uint64_t awaited = value_awaited(e);
   if (threadIdx.x == 0) {

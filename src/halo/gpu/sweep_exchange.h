@@ -16,4 +16,25 @@ struct SweepExchange {
   bool closes = false;             // by stores
 };
 
+// Of one call. Packets are pairs of words, see norm_sums.h.
+struct SumsOfCall {
+  std::uint64_t* partials = nullptr;  // packets of the blocks that sweep
+  std::uint64_t* groups = nullptr;    // packets of the blocks that add up
+  std::int64_t ranks_begin = 0;       // words before the ranks' packets of the call
+  double* total = nullptr;            // nullptr: not added up by this kernel
+};
+
+// The norm that a sweep makes: see NormOfSweep. Calls alternate between two sets of packets and of
+// counters, so that no block writes what another block of the same call reads.
+struct SweepNorm {
+  bool made = false;
+  unsigned group = 1;                      // blocks that sweep before one that adds up
+  std::int64_t partials = 0;               // blocks that sweep
+  int ranks = 1, rank = 0;                 // of the ring, and which one this is
+  std::uint64_t* const* there = nullptr;   // where each rank gets packets of all ranks
+  const std::uint64_t* calls = nullptr;    // that came before this one
+  std::uint64_t* calls_of_next = nullptr;  // likewise, for the next one
+  SumsOfCall own, before;                  // of this call, and of the one before
+};
+
 }  // namespace duet::gpu

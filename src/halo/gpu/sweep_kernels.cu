@@ -8,6 +8,7 @@
 #include "device/gpu/launch.h"
 #include "device/gpu/load_kernel.h"
 #include "halo/gpu/kernels.h"
+#include "halo/gpu/norm_sums.h"
 #include "halo/gpu/row_exchange.h"
 #include "halo/gpu/sweep_rows.h"
 
@@ -17,51 +18,56 @@ namespace {
 constexpr int kRowsInFlight = 4;
 constexpr unsigned kSumThreads = 1024;
 
-__device__ inline void put_partial(double* partials, double sum) {
-  const double all = block_sum<kSweepThreads>(sum);
-  if (threadIdx.x == 0) partials[blockIdx.x] = all;
-}
-
-// `first_block`: the number of blocks that do something else.
-template <int width, bool norm>
-__device__ void put_tile(const SweepTiles& tiles, unsigned columns, unsigned first_block) {
-  const double sum =
-      sweep_tile<width, norm, kRowsInFlight>(tiles, columns, blockIdx.x - first_block);
-  if (norm) put_partial(tiles.partials, sum);
-}
-
 template <int width, bool norm>
 __global__ void __launch_bounds__(kSweepThreads) sweep_kernel(SweepTiles tiles, unsigned columns) {
-  put_tile<width, norm>(tiles, columns, 0);
+  const double sum = sweep_tile<width, norm, kRowsInFlight>(tiles, columns, blockIdx.x);
+  if (!norm) return;
+  const double all = block_sum<kSweepThreads>(sum);
+  if (threadIdx.x == 0) tiles.partials[blockIdx.x] = all;
 }
 
+// Returns the sum of the thread's changes.
 template <int width, bool norm>
-__device__ void put_boundary(const SweepTiles& tiles, const SweepExchange& e, unsigned columns) {
-  exchange_part(e, columns, [&](bool first, bool last) {
+__device__ double sweep_boundary(const SweepTiles& tiles, const SweepExchange& e, unsigned columns,
+                                 unsigned block) {
+  double sum = 0;
+  exchange_part(e, columns, block, [&](bool first, bool last) {
     const std::int64_t row = first ? 1 : e.rows;
-    const std::int64_t x = column_of<width>(blockIdx.x, columns);
+    const std::int64_t x = column_of<width>(block, columns);
     const auto store = [&](std::int64_t at, const Points<width>& points) {
       store_points<width>(tiles.to + at * tiles.nx + x, points);
       if (by_copies(e)) return;
       if (first) store_points<width>(e.halo_above + x, points);
       if (last) store_points<width>(e.halo_below + x, points);
     };
-    const double sum = sweep_rows<width, norm, 1>(tiles, row, row + 1, x, store);
-    if (norm) put_partial(tiles.partials, sum);
+    sum = sweep_rows<width, norm, 1>(tiles, row, row + 1, x, store);
   });
+  return sum;
+}
+
+unsigned boundary_blocks(const SweepExchange& e, unsigned columns) {
+  return (e.rows == 1 ? 1 : 2) * columns;
 }
 
 // The boundary rows have the first blocks, which a device starts first: their way to the neighbours
 // is beside the interior.
 template <int width, bool norm>
 __global__ void __launch_bounds__(kSweepThreads)
-    exchange_kernel(SweepTiles tiles, SweepExchange e, unsigned columns) {
-  const unsigned boundary = (e.rows == 1 ? 1 : 2) * columns;
-  if (blockIdx.x < boundary) {
-    put_boundary<width, norm>(tiles, e, columns);
-  } else {
-    put_tile<width, norm>(tiles, columns, boundary);
-  }
+    exchange_kernel(SweepTiles tiles, SweepExchange e, SweepNorm sums, unsigned columns,
+                    unsigned boundary) {
+  const auto sum_of_block = [](double value) {
+    __syncthreads();  // thread 0 has read the sums of the call before
+    return block_sum<kSweepThreads>(value);
+  };
+  if (norm && adds_up(sums, blockIdx.x, gridDim.x)) return add_up_sums(sums, sum_of_block);
+  const unsigned block = norm ? number_of_sweeping(sums, blockIdx.x) : blockIdx.x;
+  const std::uint32_t number = norm ? number_of(sums) : 0;
+  const double sum = block < boundary
+                         ? sweep_boundary<width, norm>(tiles, e, columns, block)
+                         : sweep_tile<width, norm, kRowsInFlight>(tiles, columns, block - boundary);
+  if (!norm) return;
+  const double all = block_sum<kSweepThreads>(sum);
+  if (threadIdx.x == 0) store_sum(sums.own.partials, block, all, number);
 }
 
 __global__ void __launch_bounds__(kSumThreads)
@@ -74,13 +80,12 @@ __global__ void __launch_bounds__(kSumThreads)
 
 unsigned blocks_of(std::int64_t count) { return static_cast<unsigned>(count); }
 
-// Calls `kernel` with the width and the norm of the tiles as constants.
+// Calls choose(width, norm) with constants.
 template <typename Choose>
-void with_constants(const SweepTiles& tiles, Choose choose) {
+void with_constants(std::int64_t nx, bool norm, Choose choose) {
   using Four = std::integral_constant<int, 4>;
   using One = std::integral_constant<int, 1>;
-  const bool norm = tiles.partials != nullptr;
-  if (points_of_thread(tiles.nx) == 4) {
+  if (points_of_thread(nx) == 4) {
     norm ? choose(Four{}, std::true_type{}) : choose(Four{}, std::false_type{});
   } else {
     norm ? choose(One{}, std::true_type{}) : choose(One{}, std::false_type{});
@@ -97,19 +102,21 @@ void load_both() {
 
 void launch_sweep(const SweepTiles& tiles, Stream& stream) {
   const unsigned columns = blocks_of(column_blocks(tiles.nx));
-  with_constants(tiles, [&](auto width, auto norm) {
+  with_constants(tiles.nx, tiles.partials != nullptr, [&](auto width, auto norm) {
     launch(sweep_kernel<decltype(width)::value, decltype(norm)::value>,
            {dim3(blocks_of(tile_count(tiles))), kSweepThreads}, stream, tiles, columns);
   });
 }
 
-void launch_exchange(const SweepTiles& tiles, const SweepExchange& exchange, Stream& stream) {
+void launch_exchange(const SweepTiles& tiles, const SweepExchange& exchange, const SweepNorm& norm,
+                     Stream& stream) {
   const unsigned columns = blocks_of(column_blocks(tiles.nx));
-  const unsigned boundary = (exchange.rows == 1 ? 1 : 2) * columns;
-  with_constants(tiles, [&](auto width, auto norm) {
-    launch(exchange_kernel<decltype(width)::value, decltype(norm)::value>,
-           {dim3(boundary + blocks_of(tile_count(tiles))), kSweepThreads}, stream, tiles, exchange,
-           columns);
+  const unsigned boundary = boundary_blocks(exchange, columns);
+  unsigned blocks = boundary + blocks_of(tile_count(tiles));
+  if (norm.made) blocks += (blocks + norm.group - 1) / norm.group;
+  with_constants(tiles.nx, norm.made, [&](auto width, auto made) {
+    launch(exchange_kernel<decltype(width)::value, decltype(made)::value>,
+           {dim3(blocks), kSweepThreads}, stream, tiles, exchange, norm, columns, boundary);
   });
 }
 

@@ -43,34 +43,92 @@ constexpr bool kRowsComeBetweenKernels = true;
 constexpr bool kRowsComeBetweenKernels = false;
 #endif
 
+Buffer zeroed(Device& device, std::size_t words) {
+  const std::vector<std::uint64_t> zeros(words);
+  Buffer buffer = device.allocate(sizeof(std::uint64_t) * words);
+  device.write(buffer.span(), zeros.data());
+  return buffer;
+}
+
+// The memory of a kernel's norms, and what of it each call uses.
+class NormMemory {
+ public:
+  // `blocks`: those that sweep.
+  NormMemory(Device& device, const ExchangingSweep& sweep, std::int64_t blocks)
+      : packets_(zeroed(device, kTurns * words_of_turn(blocks))),
+        counters_(zeroed(device, kTurns)),
+        there_(device.allocate(sizeof(std::uint64_t*) * sweep.sums.size())) {
+    std::vector<std::uint64_t*> there;
+    for (const Span& words : sweep.sums) there.push_back(word(words));
+    device.write(there_.span(), there.data());
+    norm_.group = kBlocksOfGroup;
+    norm_.partials = blocks;
+    norm_.ranks = static_cast<int>(sweep.sums.size());
+    norm_.rank = sweep.rank;
+    norm_.there = reinterpret_cast<std::uint64_t* const*>(there_.span().data);
+  }
+
+  SweepNorm of_call(int parity, const NormOfSweep& wanted) const {
+    SweepNorm norm = norm_;
+    norm.made = true;
+    norm.calls = word(counters_.span()) + parity;
+    norm.calls_of_next = word(counters_.span()) + 1 - parity;
+    norm.own = sums_of(parity, wanted.total);
+    norm.before = sums_of(1 - parity, wanted.total_before);
+    return norm;
+  }
+
+  // The last of a group of blocks that sweep, and the last of all.
+  static constexpr std::int64_t kBlocksThatWait = 2;
+
+ private:
+  static constexpr std::size_t kTurns = 2, kWords = ExchangingSweep::kWordsOfSum;
+  // So many that few blocks add up, and so few that each of their threads has few packets.
+  static constexpr unsigned kBlocksOfGroup = 1024;
+
+  static std::size_t words_of_turn(std::int64_t blocks) {
+    const std::int64_t groups = (blocks + kBlocksOfGroup - 1) / kBlocksOfGroup;
+    return kWords * static_cast<std::size_t>(blocks + groups);
+  }
+
+  SumsOfCall sums_of(int turn, const Span& total) const {
+    SumsOfCall sums;
+    sums.partials =
+        word(packets_.span()) + static_cast<std::size_t>(turn) * words_of_turn(norm_.partials);
+    sums.groups = sums.partials + kWords * static_cast<std::size_t>(norm_.partials);
+    sums.ranks_begin = static_cast<std::int64_t>(kWords) * turn * norm_.ranks;
+    sums.total = doubles(total);
+    return sums;
+  }
+
+  Buffer packets_, counters_, there_;
+  SweepNorm norm_;
+};
+
 class GpuSweepKernel : public SweepKernel {
  public:
   GpuSweepKernel(Device& device, const ExchangingSweep& sweep, int units)
       : device_(device),
         sweep_(sweep),
         tiles_(tiles_of(sweep.shape, interior_of(sweep.shape), {}, units)),
-        counters_(device.allocate(kCounterBytes)) {
-    const std::byte zeros[kCounterBytes] = {};
-    device.write(counters_.span(), zeros);
+        counters_(zeroed(device, kCounterWords)),
+        norms_(device, sweep, boundary_blocks() + tile_count(tiles_)) {
     exchange_.rows = sweep.shape.rows;
     exchange_.calls = word(counters_.span());
-    exchange_.finished = reinterpret_cast<unsigned*>(counters_.span().data + kFinishedAt);
+    exchange_.finished = reinterpret_cast<unsigned*>(exchange_.calls + 1);
   }
-
-  std::int64_t partials() const override { return blocks_that_wait() + tile_count(tiles_); }
 
   std::int64_t blocks_that_wait() const override {
-    return (exchange_.rows == 1 ? 1 : 2) * column_blocks(tiles_.nx);
+    return boundary_blocks() + NormMemory::kBlocksThatWait;
   }
 
-  void enqueue(Stream& stream, int parity, const Span& partials,
+  void enqueue(Stream& stream, int parity, const NormOfSweep& norm,
                const CallOfSample& call) override {
     SweepTiles tiles = tiles_;
     SweepExchange exchange = exchange_;
     const int written = 1 - parity;
     tiles.from = floats(sweep_.field[parity]);
     tiles.to = floats(sweep_.field[written]);
-    tiles.partials = doubles(partials);
     exchange.halo_above = floats(sweep_.above[written]);
     exchange.halo_below = floats(sweep_.below[written]);
     exchange.from_above = word(sweep_.from_above[parity]);
@@ -80,17 +138,23 @@ class GpuSweepKernel : public SweepKernel {
     exchange.opens = call.opens;
     exchange.closes = call.closes || kRowsComeBetweenKernels;
     device_.make_current();
-    launch_exchange(tiles, exchange, stream);
+    launch_exchange(tiles, exchange, norm.made ? norms_.of_call(parity, norm) : SweepNorm{},
+                    stream);
   }
 
  private:
-  static constexpr std::size_t kFinishedAt = 8, kCounterBytes = 32;
+  static constexpr std::size_t kCounterWords = 4;
+
+  std::int64_t boundary_blocks() const {
+    return (sweep_.shape.rows == 1 ? 1 : 2) * column_blocks(sweep_.shape.nx);
+  }
 
   Device& device_;
   ExchangingSweep sweep_;
   SweepTiles tiles_;
   SweepExchange exchange_;
   Buffer counters_;
+  NormMemory norms_;
 };
 
 class GpuSweeper : public Sweeper {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kDeadline = 60;  // seconds
 constexpr std::uint64_t kSeed = 5;
-constexpr std::size_t kWords = 8;  // of a rank
-constexpr int kUnits = 2;          // so few that small grids have tiles of many rows
+constexpr std::size_t kSignals = 8, kWords = kSignals + 12;  // of a rank; sums follow the signals
+constexpr int kUnits = 2;  // so few that small grids have tiles of many rows
 
 // A ring of ranks on one device, each with its fields and words.
 class EmulatedRing {
@@ -59,6 +59,8 @@ class EmulatedRing {
       sweep.to_above[parity] = word(above, 1);
       sweep.to_below[parity] = word(below, 0);
     }
+    // Kernels run one after the other, so each makes the norm of its own rows alone.
+    sweep.sums = {words_of_sums(rank)};
     return sweep;
   }
 
@@ -97,6 +99,17 @@ class EmulatedRing {
   }
 
   Span word(int rank, std::size_t index) const { return at(rank).words.slice(8 * index, 8); }
+  Span words_of_sums(int rank) const {
+    return at(rank).words.slice(8 * kSignals, 8 * (kWords - kSignals));
+  }
+
+  // When the stream has ended.
+  double result(const Buffer& sum) const {
+    stream_->synchronize(kDeadline);
+    double value = 0;
+    device_.read(sum.span(), &value);
+    return value;
+  }
 
   void set(const Span& word, std::uint64_t value) const { device_.write(word, &value); }
 
@@ -171,10 +184,7 @@ TEST_P(SweepKernels, SweepPartsLikeTheSerialSolver) {
     ring.sweeper().sweep(ring.stream(), {shape, ring.field(0, 0), ring.field(0, 1), part[0],
                                          part[1], partials.span()});
     ring.sweeper().sum(ring.stream(), partials.span(), sum.span());
-    ring.stream().synchronize(kDeadline);
-    double value = 0;
-    ring.device().read(sum.span(), &value);
-    total += value;
+    total += ring.result(sum);
   }
   EXPECT_NEAR(total, expected, 1e-12 * expected);
   const Span halo = row_at(ring.field(0, 1), shape, 0);
@@ -207,14 +217,11 @@ TEST_P(SweepKernels, ExchangeRowsInRingsOfAnySize) {
       const double expected = serial.iterate();
       double total = 0;
       for (auto& kernel : kernels) {
-        const Buffer partials =
-            ring.device().allocate(sizeof(double) * static_cast<std::size_t>(kernel->partials()));
+        const Buffer sum = ring.device().allocate(sizeof(double));
         // A rank alone is its own neighbour, whose rows have arrived when the kernel ends.
-        kernel->enqueue(ring.stream(), i % 2, partials.span(), {false, /*closes=*/ranks == 1});
-        ring.stream().synchronize(kDeadline);
-        std::vector<double> sums(static_cast<std::size_t>(kernel->partials()));
-        ring.device().read(partials.span(), sums.data());
-        for (const double sum : sums) total += sum;
+        kernel->enqueue(ring.stream(), i % 2, {true, sum.span(), {}},
+                        {false, /*closes=*/ranks == 1});
+        total += ring.result(sum);
       }
       EXPECT_NEAR(total, expected, 1e-12 * expected) << ranks << " ranks, iteration " << i;
       ring.expect_values(1 - i % 2, serial);
@@ -252,6 +259,61 @@ TEST_P(SweepKernels, SignalRowsThatStreamsPush) {
       for (int rank = 0; rank < ranks; ++rank) {  // as a call that closes
         for (const std::size_t side : {0, 2}) ring.set(ring.word(rank, side + written), 0);
       }
+    }
+  }
+}
+
+// As many blocks that several of them add up.
+TEST_P(SweepKernels, MakeNormsOfManyBlocks) {
+  const HaloGrid grid{GetParam(), GetParam() > 256 ? 39 : 9000, 1};
+  EmulatedRing ring(grid);
+  const auto kernel = ring.sweeper().exchanging(ring.exchanging(0));
+  const Buffer sums[] = {ring.device().allocate(sizeof(double)),
+                         ring.device().allocate(sizeof(double))};
+  SerialSolver serial(grid, kSeed);
+  // Delayed: the second call, a sample's last, makes both norms.
+  kernel->enqueue(ring.stream(), 0, {true, {}, {}}, {false, true});
+  kernel->enqueue(ring.stream(), 1, {true, sums[1].span(), sums[0].span()}, {false, true});
+  for (const Buffer& sum : sums) {
+    const double expected = serial.iterate();
+    EXPECT_NEAR(ring.result(sum), expected, 1e-12 * expected);
+  }
+}
+
+// Rank 1 of three. The other ranks' sums are there already, and so are their rows.
+TEST(NormsOfSweeps, AreSumsOfAllRanks) {
+  constexpr std::size_t kRanks = 3;
+  EmulatedRing ring({37, 8, kRanks});
+  ExchangingSweep sweep = ring.exchanging(1);
+  sweep.sums = {ring.words_of_sums(0), ring.words_of_sums(1), ring.words_of_sums(2)};
+  sweep.rank = 1;
+  const auto kernel = ring.sweeper().exchanging(sweep);
+  const Buffer total = ring.device().allocate(sizeof(double));
+  for (const std::size_t call : {0, 1}) {
+    const std::uint64_t number = call + 1;
+    const auto half = [&](int at, std::size_t from, std::size_t index) {
+      return ring.word(at, kSignals + 2 * (kRanks * call + from) + index);
+    };
+    const auto put = [&](std::size_t from, double sum) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, &sum, sizeof(bits));
+      ring.set(half(1, from, 0), number << 32 | (bits & 0xFFFFFFFF));
+      ring.set(half(1, from, 1), number << 32 | bits >> 32);
+    };
+    put(0, 1000);
+    put(2, 2000);
+    for (const std::size_t word : {0, 1}) ring.set(ring.word(1, word), call);
+    kernel->enqueue(ring.stream(), static_cast<int>(call), {true, total.span(), {}}, {});
+    const double all = ring.result(total);
+    for (int at = 0; at < static_cast<int>(kRanks); ++at) {
+      const std::uint64_t words[] = {ring.value(half(at, 1, 0)), ring.value(half(at, 1, 1))};
+      const std::uint64_t bits = (words[0] & 0xFFFFFFFF) | words[1] << 32;
+      double own = 0;
+      std::memcpy(&own, &bits, sizeof(own));
+      EXPECT_EQ(words[0] >> 32, number);
+      EXPECT_EQ(words[1] >> 32, number);
+      EXPECT_GT(own, 0);
+      EXPECT_NEAR(all, own + 3000, 1e-12 * all);
     }
   }
 }

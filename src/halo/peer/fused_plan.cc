@@ -12,34 +12,52 @@ constexpr CopyLanes kLaneForEachSide{2, false};
 // for such copies: less than half of what an A100 or H100 runs at a time. The same on all ranks.
 constexpr std::int64_t kBlocksThatWaitAlone = 64;
 
-ExchangingSweep sweep_of(const PeerFields& fields) {
-  ExchangingSweep sweep;
-  sweep.shape = fields.shape();
-  for (const int parity : {0, 1}) sweep.field[parity] = fields.field(parity);
-  return sweep;
+// Words for the sums of all ranks, in two turns.
+int words_of_sums(const HaloGrid& grid) {
+  return 2 * static_cast<int>(ExchangingSweep::kWordsOfSum) * grid.ranks;
 }
 
 // What both plans have; each makes its kernel.
 class PlanOfOneKernel : public HaloPlan {
  public:
-  PlanOfOneKernel(Rank& rank, const HaloTask& task)
-      : sweeper_(make_sweeper(rank.device)), fields_(rank, task.grid) {}
+  PlanOfOneKernel(Rank& rank, const HaloTask& task, Watchdog& watchdog)
+      : sweeper_(make_sweeper(rank.device)),
+        grid_(task.grid),
+        fields_(rank, grid_),
+        sums_(rank, words_of_sums(grid_)),
+        sums_watched_(watchdog, sums_) {}
 
   const FieldShape& shape() const override { return fields_.shape(); }
   Span field(int parity) const override { return fields_.field(parity); }
-  std::int64_t partials() const override { return kernel_->partials(); }
+  bool makes_norms() const override { return true; }
+  std::int64_t partials() const override { return 0; }
 
  protected:
+  ExchangingSweep sweep() const {
+    const Ring& ring = fields_.ring();
+    ExchangingSweep sweep;
+    sweep.shape = shape();
+    for (const int parity : {0, 1}) sweep.field[parity] = field(parity);
+    sweep.rank = ring.index;
+    for (int i = 0; i < grid_.ranks; ++i) {
+      sweep.sums.push_back(sums_.at(grid_.ranks == 1 ? ring.above : i, 0, words_of_sums(grid_)));
+    }
+    return sweep;
+  }
+
   std::unique_ptr<Sweeper> sweeper_;
+  HaloGrid grid_;
   PeerFields fields_;
+  PeerSemaphores sums_;
+  Watched sums_watched_;
   std::unique_ptr<SweepKernel> kernel_;
 };
 
 class FusedPlan : public PlanOfOneKernel {
  public:
   FusedPlan(Rank& rank, const HaloTask& task, Watchdog& watchdog)
-      : PlanOfOneKernel(rank, task), words_(rank, 2), watched_(watchdog, words_) {
-    ExchangingSweep sweep = sweep_of(fields_);
+      : PlanOfOneKernel(rank, task, watchdog), words_(rank, 2), watched_(watchdog, words_) {
+    ExchangingSweep sweep = this->sweep();
     for (const int parity : {0, 1}) {
       sweep.above[parity] = fields_.halo_above(parity);
       sweep.below[parity] = fields_.halo_below(parity);
@@ -54,7 +72,7 @@ class FusedPlan : public PlanOfOneKernel {
 
   bool has_kernel() const { return kernel_ != nullptr; }
   void enqueue(Stream& stream, const Iteration& iteration) override {
-    kernel_->enqueue(stream, iteration.parity, iteration.partials, {false, !iteration.more_follow});
+    kernel_->enqueue(stream, iteration.parity, iteration.norm, {false, !iteration.more_follow});
   }
   std::string algorithm() const override { return "stores by the sweep's blocks"; }
 
@@ -80,13 +98,13 @@ class OwnSemaphores : public DeviceWaits {
 class FusedCopiesPlan : public PlanOfOneKernel {
  public:
   FusedCopiesPlan(Rank& rank, const HaloTask& task, Watchdog& watchdog)
-      : PlanOfOneKernel(rank, task),
+      : PlanOfOneKernel(rank, task, watchdog),
         lanes_(rank.device, kLaneForEachSide),
         arrived_(rank, fields_.ring()),
         ready_(rank.device, 4),
         watched_(watchdog, arrived_.waits()),
         ready_watched_(watchdog, ready_) {
-    ExchangingSweep sweep = sweep_of(fields_);
+    ExchangingSweep sweep = this->sweep();
     for (const int parity : {0, 1}) {
       sweep.from_above[parity] = arrived_.from(SideOfRank::above, parity).word;
       sweep.from_below[parity] = arrived_.from(SideOfRank::below, parity).word;
@@ -102,7 +120,7 @@ class FusedCopiesPlan : public PlanOfOneKernel {
     if (opens_) lanes_.fork(stream, 2);
     // Each waits for what was enqueued before it: streams may share a queue of the device, and
     // tools let one kernel end before the next is enqueued.
-    kernel_->enqueue(stream, iteration.parity, iteration.partials, {opens_, false});
+    kernel_->enqueue(stream, iteration.parity, iteration.norm, {opens_, false});
     for (const SideOfRank side : kSides) push(side, written);
     opens_ = !iteration.more_follow;
     if (!opens_) return;

@@ -10,8 +10,12 @@
 
 namespace duet::DUET_GPU {
 
+struct TwoWords {
+  std::uint64_t first, second;
+};
+
 inline void store_release(std::uint64_t* word, std::uint64_t value) { *word = value; }
-inline std::uint64_t load_acquire(const std::uint64_t* word) {
+inline void count_poll(const std::uint64_t* word) {
   constexpr int kMostPolls = 1000;
   static const std::uint64_t* last = nullptr;
   static int polls = 0;
@@ -21,7 +25,16 @@ inline std::uint64_t load_acquire(const std::uint64_t* word) {
     std::fputs("emulated kernel: a block waits for a word that nobody writes\n", stderr);
     std::abort();
   }
+}
+inline std::uint64_t load_acquire(const std::uint64_t* word) {
+  count_poll(word);
   return *word;
+}
+inline void store_relaxed(std::uint64_t* word, std::uint64_t value) { *word = value; }
+inline void store_relaxed(TwoWords* words, const TwoWords& values) { *words = values; }
+inline TwoWords load_relaxed(const TwoWords* words) {
+  count_poll(&words->first);
+  return *words;
 }
 inline void finish_stores() {}
 inline void fence_of_system() {}

@@ -21,6 +21,10 @@ Word atomicAdd(Word* word, Word value) {
 
 namespace duet::DUET_GPU {
 
+struct TwoWords {
+  std::uint64_t first, second;
+};
+
 inline void fence_of_device() {}  // atomicAdd() releases and acquires
 inline void fence_of_system() {}
 inline void finish_stores() {}
@@ -30,6 +34,18 @@ inline void store_release(std::uint64_t* word, std::uint64_t value) {
 inline std::uint64_t load_acquire(const std::uint64_t* word) {
   std::this_thread::yield();
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+inline void store_relaxed(TwoWords* words, const TwoWords& values) {
+  __atomic_store_n(&words->first, values.first, __ATOMIC_RELAXED);
+  __atomic_store_n(&words->second, values.second, __ATOMIC_RELAXED);
+}
+inline TwoWords load_relaxed(const TwoWords* words) {
+  std::this_thread::yield();
+  return {__atomic_load_n(&words->first, __ATOMIC_RELAXED),
+          __atomic_load_n(&words->second, __ATOMIC_RELAXED)};
 }
 
 }  // namespace duet::DUET_GPU

@@ -1,0 +1,121 @@
+// The norm of a sweep: sums of its blocks, added up by further blocks of the same kernel and
+// exchanged with the other ranks. For the sweep's kernel, and for a test on the CPU that runs
+// blocks and ranks as threads.
+//
+//   blocks that sweep   partial sums  --+
+//   one behind 1,024 of them            +-> sum of a group  --+
+//   the last block                                            +-> this rank's sum --> every rank
+//                                            total of the call <-- every rank's sum --+
+//
+// Sums travel as packets: each of their two words has half of the sum and the number of the call,
+// so no fence is needed, and whoever waits for a packet recognises one of an earlier call. A block
+// waits for blocks before it alone, which a device starts first, and for other ranks.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "device/gpu/system_words.h"
+#include "halo/gpu/sweep_exchange.h"
+
+namespace duet::DUET_GPU {
+
+// Whether this is a block that adds up, of `blocks` in all.
+__device__ inline bool adds_up(const gpu::SweepNorm& norm, unsigned block, unsigned blocks) {
+  return block % (norm.group + 1) == norm.group || block + 1 == blocks;
+}
+// The number of a block that sweeps, among those that do.
+__device__ inline unsigned number_of_sweeping(const gpu::SweepNorm& norm, unsigned block) {
+  return block - block / (norm.group + 1);
+}
+
+// The number of this call; that of the one before is one less. Never 0, as words are at first.
+__device__ inline std::uint32_t number_of(const gpu::SweepNorm& norm) {
+  return static_cast<std::uint32_t>(*norm.calls) + 1;
+}
+
+__device__ inline std::uint64_t bits_of(double sum) {
+  std::uint64_t bits;
+  memcpy(&bits, &sum, sizeof(bits));
+  return bits;
+}
+
+__device__ inline void store_sum(std::uint64_t* packets, std::int64_t index, double sum,
+                                 std::uint32_t number) {
+  const std::uint64_t bits = bits_of(sum);
+  const std::uint64_t high = std::uint64_t{number} << 32;
+  store_relaxed(reinterpret_cast<TwoWords*>(packets) + index,
+                TwoWords{high | (bits & 0xFFFFFFFF), high | bits >> 32});
+}
+
+// If a rank is gone, the largest signed number is written to the words that it would write: a
+// number above that of the call.
+__device__ inline bool is_there(const TwoWords& packet, std::uint32_t number) {
+  return packet.first >> 32 >= number && packet.second >> 32 >= number;
+}
+
+__device__ inline double sum_in(const TwoWords& packet) {
+  const std::uint64_t bits = (packet.first & 0xFFFFFFFF) | packet.second << 32;
+  double sum;
+  memcpy(&sum, &bits, sizeof(sum));
+  return sum;
+}
+
+// This thread's part of the sum of packets [begin, end), in an order that depends on their number
+// alone. Loads are under way for several at a time.
+__device__ inline double sum_of_packets(const std::uint64_t* packets, std::int64_t begin,
+                                        std::int64_t end, std::uint32_t number) {
+  constexpr int kTogether = 4;
+  const auto* const all = reinterpret_cast<const TwoWords*>(packets);
+  const std::int64_t threads = blockDim.x;
+  double sum = 0;
+  for (std::int64_t first = begin + threadIdx.x; first < end; first += kTogether * threads) {
+    TwoWords loaded[kTogether] = {};
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      if (first + i * threads < end) loaded[i] = load_relaxed(all + first + i * threads);
+    }
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      if (first + i * threads >= end) break;
+      while (!is_there(loaded[i], number)) loaded[i] = load_relaxed(all + first + i * threads);
+      sum += sum_in(loaded[i]);
+    }
+  }
+  return sum;
+}
+
+// What this block adds up of one call. `sum_of_block` adds the values of all threads; thread 0 has
+// the result.
+template <typename SumOfBlock>
+__device__ void add_up(const gpu::SweepNorm& norm, const gpu::SumsOfCall& call,
+                       std::uint32_t number, SumOfBlock sum_of_block) {
+  const bool one_thread = threadIdx.x == 0;
+  const std::int64_t group = blockIdx.x / (norm.group + 1);
+  const std::int64_t begin = group * norm.group;
+  const std::int64_t end = begin + norm.group < norm.partials ? begin + norm.group : norm.partials;
+  double sum = sum_of_block(sum_of_packets(call.partials, begin, end, number));
+  if (blockIdx.x + 1 < gridDim.x) {
+    if (one_thread) store_sum(call.groups, group, sum, number);
+    return;
+  }
+  sum += sum_of_block(sum_of_packets(call.groups, 0, group, number));
+  for (int rank = 0; one_thread && rank < norm.ranks; ++rank) {
+    store_sum(norm.there[rank] + call.ranks_begin, norm.rank, sum, number);
+  }
+  const std::uint64_t* const here = norm.there[norm.rank] + call.ranks_begin;
+  const double total = sum_of_block(sum_of_packets(here, 0, norm.ranks, number));
+  // A store that the host, which may poll for it, sees before the kernel ends.
+  if (one_thread) store_relaxed(reinterpret_cast<std::uint64_t*>(call.total), bits_of(total));
+}
+
+// A block that adds up: the sums that the call before has left, then those of this call.
+template <typename SumOfBlock>
+__device__ void add_up_sums(const gpu::SweepNorm& norm, SumOfBlock sum_of_block) {
+  const std::uint32_t number = number_of(norm);
+  if (norm.before.total != nullptr) add_up(norm, norm.before, number - 1, sum_of_block);
+  if (norm.own.total != nullptr) add_up(norm, norm.own, number, sum_of_block);
+  if (threadIdx.x == 0 && blockIdx.x + 1 == gridDim.x) *norm.calls_of_next = number;
+}
+
+}  // namespace duet::DUET_GPU
