@@ -41,7 +41,7 @@ struct Iteration {
   // Whether the call may end before the neighbours' rows have arrived, because the next iteration
   // on the same stream waits for them.
   bool more_follow = false;
-  NormOfSweep norm;  // of a plan that makes norms itself
+  NormOfSweep norm{};  // of a plan that makes norms itself
 };
 
 // One rank's part of the iterations, with its two fields. All ranks enqueue the same iterations in

@@ -241,7 +241,7 @@ void iterate_from(Rank& rank, const HaloTask& task, HaloPlan& plan, Before befor
   rank.team.barrier("the other ranks to have set their values");
   for (int i = 0; i < kPlainIterations; ++i) {
     before(*stream);
-    plan.enqueue(*stream, {i % 2, {}, i < kPlainIterations - 1, {}});
+    plan.enqueue(*stream, {i % 2, {}, i < kPlainIterations - 1});
   }
   stream->synchronize(kDeadline);
   rank.team.barrier("the other ranks to have iterated");

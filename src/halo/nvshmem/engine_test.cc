@@ -86,7 +86,7 @@ TEST_P(NvshmemHalo, WaitsForALateNeighbour) {
           stream->run(
               {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }});
         }
-        plan->enqueue(*stream, {i % 2, {}, i < 3, {}});
+        plan->enqueue(*stream, {i % 2, {}, i < 3});
       }
       stream->synchronize(60);
       rank.team.barrier("the other ranks to have iterated");
