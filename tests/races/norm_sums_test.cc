@@ -16,7 +16,8 @@ namespace duet::DUET_GPU {
 namespace {
 
 constexpr int kRanks = 3, kCallsOfSample = 4, kCalls = 2 * kCallsOfSample;
-constexpr unsigned kSweeping = 5, kGroup = 2, kGroups = 3, kBlocks = kSweeping + kGroups;
+constexpr unsigned kSweeping = 7, kGroupBits = 2, kGroups = gpu::groups_of(kSweeping, kGroupBits);
+constexpr unsigned kBlocks = kSweeping + kGroups;
 constexpr std::chrono::milliseconds kDelay{3};
 constexpr std::chrono::seconds kDeadline{60};
 
@@ -85,7 +86,7 @@ class Norms {
     const bool closes = call % kCallsOfSample == kCallsOfSample - 1;
     gpu::SweepNorm norm;
     norm.made = true;
-    norm.group = kGroup;
+    norm.group_bits = kGroupBits;
     norm.partials = kSweeping;
     norm.ranks = kRanks;
     norm.rank = rank;

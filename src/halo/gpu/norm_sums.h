@@ -3,7 +3,7 @@
 // blocks and ranks as threads.
 //
 //   blocks that sweep   partial sums  --+
-//   one behind 1,024 of them            +-> sum of a group  --+
+//   one behind 1,023 of them            +-> sum of a group  --+
 //   the last block                                            +-> this rank's sum --> every rank
 //                                            total of the call <-- every rank's sum --+
 //
@@ -20,13 +20,18 @@
 
 namespace duet::DUET_GPU {
 
+// Blocks of a group that sweep.
+__device__ inline unsigned sweeping_of_group(const gpu::SweepNorm& norm) {
+  return (1U << norm.group_bits) - 1;
+}
 // Whether this is a block that adds up, of `blocks` in all.
 __device__ inline bool adds_up(const gpu::SweepNorm& norm, unsigned block, unsigned blocks) {
-  return block % (norm.group + 1) == norm.group || block + 1 == blocks;
+  const unsigned last_of_group = sweeping_of_group(norm);
+  return (block & last_of_group) == last_of_group || block + 1 == blocks;
 }
 // The number of a block that sweeps, among those that do.
 __device__ inline unsigned number_of_sweeping(const gpu::SweepNorm& norm, unsigned block) {
-  return block - block / (norm.group + 1);
+  return block - (block >> norm.group_bits);
 }
 
 // The number of this call; that of the one before is one less. Never 0, as words are at first.
@@ -91,9 +96,10 @@ template <typename SumOfBlock>
 __device__ void add_up(const gpu::SweepNorm& norm, const gpu::SumsOfCall& call,
                        std::uint32_t number, SumOfBlock sum_of_block) {
   const bool one_thread = threadIdx.x == 0;
-  const std::int64_t group = blockIdx.x / (norm.group + 1);
-  const std::int64_t begin = group * norm.group;
-  const std::int64_t end = begin + norm.group < norm.partials ? begin + norm.group : norm.partials;
+  const std::int64_t sweeping = sweeping_of_group(norm);
+  const std::int64_t group = blockIdx.x >> norm.group_bits;
+  const std::int64_t begin = group * sweeping;
+  const std::int64_t end = begin + sweeping < norm.partials ? begin + sweeping : norm.partials;
   double sum = sum_of_block(sum_of_packets(call.partials, begin, end, number));
   if (blockIdx.x + 1 < gridDim.x) {
     if (one_thread) store_sum(call.groups, group, sum, number);

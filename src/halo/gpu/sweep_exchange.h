@@ -24,11 +24,18 @@ struct SumsOfCall {
   double* total = nullptr;            // nullptr: not added up by this kernel
 };
 
+// Groups of a kernel with so many blocks that sweep: of a group all blocks but the last sweep, that
+// one adds up. A power of two, so that no block begins with a division.
+constexpr std::int64_t groups_of(std::int64_t sweeping, unsigned group_bits) {
+  const std::int64_t of_group = (std::int64_t{1} << group_bits) - 1;
+  return (sweeping + of_group - 1) / of_group;
+}
+
 // The norm that a sweep makes: see NormOfSweep. Calls alternate between two sets of packets and of
 // counters, so that no block writes what another block of the same call reads.
 struct SweepNorm {
   bool made = false;
-  unsigned group = 1;                      // blocks that sweep before one that adds up
+  unsigned group_bits = 1;                 // a group has 2^group_bits blocks, the last one fewer
   std::int64_t partials = 0;               // blocks that sweep
   int ranks = 1, rank = 0;                 // of the ring, and which one this is
   std::uint64_t* const* there = nullptr;   // where each rank gets packets of all ranks

@@ -113,7 +113,7 @@ void launch_exchange(const SweepTiles& tiles, const SweepExchange& exchange, con
   const unsigned columns = blocks_of(column_blocks(tiles.nx));
   const unsigned boundary = boundary_blocks(exchange, columns);
   unsigned blocks = boundary + blocks_of(tile_count(tiles));
-  if (norm.made) blocks += (blocks + norm.group - 1) / norm.group;
+  if (norm.made) blocks += blocks_of(gpu::groups_of(blocks, norm.group_bits));
   with_constants(tiles.nx, norm.made, [&](auto width, auto made) {
     launch(exchange_kernel<decltype(width)::value, decltype(made)::value>,
            {dim3(blocks), kSweepThreads}, stream, tiles, exchange, norm, columns, boundary);

@@ -61,7 +61,7 @@ class NormMemory {
     std::vector<std::uint64_t*> there;
     for (const Span& words : sweep.sums) there.push_back(word(words));
     device.write(there_.span(), there.data());
-    norm_.group = kBlocksOfGroup;
+    norm_.group_bits = kGroupBits;
     norm_.partials = blocks;
     norm_.ranks = static_cast<int>(sweep.sums.size());
     norm_.rank = sweep.rank;
@@ -84,11 +84,10 @@ class NormMemory {
  private:
   static constexpr std::size_t kTurns = 2, kWords = ExchangingSweep::kWordsOfSum;
   // So many that few blocks add up, and so few that each of their threads has few packets.
-  static constexpr unsigned kBlocksOfGroup = 1024;
+  static constexpr unsigned kGroupBits = 10;
 
   static std::size_t words_of_turn(std::int64_t blocks) {
-    const std::int64_t groups = (blocks + kBlocksOfGroup - 1) / kBlocksOfGroup;
-    return kWords * static_cast<std::size_t>(blocks + groups);
+    return kWords * static_cast<std::size_t>(blocks + gpu::groups_of(blocks, kGroupBits));
   }
 
   SumsOfCall sums_of(int turn, const Span& total) const {
