@@ -31,10 +31,13 @@ NormReduction::NormReduction(Rank& rank, NormMode mode, CollectiveSession* gathe
                              std::int64_t partials, int iterations)
     : device_(rank.device), mode_(mode), iterations_(iterations) {
   if (mode == NormMode::none) return;
-  totals_ = rank.device.allocate(kDouble * static_cast<std::size_t>(iterations),
-                                 mode == NormMode::host ? MemoryKind::pinned : MemoryKind::device);
   const std::string& kind = rank.device.info().kind;
   host_polls_ = mode == NormMode::host && kind != "host" && kind != "sim";
+  totals_ = rank.device.allocate(kDouble * static_cast<std::size_t>(iterations),
+                                 host_polls_ ? MemoryKind::pinned : MemoryKind::device);
+  if (mode == NormMode::host && !host_polls_) {
+    read_ = rank.device.allocate(kDouble, MemoryKind::pinned);
+  }
   if (partials == 0) return;
   sweeper_ = make_sweeper(rank.device);
   partial_bytes_ = static_cast<std::size_t>(partials) * kDouble;
@@ -110,6 +113,8 @@ void NormReduction::wait_for_total(Stream& stream, int index) {
     while (SteadyClock::now() < until) {
       if (__atomic_load_n(word(total(index)), __ATOMIC_ACQUIRE) != kNotThere) return;
     }
+  } else {
+    stream.copy({read_.span(), total(index), Executor::dma, {}});
   }
   stream.synchronize(kDefaultDeadlineSeconds);
 }

@@ -68,7 +68,8 @@ class NormReduction {
   Buffer partials_;  // of two iterations in turn
   Buffer own_;       // the rank's sum
   Buffer gathered_;  // every rank's sum
-  Buffer totals_;  // one for each iteration of a call; with mode host where the host can read them
+  Buffer totals_;    // one for each iteration of a call; pinned where the host polls
+  Buffer read_;      // with mode host, where the host does not poll: its copy of a total
   std::unique_ptr<CollectivePlan> gather_;
   bool blocks_ = false;           // the gather
   std::unique_ptr<Stream> side_;  // with mode delayed

@@ -102,6 +102,27 @@ TEST(NormReduction, ABlockingGatherIsDelayedToo) {
   EXPECT_EQ(gathers.sweeps_at_gather, (std::vector<int>{2, 3, 4, 5, 5}));
 }
 
+// The seconds of a simulated machine until a norm can be used.
+double simulated_seconds(NormMode mode) {
+  const auto machine = open_machine("sim:h200:devices=1");
+  Team team(*machine);
+  double seconds = 0;
+  team.each([&](Rank& rank) {
+    NormReduction norm(rank, mode, nullptr, 2, 1);
+    const auto stream = rank.device.make_stream();
+    const double begin = machine->now();
+    sweep(norm, *stream, 0, 1);
+    norm.after(*stream, 0);
+    stream->synchronize(kNormDeadline);
+    seconds = machine->now() - begin;
+  });
+  return seconds;
+}
+
+TEST(NormReduction, TheHostReadsNormsOfSimulatedDevicesByACopy) {
+  EXPECT_GT(simulated_seconds(NormMode::host), 1e-6 + simulated_seconds(NormMode::device));
+}
+
 class NormReductionModes : public ::testing::TestWithParam<NormMode> {};
 
 TEST_P(NormReductionModes, AddsUpEachIterationsOwnPartialSums) {
