@@ -2,6 +2,8 @@
 // a block of one thread.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 
@@ -38,9 +40,15 @@ inline std::uint64_t load_acquire(const std::uint64_t* word) {
 inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
+// Apart, and in either order.
 inline void store_relaxed(TwoWords* words, const TwoWords& values) {
-  __atomic_store_n(&words->first, values.first, __ATOMIC_RELAXED);
-  __atomic_store_n(&words->second, values.second, __ATOMIC_RELAXED);
+  static std::atomic<unsigned> stores{0};
+  const bool first_is_first = stores++ % 2 == 0;
+  store_relaxed(first_is_first ? &words->first : &words->second,
+                first_is_first ? values.first : values.second);
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  store_relaxed(first_is_first ? &words->second : &words->first,
+                first_is_first ? values.second : values.first);
 }
 inline TwoWords load_relaxed(const TwoWords* words) {
   std::this_thread::yield();
