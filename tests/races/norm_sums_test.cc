@@ -42,13 +42,19 @@ class Norms {
     for (RankOfNorm& each : ranks_) there_.push_back(each.sums.data());
   }
 
-  // All ranks at once. If one still waits at the deadline, ends all waits.
-  void run() {
+  // All ranks at once, but for `gone`, whose words are released then. If one still waits at the
+  // deadline, ends all waits.
+  void run(int gone = kRanks) {
     std::vector<std::future<void>> ended;
     for (int rank = 0; rank < kRanks; ++rank) {
+      if (rank == gone) continue;
       ended.push_back(std::async(std::launch::async, [this, rank] {
         for (int call = 0; call < kCalls; ++call) run_call(rank, call);
       }));
+    }
+    if (gone < kRanks) {
+      std::this_thread::sleep_for(kDelay);
+      release_waits();
     }
     const auto deadline = std::chrono::steady_clock::now() + kDeadline;
     for (std::future<void>& each : ended) {
@@ -121,13 +127,18 @@ class Norms {
     for (std::thread& each : blocks) each.join();
   }
 
+  // As the watchdog does.
+  void release_waits() {
+    for (RankOfNorm& rank : ranks_) {
+      for (std::uint64_t& word : rank.sums) {
+        store_release(&word, std::numeric_limits<std::int64_t>::max());
+      }
+    }
+  }
+
   void end_waits() {
     for (int again = 0; again < 2 * kCalls; ++again) {
-      for (RankOfNorm& rank : ranks_) {
-        for (std::uint64_t& word : rank.sums) {
-          store_release(&word, std::numeric_limits<std::int64_t>::max());
-        }
-      }
+      release_waits();
       std::this_thread::sleep_for(kDelay);
     }
   }
@@ -151,6 +162,13 @@ void expect_sums_of_all_ranks(bool delayed) {
 TEST(NormSums, AreOfTheirOwnCall) { expect_sums_of_all_ranks(false); }
 
 TEST(NormSums, AreOfTheCallBeforeWhereDelayed) { expect_sums_of_all_ranks(true); }
+
+TEST(NormSums, DoNotWaitForARankThatIsGone) {
+  for (const bool delayed : {false, true}) {
+    Norms norms(delayed, 0);
+    norms.run(/*gone=*/kRanks - 1);
+  }
+}
 
 }  // namespace
 }  // namespace duet::DUET_GPU
