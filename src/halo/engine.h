@@ -85,7 +85,7 @@ class HaloEngine {
   virtual ~HaloEngine() = default;
   virtual std::string name() const = 0;
   virtual std::string device_kind() const = 0;  // "cuda"; "" for any
-  // The engine of `duet collective` that gathers the ranks' sums for the norm.
+  // The engine of `duet collective` that gathers the ranks' sums, where plans make no norms.
   virtual std::string gathers_by() const { return "kernel"; }
   // Throws Unavailable where the engine cannot run on this team. Collective among processes; called
   // outside Team::each().

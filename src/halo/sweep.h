@@ -94,7 +94,7 @@ class SweepKernel {
   // next: those that are enqueued again, as graphs are, have an even number of calls.
   virtual void enqueue(Stream& stream, int parity, const NormOfSweep& norm,
                        const CallOfSample& call) = 0;
-  // Blocks that occupy the device while they wait for neighbours.
+  // Blocks that occupy the device while they wait for neighbours, or for blocks that do.
   virtual std::int64_t blocks_that_wait() const = 0;
 };
 

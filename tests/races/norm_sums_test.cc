@@ -121,7 +121,7 @@ class Norms {
         }
         const unsigned sweeping = number_of_sweeping(norm, block);
         if (sweeping + 1 == kSweeping) std::this_thread::sleep_for(kDelay);
-        store_sum(norm.own.partials, sweeping, partial(rank, call, sweeping), number_of(norm));
+        store_sum(norm.own.partials, sweeping, partial(rank, call, sweeping), number_of_call(norm));
       });
     }
     for (std::thread& each : blocks) each.join();

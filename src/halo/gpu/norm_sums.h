@@ -35,7 +35,7 @@ __device__ inline unsigned number_of_sweeping(const gpu::SweepNorm& norm, unsign
 }
 
 // The number of this call; that of the one before is one less. Never 0, as words are at first.
-__device__ inline std::uint32_t number_of(const gpu::SweepNorm& norm) {
+__device__ inline std::uint32_t number_of_call(const gpu::SweepNorm& norm) {
   return static_cast<std::uint32_t>(*norm.calls) + 1;
 }
 
@@ -118,7 +118,7 @@ __device__ void add_up(const gpu::SweepNorm& norm, const gpu::SumsOfCall& call,
 // A block that adds up: the sums that the call before has left, then those of this call.
 template <typename SumOfBlock>
 __device__ void add_up_sums(const gpu::SweepNorm& norm, SumOfBlock sum_of_block) {
-  const std::uint32_t number = number_of(norm);
+  const std::uint32_t number = number_of_call(norm);
   if (norm.before.total != nullptr) add_up(norm, norm.before, number - 1, sum_of_block);
   if (norm.own.total != nullptr) add_up(norm, norm.own, number, sum_of_block);
   if (threadIdx.x == 0 && blockIdx.x + 1 == gridDim.x) *norm.calls_of_next = number;

@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kSweepThreads)
   };
   if (norm && adds_up(sums, blockIdx.x, gridDim.x)) return add_up_sums(sums, sum_of_block);
   const unsigned block = norm ? number_of_sweeping(sums, blockIdx.x) : blockIdx.x;
-  const std::uint32_t number = norm ? number_of(sums) : 0;
+  const std::uint32_t number = norm ? number_of_call(sums) : 0;
   const double sum = block < boundary
                          ? sweep_boundary<width, norm>(tiles, e, columns, block)
                          : sweep_tile<width, norm, kRowsInFlight>(tiles, columns, block - boundary);

@@ -78,7 +78,7 @@ class NormMemory {
     return norm;
   }
 
-  // The last of a group of blocks that sweep, and the last of all.
+  // Besides the boundary rows: the last block of their group, and the last of all.
   static constexpr std::int64_t kBlocksThatWait = 2;
 
  private:
