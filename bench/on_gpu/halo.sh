@@ -8,7 +8,8 @@ check_halo() {
     --graph --seconds 0.01 --quiet
   must timeout -s KILL 120 "$duet" halo --device cuda --nx 16384 --norm device --seconds 0.05 --quiet
   say "halo exchange: long graphs, and streams that share queues"
-  local long=(halo --device cuda --engine dma,kernel --overlap yes --nx 1024 --ny 64 --norm none --seconds 0.01 --quiet)
+  local long=(halo --device cuda --engine dma,kernel --overlap yes --nx 1024 --ny 64 --norm none,device,delayed
+              --seconds 0.01 --quiet)
   must timeout -s KILL 60 "$duet" "${long[@]}" --graph --steps 400
   CUDA_DEVICE_MAX_CONNECTIONS=2 must timeout -s KILL 60 "$duet" "${long[@]}" --steps 40
   under_sanitizer "halo exchange" 120 "$build/tests/halo_test" 'Gpus/*WithoutAGate*'
