@@ -118,8 +118,8 @@ class FusedCopiesPlan : public PlanOfOneKernel {
   void enqueue(Stream& stream, const Iteration& iteration) override {
     const int written = 1 - iteration.parity;
     if (opens_) lanes_.fork(stream, 2);
-    // Each waits for what was enqueued before it: streams may share a queue of the device, and
-    // tools let one kernel end before the next is enqueued.
+    // Each waits for what was enqueued before it, and for a norm for other ranks' kernels: streams
+    // may share a queue of the device, and tools let one kernel end before the next is enqueued.
     kernel_->enqueue(stream, iteration.parity, iteration.norm, {opens_, false});
     for (const SideOfRank side : kSides) push(side, written);
     opens_ = !iteration.more_follow;
