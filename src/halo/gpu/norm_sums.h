@@ -34,7 +34,8 @@ __device__ inline unsigned number_of_sweeping(const gpu::SweepNorm& norm, unsign
   return block - (block >> norm.group_bits);
 }
 
-// The number of this call; that of the one before is one less. Never 0, as words are at first.
+// The number of this call; that of the one before is one less. Never 0, as words are at first, and
+// below the largest signed number: a plan makes fewer than 2^31 norms.
 __device__ inline std::uint32_t number_of_call(const gpu::SweepNorm& norm) {
   return static_cast<std::uint32_t>(*norm.calls) + 1;
 }
