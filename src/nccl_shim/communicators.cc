@@ -2,8 +2,10 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
+#include <iterator>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +15,8 @@
 namespace duet::nccl_shim {
 namespace {
 
+using Left = std::deque<std::pair<std::unique_ptr<ShimDevice>, std::unique_ptr<PairCopies>>>;
+
 // Never destroyed: calls may come while the process ends.
 struct Table {
   std::shared_mutex mutex;
@@ -21,7 +25,7 @@ struct Table {
   Guard guard;
   // Devices and copies of communicators that have ended, which something may still use.
   std::mutex left_mutex;
-  std::deque<std::pair<std::unique_ptr<ShimDevice>, std::unique_ptr<PairCopies>>> left;
+  Left left;
 };
 
 Table& entered() {
@@ -49,6 +53,16 @@ Communicator::~Communicator() {
   if (ended) return;
   const std::lock_guard<std::mutex> lock(entered().left_mutex);
   entered().left.emplace_back(std::move(device), std::move(copies));
+}
+
+void end_left() {
+  Left ended;
+  const std::lock_guard<std::mutex> lock(entered().left_mutex);
+  Left& left = entered().left;
+  const auto first = std::partition(left.begin(), left.end(),
+                                    [](const auto& each) { return !each.second->end(); });
+  std::move(first, left.end(), std::back_inserter(ended));
+  left.erase(first, left.end());
 }
 
 std::string Communicator::name_part(const std::string& what) {

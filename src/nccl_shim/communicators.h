@@ -18,7 +18,7 @@ class Communicator {
  public:
   Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairCopies> by, std::string named,
                bool blocking_calls);
-  ~Communicator();  // as ~PairCopies; where something may still use the copies, they are left
+  ~Communicator();  // as ~PairCopies; what something may still use is kept for end_left()
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
@@ -44,6 +44,10 @@ class Communicator {
 std::shared_ptr<Communicator> find(nccl::Comm handle);
 void enter(nccl::Comm handle, std::shared_ptr<Communicator> communicator);
 std::shared_ptr<Communicator> take_out(nccl::Comm handle);
+
+// Frees what communicators that have ended have left, where nothing uses it any more. May wait for
+// the device.
+void end_left();
 
 bool is_forked();  // whether this process is a child of one with communicators
 

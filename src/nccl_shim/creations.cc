@@ -107,8 +107,10 @@ void finish_and_enter(PendingCreation& pending) {
                                        pending.blocking));
 }
 
-// Of communicators whose ranks have all announced themselves.
+// Of communicators whose ranks have all announced themselves. Before that a program that starts
+// anew has aborted the old ones on all ranks, so that what they have left can make room.
 void enter_announced(std::vector<PendingCreation*>& here) {
+  if (!here.empty()) end_left();
   using Step = std::function<void(PendingCreation&)>;
   const Step steps[] = {
       [](PendingCreation& each) { each.creation->offer(); },

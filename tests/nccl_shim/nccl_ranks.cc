@@ -4,12 +4,13 @@
 // reduce_scatter, all_reduce, streams, streams_of_threads, signals, group, group_of_two,
 // refused_in_group, simulated, revoked, split, nonblocking_split, shrink, finalize, nonblocking,
 // nonblocking_group, nonblocking_late, nonblocking_stopped, nonblocking_aborted,
-// nonblocking_finalize, captured, captured_small, forked, killed, last_error, killed_in_launch,
-// killed_at_once, killed_behind, killed_and_shrunk, mixed (rank 0 without LD_PRELOAD); with the
-// stand-in for libcuda: failed_device, aborted_behind_copy, aborted_behind_copy_small, segments,
-// segments_remapped, segments_not_exportable, segments_few_descriptors, segments_refused,
-// segments_come_and_go, segments_of_one_thread, killed_with_segments. Each process prints how many
-// all-gathers came to the real NCCL; exit code 0 if all data were right.
+// nonblocking_finalize, captured, captured_small, forked, restarted, killed, last_error,
+// killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk, mixed (rank 0 without
+// LD_PRELOAD); with the stand-in for libcuda: failed_device, aborted_behind_copy,
+// aborted_behind_copy_small, segments, segments_remapped, segments_not_exportable,
+// segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
+// killed_with_segments. Each process prints how many all-gathers came to the real NCCL; exit code 0
+// if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -297,6 +298,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "captured") captured(of, 9, false);
   if (part == "captured_small") captured(of, 12, true);  // each copies its own part as well
   if (part == "forked") forked(of, id);
+  if (part == "restarted") restarted(of, id);
   if (part == "segments") segments(of);
   if (part == "segments_remapped") segments_remapped(of);
   if (part == "segments_not_exportable") segments_not_exportable(of);

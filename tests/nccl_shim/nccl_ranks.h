@@ -110,6 +110,7 @@ void killed_behind(const Rank& of);
 void killed_and_shrunk(const Rank& of);
 void killed_in_launch(const Rank& of);
 void killed_at_once(const Rank& of);
+void restarted(const Rank& of, ncclUniqueId id);
 void aborted_behind_copy(const Rank& of, std::size_t bytes);
 void failed_device(const Rank& of);
 

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "nccl_ranks.h"
+#include "process_resources.h"
 
 namespace nccl_ranks {
+
+using duet::nccl_shim::testing::open_files;
 
 namespace {
 
@@ -38,6 +41,23 @@ void forked(const Rank& of, ncclUniqueId id) {
   waitpid(child, &status, 0);
   expect(status == 0, "a child ends");
   calls(of, 1, 2);
+}
+
+// One communicator after the other, which rank 0 aborts before the others do: what it keeps for
+// them does not grow, but by that of one communicator, which is a file for each rank.
+void restarted(const Rank& of, ncclUniqueId id) {
+  std::size_t most = 0;
+  for (int number = 0; number < 8; ++number) {
+    Rank again{of.rank, of.ranks, nullptr, of.streams};
+    std::strcat(id.bytes, "-");
+    must(ncclCommInitRank(&again.comm, of.ranks, id, of.rank), "ncclCommInitRank");
+    calls(again, 1, 2);
+    if (of.rank != 0) usleep(30000);
+    must(ncclCommAbort(again.comm), "ncclCommAbort");
+    if (number == 1) most = open_files() + static_cast<std::size_t>(of.ranks);
+  }
+  expect(open_files() <= most,
+         "at most " + std::to_string(most) + " open files: " + std::to_string(open_files()));
 }
 
 namespace {

@@ -82,6 +82,7 @@ run 3 captured_small 0 DUET_NCCL_PACKETS=32K
 run 3 killed_in_launch 0 DUET_NCCL_PACKETS=32K
 run 2 one_thread 0 $large DUET_NCCL_PACKETS=1K
 run 2 killed 0 $large DUET_NCCL_PACKETS=64K
+run 3 restarted "" DUET_NCCL_PACKETS=1K
 # Nonblocking: all ranks have agreed when the first sees that the creation is done.
 for part in nonblocking nonblocking_group nonblocking_late; do
   run 2 $part 6 $large
@@ -100,6 +101,7 @@ for ranks in 2 3; do
 done
 run 2 one_thread 12 $large DUET_NCCL_MODE=staged
 run 2 killed 1 $large DUET_NCCL_MODE=staged
+run 2 restarted "" $large DUET_NCCL_MODE=staged
 run 3 killed_and_shrunk 3 $large DUET_NCCL_MODE=staged
 run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M DUET_NCCL_MODE=staged
 if [[ $# == 3 ]]; then

@@ -147,7 +147,7 @@ class PairCopies {
   // Makes the communicator unusable for all ranks, as an error does; what is enqueued stays.
   void break_with(const std::string& why);
   // Waits as the destructor does. False if something may still use what this object has: then it
-  // must not be destroyed.
+  // must not be destroyed before a later call, which does not wait, has given true.
   bool end();
 
   // Empty, or why the communicator is broken.
@@ -325,9 +325,7 @@ class PairCopies {
   std::uint64_t number_ = 0;  // calls so far
   std::optional<Begun> begun_;
   const Method method_;
-  // Left to the end of the process where this rank has aborted and a peer has not: the first pieces
-  // of a call that this rank has not come to need no word of its own.
-  char* slots_ = nullptr;
+  char* slots_ = nullptr;  // which peers may write until they have ended too
   char* test_segments_ = nullptr;
   std::string why_no_segments_;
   std::atomic<std::uint32_t> pieces_{0};  // through slots so far, alike on all ranks

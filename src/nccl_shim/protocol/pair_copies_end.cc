@@ -34,9 +34,11 @@ class Until {
 
 void PairCopies::pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
+// The first pieces and packets of a call that this rank has not come to need no word of its own.
 bool PairCopies::end() {
   if (!ending_ && !drain()) abort(kDrainSeconds);
-  return !stuck_;
+  const bool peers_write = slots_ != nullptr && ending_ && peers_run();
+  return !stuck_ && !peers_write;
 }
 
 PairCopies::~PairCopies() {
@@ -44,7 +46,7 @@ PairCopies::~PairCopies() {
   end_test_of_segments();
   device_.destroy_stream(push_lane_);
   device_.destroy_stream(pull_lane_);
-  if (slots_ != nullptr && !(ending_ && peers_run())) device_.free(slots_);
+  if (slots_ != nullptr) device_.free(slots_);
   (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
   device_.unshare_words(&(*segment_)->words);
 }

@@ -192,7 +192,7 @@ TEST(PairCopiesErrors, ARankThatIsDoneBreaksNoCallOfAnother) {
 }
 
 TEST(PairCopiesErrors, NothingIsGivenUpThatStillWaits) {
-  std::atomic<int> enqueued{0};
+  std::atomic<int> enqueued{0}, aborted{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
     std::atomic<bool> go{false};
@@ -210,6 +210,7 @@ TEST(PairCopiesErrors, NothingIsGivenUpThatStillWaits) {
     }
     go = true;
     rank.copies->abort(30);
+    for (++aborted; aborted < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_TRUE(rank.copies->end());
     rank.synchronise();
   });
@@ -344,17 +345,19 @@ TEST(PairCopiesErrors, AbortEndsPacketsInFlight) {
   abort_in_flight(Kind::reduce_scatter, false, 8064);
 }
 
-// Rank 1's first pieces wait for no word of rank 0, which has aborted and ended when they come.
+// Rank 1's first pieces wait for no word of rank 0, which has aborted when they come.
 TEST(PairCopiesErrors, SlotsAreThereForAPeerThatHasNotAborted) {
-  std::atomic<bool> enqueued{false}, ended{false};
+  std::atomic<bool> enqueued{false}, ended{false}, aborted{false};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::reduce_scatter, 1000, true);
     if (rank.rank == 0) {
       while (!enqueued) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       rank.copies->abort(30);
       EXPECT_EQ(rank.copies->warning(), "");
-      rank.end();
+      EXPECT_FALSE(rank.copies->end());
       ended = true;
+      while (!aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_TRUE(rank.copies->end());
       return;
     }
     rank.run(rank.stream(), [&] {
@@ -364,6 +367,7 @@ TEST(PairCopiesErrors, SlotsAreThereForAPeerThatHasNotAborted) {
     enqueued = true;
     while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     rank.copies->abort(30);
+    aborted = true;
     rank.synchronise();
   });
 }

@@ -75,6 +75,10 @@ TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank
 void TestRank::end() {
   if (copies == nullptr) return;
   guard_.remove(*copies);
+  // Where peers may still write its slots it waits for them, which end within 30 s.
+  for (int i = 0; i < 30000 && !copies->end(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   copies.reset();
 }
 
