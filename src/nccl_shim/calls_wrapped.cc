@@ -1,5 +1,7 @@
 // The calls that move data, as the drop-in's libraries export them.
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "collectives/nccl/abi.h"
 #include "nccl_shim/groups.h"
@@ -54,13 +56,13 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream) 
 
 // A call of the real NCCL on a communicator of the table: in order with those that are taken over.
 template <typename Forward>
-Result forward_in_order(Comm comm, const std::shared_ptr<Communicator>& communicator, void* stream,
+Result forward_in_order(Comm comm, std::shared_ptr<Communicator> communicator, void* stream,
                         const Forward& forward) {
   if (communicator == nullptr) {
     return note_result(is_created_late(comm) ? refuse_early() : forward());
   }
   if (in_group()) {
-    queue_order(communicator, stream);
+    queue_order(std::move(communicator), stream);
     return note_result(forward());
   }
   const Result ordered = result_of([&] { communicator->copies->order_other_work(stream); });
@@ -72,13 +74,13 @@ Result forward_in_order(Comm comm, const std::shared_ptr<Communicator>& communic
 
 template <typename Forward>
 Result take_or_forward(Comm comm, const Call& call, void* stream, const Forward& forward) {
-  const std::shared_ptr<Communicator> communicator = find(comm);
+  std::shared_ptr<Communicator> communicator = find(comm);
   if (communicator != nullptr && communicator->aborted) return note_result(forward());
   if (communicator == nullptr || !is_taken(*communicator, call, stream)) {
-    return forward_in_order(comm, communicator, stream, forward);
+    return forward_in_order(comm, std::move(communicator), stream, forward);
   }
   if (!in_group()) return result_of([&] { communicator->copies->enqueue(call, stream); });
-  queue_call(communicator, call, stream, forward);
+  queue_call(std::move(communicator), call, stream, forward);
   return nccl::kSuccess;
 }
 

@@ -35,6 +35,11 @@ struct Group {
   std::vector<std::unique_ptr<PendingCreation>> creations;
   std::vector<Announcement> announcements;
   std::vector<std::shared_ptr<const void>> kept;
+
+  bool is_empty() const {
+    return failed == nccl::kSuccess && calls.empty() && orders.empty() && creations.empty() &&
+           announcements.empty() && kept.empty();
+  }
 };
 
 Group& group() {
@@ -179,6 +184,10 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
   Group& open = group();
   if (open.depth > 1) {
     --open.depth;
+    return real_end();
+  }
+  if (open.is_empty()) {
+    open.depth = 0;
     return real_end();
   }
   Group ended = std::exchange(open, Group{});

@@ -73,12 +73,13 @@ void PairCopies::become_last(Tail& tail, Stream user) {
 
 void PairCopies::order_other_work(Stream user) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool is_known = last_.last == Tail::Last::other && last_.stream == user;
-  if (is_known && method_.most_by_packets == 0 && !is_of_thread(user)) return;
+  const bool is_known =
+      last_.last == Tail::Last::other && last_.stream == user && !is_of_thread(user);
+  if (is_known && method_.most_by_packets == 0) return;
   Tail* const tail = tail_of_other_work(user);
   if (tail == nullptr) return;
   follow_calls(*tail, user);
-  set_last(*tail, Tail::Last::other, user);
+  if (!is_known || tail != &last_) set_last(*tail, Tail::Last::other, user);
 }
 
 // Another thread, which may make the next call, cannot name this thread's stream.

@@ -204,6 +204,7 @@ TEST(PairCopiesGraphs, OtherWorkIsInOrderWithCalls) {
     std::atomic<int> seen{0};
     const auto late = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
     const Call call{Kind::all_gather, send.data(), receive.data(), 256};
+    rank.copies->order_other_work(second);  // the last, before a capture begins on that stream
     const auto graph = captured(first, [&] {
       let_wait(rank, first, second);
       rank.copies->order_other_work(second);
