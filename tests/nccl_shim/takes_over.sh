@@ -131,6 +131,14 @@ run 2 calls 12
 said "all calls are forwarded: no threshold is set (DUET_NCCL_MIN_...)"
 run 2 calls 12 $large DUET_NCCL_MODE=off
 said "all calls are forwarded: DUET_NCCL_MODE=off"
+run 2 calls 12 $large NCCL_COMM_ID=127.0.0.1:1
+said "all calls are forwarded: NCCL_COMM_ID is set"
+if [[ $# == 3 ]]; then
+  for variable in CUDA_DEVICE_MAX_CONNECTIONS CUDA_LAUNCH_BLOCKING; do
+    run 2 calls 12 $large $variable=1
+    said "all calls are forwarded: $variable=1"
+  done
+fi
 run 4 nonblocking_split 12 $large
 said "ncclCommSplit: all calls of the new communicator are forwarded: it is nonblocking"
 run 2 init_all 24
