@@ -1,6 +1,10 @@
 #include "nccl_shim/settings.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 #include "core/error.h"
@@ -9,6 +13,26 @@
 
 namespace duet::nccl_shim {
 namespace {
+
+constexpr std::string_view kPrefix = "DUET_NCCL_";
+// By Kind.
+constexpr const char* kLeast[kKinds] = {"DUET_NCCL_MIN_ALL_GATHER", "DUET_NCCL_MIN_ALL_TO_ALL",
+                                        "DUET_NCCL_MIN_BROADCAST", "DUET_NCCL_MIN_REDUCE_SCATTER",
+                                        "DUET_NCCL_MIN_ALL_REDUCE"};
+constexpr const char* kOthers[] = {"DUET_NCCL_MODE", "DUET_NCCL_LOG", "DUET_NCCL_PACKETS"};
+
+// A misspelt name would otherwise be a setting without effect.
+void require_known(std::string_view name) {
+  if (name.substr(0, kPrefix.size()) != kPrefix) return;
+  const auto is_known = [name](const auto& names) {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  };
+  if (is_known(kOthers) || is_known(kLeast)) return;
+  std::string known;
+  for (const char* each : kOthers) known += std::string(each) + ", ";
+  for (const char* each : kLeast) known += std::string(each) + ", ";
+  throw UsageError(std::string(name) + ": expected " + known + "or no such variable");
+}
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
@@ -67,6 +91,10 @@ std::uint64_t Settings::hash() const {
 }
 
 Settings read_settings() {
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view setting = *each;
+    require_known(setting.substr(0, setting.find('=')));
+  }
   Settings read;
   read.real_path = variable("DUET_NCCL");
   if (!read.real_path.empty() && read.real_path.find('/') == std::string::npos) {
@@ -74,9 +102,7 @@ Settings read_settings() {
   }
   read.mode = read_mode();
   read.log = read_log();
-  read.least = {read_least("DUET_NCCL_MIN_ALL_GATHER"), read_least("DUET_NCCL_MIN_ALL_TO_ALL"),
-                read_least("DUET_NCCL_MIN_BROADCAST"), read_least("DUET_NCCL_MIN_REDUCE_SCATTER"),
-                read_least("DUET_NCCL_MIN_ALL_REDUCE")};
+  std::transform(std::begin(kLeast), std::end(kLeast), read.least.begin(), read_least);
   read.packets = read_packets();
   return read;
 }

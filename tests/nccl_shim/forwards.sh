@@ -43,6 +43,10 @@ expect "ncclReduce: 4" "$out"
 expect "last error: ncclReduce: DUET_NCCL_MODE=fast" "$out"
 out=$(run reduce "${preload[@]}" DUET_NCCL_LOG=all)
 expect "DUET_NCCL_LOG=all: expected warn or info" "$out"
+out=$(run reduce "${preload[@]}" DUET_NCCL_MIN_ALLGATHER=64M)
+expect "DUET_NCCL_MIN_ALLGATHER: expected DUET_NCCL_MODE, " "$out"
+expect "DUET_NCCL_MIN_ALL_GATHER, " "$out"
+expect "ncclReduce: 4" "$out"
 out=$(run reduce LD_LIBRARY_PATH="$shim/replacement:$tests")
 expect "libnccl.so.2 is Duet's own: set DUET_NCCL to the real library's path" "$out"
 expect "ncclReduce: 2" "$out"
