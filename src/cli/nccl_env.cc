@@ -218,6 +218,9 @@ class NcclEnvCommand : public Command {
     const int gpus = find_gpus();
     const DropInThresholds found = thresholds_for(TuningFile(path), gpus, model_);
     Variables variables = library;
+    if (!found.sizes.all().empty()) {
+      variables.emplace_back("DUET_NCCL_RANKS", std::to_string(gpus));
+    }
     for (const TakenOver& each : kTakenOver) {
       if (found.sizes.all().count(each.kind) == 0) continue;
       variables.emplace_back(each.variable, short_size(found.sizes.dma_from(each.kind)));

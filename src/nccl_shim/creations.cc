@@ -156,6 +156,10 @@ std::string why_forwarded(const nccl::Config* config) {
 std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string& name, int rank,
                                           int ranks, std::unique_ptr<ShimDevice> device) {
   if (ranks < 2) return nullptr;
+  if (settings().ranks.value_or(ranks) != ranks) {
+    log_forwarded(ranks, "DUET_NCCL_RANKS=" + std::to_string(*settings().ranks));
+    return nullptr;
+  }
   auto pending = std::make_unique<PendingCreation>();
   pending->handle = handle;
   pending->name = name;

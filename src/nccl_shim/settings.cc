@@ -19,7 +19,8 @@ constexpr std::string_view kPrefix = "DUET_NCCL_";
 constexpr const char* kLeast[kKinds] = {"DUET_NCCL_MIN_ALL_GATHER", "DUET_NCCL_MIN_ALL_TO_ALL",
                                         "DUET_NCCL_MIN_BROADCAST", "DUET_NCCL_MIN_REDUCE_SCATTER",
                                         "DUET_NCCL_MIN_ALL_REDUCE"};
-constexpr const char* kOthers[] = {"DUET_NCCL_MODE", "DUET_NCCL_LOG", "DUET_NCCL_PACKETS"};
+constexpr const char* kOthers[] = {"DUET_NCCL_MODE", "DUET_NCCL_LOG", "DUET_NCCL_PACKETS",
+                                   "DUET_NCCL_RANKS"};
 
 // A misspelt name would otherwise be a setting without effect.
 void require_known(std::string_view name) {
@@ -68,6 +69,15 @@ std::optional<std::uint64_t> read_least(const char* name) {
   }
 }
 
+std::optional<int> read_ranks() {
+  const char* const name = "DUET_NCCL_RANKS";
+  const std::string_view value = variable(name);
+  if (value.empty()) return std::nullopt;
+  const int ranks = value.size() == 1 ? value[0] - '0' : 0;
+  if (ranks < 2 || ranks > kMostRanks) refuse(name, value, "a number from 2 to 8");
+  return ranks;
+}
+
 std::size_t read_packets() {
   constexpr std::uint64_t kMost = 1 << 20;  // a rank has five times as much for each other one
   const char* const name = "DUET_NCCL_PACKETS";
@@ -83,6 +93,8 @@ std::size_t read_packets() {
 std::uint64_t Settings::hash() const {
   std::uint64_t hash = hash_bytes(&mode, sizeof mode, 0xcbf29ce484222325u);
   hash = hash_bytes(&packets, sizeof packets, hash);
+  const int only = ranks.value_or(0);
+  hash = hash_bytes(&only, sizeof only, hash);
   for (const auto& each : least) {
     const std::uint64_t words[] = {each.has_value() ? 1u : 0u, each.value_or(0)};
     hash = hash_bytes(words, sizeof words, hash);
@@ -103,6 +115,7 @@ Settings read_settings() {
   read.mode = read_mode();
   read.log = read_log();
   std::transform(std::begin(kLeast), std::end(kLeast), read.least.begin(), read_least);
+  read.ranks = read_ranks();
   read.packets = read_packets();
   return read;
 }

@@ -22,7 +22,8 @@ struct Settings {
   // how many bytes on calls are taken over. Of all ranks' parts together. Empty: never.
   std::array<std::optional<std::uint64_t>, kKinds> least;
 
-  std::size_t packets = 0;  // DUET_NCCL_PACKETS: up to how many bytes calls go as packets (Method)
+  std::optional<int> ranks;  // DUET_NCCL_RANKS: of communicators of which calls are taken over
+  std::size_t packets = 0;   // DUET_NCCL_PACKETS: up to how many bytes calls go as packets (Method)
 
   // Of what all ranks must have alike.
   std::uint64_t hash() const;

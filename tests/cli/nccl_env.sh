@@ -30,28 +30,30 @@ prints() {
   [[ ! -s err ]] || fail "duet nccl-env ${*:2}: $(cat err)"
 }
 preload=LD_PRELOAD=$shim/libduet-nccl.so
-gather=DUET_NCCL_MIN_ALL_GATHER=64M broadcast=DUET_NCCL_MIN_BROADCAST=1000 reduce=DUET_NCCL_MIN_ALL_REDUCE=4K
-prints "env $preload $gather $broadcast $reduce"
-prints "env $preload $gather $broadcast $reduce" --for torchrun
-prints "srun --export=ALL,$preload,$gather,$broadcast,$reduce" --for srun
-prints "mpirun -x $preload -x $gather -x $broadcast -x $reduce" --for mpirun
-prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $gather -e $broadcast -e $reduce" --for docker
+ranks=DUET_NCCL_RANKS=4 gather=DUET_NCCL_MIN_ALL_GATHER=64M broadcast=DUET_NCCL_MIN_BROADCAST=1000 reduce=DUET_NCCL_MIN_ALL_REDUCE=4K
+prints "env $preload $ranks $gather $broadcast $reduce"
+prints "env $preload $ranks $gather $broadcast $reduce" --for torchrun
+prints "srun --export=ALL,$preload,$ranks,$gather,$broadcast,$reduce" --for srun
+prints "mpirun -x $preload -x $ranks -x $gather -x $broadcast -x $reduce" --for mpirun
+prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $ranks -e $gather -e $broadcast -e $reduce" --for docker
 prints "- -x
 - $preload
+- -x
+- $ranks
 - -x
 - $gather
 - -x
 - $broadcast
 - -x
 - $reduce" --for mpijob
-LD_PRELOAD=libm.so.6 prints "env $preload:libm.so.6 $gather $broadcast $reduce"
-LD_PRELOAD=libm.so.6 prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $gather -e $broadcast -e $reduce" --for docker
+LD_PRELOAD=libm.so.6 prints "env $preload:libm.so.6 $ranks $gather $broadcast $reduce"
+LD_PRELOAD=libm.so.6 prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $ranks -e $gather -e $broadcast -e $reduce" --for docker
 
 real=$tests/fake_nccl/libnccl.so.2
 folder_line=LD_LIBRARY_PATH=$shim/replacement
-prints "env $folder_line DUET_NCCL=$real $gather $broadcast $reduce" --replace "$real"
-LD_LIBRARY_PATH=/a:/b prints "env $folder_line:/a:/b DUET_NCCL=$real $gather $broadcast $reduce" --replace "$real"
-prints "docker run -v $shim/replacement:$shim/replacement:ro -e $folder_line -e DUET_NCCL=/there/libnccl.so.2 -e $gather -e $broadcast -e $reduce" \
+prints "env $folder_line DUET_NCCL=$real $ranks $gather $broadcast $reduce" --replace "$real"
+LD_LIBRARY_PATH=/a:/b prints "env $folder_line:/a:/b DUET_NCCL=$real $ranks $gather $broadcast $reduce" --replace "$real"
+prints "docker run -v $shim/replacement:$shim/replacement:ro -e $folder_line -e DUET_NCCL=/there/libnccl.so.2 -e $ranks -e $gather -e $broadcast -e $reduce" \
   --for docker --replace /there/libnccl.so.2
 
 # No threshold: one line says why, and what to run. What was measured beside another engine is none.

@@ -43,6 +43,10 @@ expect "ncclReduce: 4" "$out"
 expect "last error: ncclReduce: DUET_NCCL_MODE=fast" "$out"
 out=$(run reduce "${preload[@]}" DUET_NCCL_LOG=all)
 expect "DUET_NCCL_LOG=all: expected warn or info" "$out"
+for ranks in 1 9 two; do
+  out=$(run reduce "${preload[@]}" DUET_NCCL_RANKS=$ranks)
+  expect "DUET_NCCL_RANKS=$ranks: expected a number from 2 to 8" "$out"
+done
 out=$(run reduce "${preload[@]}" DUET_NCCL_MIN_ALLGATHER=64M)
 expect "DUET_NCCL_MIN_ALLGATHER: expected DUET_NCCL_MODE, " "$out"
 expect "DUET_NCCL_MIN_ALL_GATHER, " "$out"

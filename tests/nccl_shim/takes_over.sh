@@ -131,6 +131,10 @@ run 2 calls 12
 said "all calls are forwarded: no threshold is set (DUET_NCCL_MIN_...)"
 run 2 calls 12 $large DUET_NCCL_MODE=off
 said "all calls are forwarded: DUET_NCCL_MODE=off"
+run 2 calls 12 $large DUET_NCCL_RANKS=3
+said "communicator of 2 ranks: all calls are forwarded: DUET_NCCL_RANKS=3"
+run 4 split 12 $large DUET_NCCL_RANKS=4
+run 2 calls 6 $large DUET_NCCL_RANKS=2
 run 2 calls 12 $large NCCL_COMM_ID=127.0.0.1:1
 said "all calls are forwarded: NCCL_COMM_ID is set"
 if [[ $# == 3 ]]; then
