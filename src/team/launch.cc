@@ -42,8 +42,12 @@ std::optional<int> local_index() {
   return std::nullopt;
 }
 
+// torchrun's processes inherit the variables of what started torchrun itself.
+bool by_torchrun() { return has("TORCHELASTIC_RUN_ID") && has("WORLD_SIZE"); }
+
 // The variable by which a launcher shows that it started this process, or nullptr.
 const char* launcher() {
+  if (by_torchrun()) return nullptr;
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
     if (has(name)) return name;
   }
@@ -87,6 +91,7 @@ Launch by_address() {
 }  // namespace
 
 LaunchedBy launched_by() {
+  if (by_torchrun()) return {"WORLD_SIZE", number("WORLD_SIZE", 1, kMostProcesses)};
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"}) {
     if (has(name)) return {name, number(name, 1, kMostProcesses)};
   }
@@ -108,17 +113,34 @@ std::string launch_prefix() {
                      address == nullptr ? "" : address, by.size, by.size - 1);
 }
 
+namespace {
+
+// Nothing, and the reason, where MPI does not connect the processes that a launcher started.
+std::optional<Launch> by_mpi(std::string& reason) {
+  const ModuleState& module = load_module("mpi");
+  reason = module.reason;
+  if (!module.loaded) return std::nullopt;
+  Launch launch = mpi()();
+  if (launch.size > 1 || launched_by().size == 1) return launch;
+  reason = "of this process alone";
+  return std::nullopt;
+}
+
+}  // namespace
+
 void register_mpi(std::function<Launch()> find) { mpi() = std::move(find); }
 
 Launch find_launch() {
   Launch launch;
-  if (const char* by = launcher(); by != nullptr && load_module("mpi").loaded) {
-    launch = mpi()();
+  std::string reason;
+  const char* by = launcher();
+  if (const auto found = by != nullptr ? by_mpi(reason) : std::nullopt) {
+    launch = *found;
   } else if (any_by_address()) {
     launch = by_address();
   } else if (by != nullptr) {
     throw UsageError(fmt::format("{}={}, but MPI is {}: expected MASTER_ADDR, RANK and WORLD_SIZE",
-                                 by, std::getenv(by), load_module("mpi").reason));
+                                 by, std::getenv(by), reason));
   }
   if (!launch.local_index) launch.local_index = local_index();
   return launch;

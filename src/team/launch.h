@@ -22,9 +22,9 @@ struct Launch {
   std::function<std::string(const std::string&)> broadcast;
 };
 
-// By the launcher (mpirun, srun); else by MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE and DUET_TOKEN
-// or DUET_TOKEN_FILE; else this process alone. Throws UsageError naming what was expected, such as
-// a secret where MASTER_ADDR is not a loopback address.
+// By the launcher (mpirun, srun), if it has not started torchrun; else by MASTER_ADDR, MASTER_PORT,
+// RANK, WORLD_SIZE and DUET_TOKEN or DUET_TOKEN_FILE; else this process alone. Throws UsageError
+// naming what was expected, such as a secret where MASTER_ADDR is not a loopback address.
 Launch find_launch();
 
 // The number of processes by the environment alone, without asking the launcher.

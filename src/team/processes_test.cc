@@ -74,6 +74,34 @@ TEST(LaunchedBy, CountsSrunsTasksHoweverTheyAreConnected) {
   EXPECT_EQ(launched_by().variable, "");
 }
 
+// Processes of torchrun have inherited the variables of what started torchrun on each node.
+TEST(FindLaunch, ProcessesOfTorchrunAreNotTasksOfSrun) {
+  const std::map<std::string, std::string> process{
+      {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"},      {"SLURM_NTASKS", "2"},
+      {"RANK", "3"},         {"WORLD_SIZE", "4"},         {"LOCAL_RANK", "1"},
+      {"MASTER_PORT", "1"},  {"MASTER_ADDR", "127.0.0.1"}};
+  const Environment environment(process);
+  for (const char* launcher : {"", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE"}) {
+    std::map<std::string, std::string> more{{"TORCHELASTIC_RUN_ID", "none"}};
+    if (*launcher != '\0') more.emplace(launcher, "1");
+    const Environment by_torchrun(more);
+    EXPECT_EQ(launched_by().variable, "WORLD_SIZE") << launcher;
+    EXPECT_EQ(launch_prefix(), "MASTER_ADDR=127.0.0.1 WORLD_SIZE=4 RANK=<0 to 3> ") << launcher;
+    const Launch launch = find_launch();
+    EXPECT_EQ(launch.size, 4) << launcher;
+    EXPECT_EQ(launch.index, 3) << launcher;
+    EXPECT_EQ(launch.local_index, 1) << launcher;
+  }
+  EXPECT_EQ(find_launch().size, 4);  // the variables alone, which a job script sets
+}
+
+// As tasks without MPI are, or with another one than Duet's.
+TEST(FindLaunch, TasksOfSrunThatMpiDoesNotConnectAreRefused) {
+  const Environment environment(std::map<std::string, std::string>{
+      {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}});
+  EXPECT_THROW(find_launch(), UsageError);
+}
+
 TEST(LaunchPrefix, StartsAsManyProcessesInTheSameWay) {
   using Variables = std::map<std::string, std::string>;
   EXPECT_EQ(launch_prefix(), "");
