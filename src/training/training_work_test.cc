@@ -9,6 +9,7 @@
 #include "timing/sampler.h"
 #include "training/cases.h"
 #include "training/models/gpt.h"
+#include "training/models/mlp.h"
 #include "training/models/qwen3.h"
 #include "training/models/recipe_fixture.h"
 
@@ -180,6 +181,22 @@ TEST(TrainingWork, VerifiesStepsOfAQwen3) {
                           team.size() > 1 ? parallel : ParallelSettings());
         EXPECT_TRUE(Sampler(team).measure(work, brief()).verified) << device << ", " << recipe.name;
       }
+    }
+  }
+}
+
+// A model without blocks.
+TEST(TrainingWork, VerifiesStepsOfAnMlp) {
+  for (const char* device : {"host:1", "host:3"}) {
+    const auto machine = open_machine(device);
+    Team team(*machine);
+    const auto session = engines_named(*machine, {"auto"}).front()->open(team);
+    for (const Parallel way : {Parallel::ddp, Parallel::zero3}) {
+      StepSettings settings{find_recipe("fp32")};
+      settings.optimizer.kind = OptimizerKind::sgd;
+      TrainingWork work(team, describe(MlpConfig{{40, 64, 64, 40}, 8}), settings,
+                        {way, session.get()});
+      EXPECT_TRUE(Sampler(team).measure(work, brief()).verified) << device << ", " << name(way);
     }
   }
 }

@@ -120,7 +120,7 @@ void Parameters::lay_out(MemoryPlan& plan) {
   lay_out_group(plan, false);
 }
 
-// Blocks, and what lies between them.
+// Blocks, and what lies between them; of a model without blocks each parameter.
 std::vector<Parameters::Unit> Parameters::make_units() const {
   std::vector<Unit> units;
   std::size_t next = 0;
@@ -135,6 +135,7 @@ std::vector<Parameters::Unit> Parameters::make_units() const {
     add(blocks_[block].first, {});
     add(blocks_[block].last, block);
   }
+  for (std::size_t i = 0; blocks_.empty() && i < all_.size(); ++i) add(i + 1, {});
   add(all_.size(), {});
   return units;
 }
