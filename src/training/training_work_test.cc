@@ -347,6 +347,25 @@ TEST(TrainingCases, TimelinesShowCollectivesAndWhoWaitsForThem) {
   }
 }
 
+// Sums behind the backward pass are not the optimizer's time.
+TEST(TrainingCases, TimelinesShowLateSums) {
+  const auto machine = open_machine("sim:h200:devices=2");
+  const auto seconds = [&](const char* row, bool late_sums) {
+    TrainingOptions options = sharded_7b(3);
+    options.late_sums = late_sums;
+    const Measurement step = training_benchmark(*machine, options, {}).cases.front().run();
+    double sum = 0;
+    for (const auto& [name, ends] : step.curves) {
+      if (name != row) continue;
+      for (std::size_t i = 0; i < ends.size(); i += 2) sum += ends[i + 1] - ends[i];
+    }
+    return sum;
+  };
+  const double optimizer = seconds("timeline_optimizer", false);
+  EXPECT_NEAR(seconds("timeline_optimizer", true), optimizer, 0.01 * optimizer);
+  EXPECT_GT(seconds("timeline_elementwise", true), 1.1 * seconds("timeline_elementwise", false));
+}
+
 TEST(TrainingCases, RefuseEnginesThatTheMachineDoesNotHave) {
   const auto machine = open_machine("host:2");
   TrainingOptions options;

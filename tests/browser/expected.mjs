@@ -169,7 +169,7 @@ function trainingCharts(steps, runs, reported) {
 /** Curves over the number of devices, which begin at the same program's step of one device. */
 function scalingCharts(parallel, steps) {
   const size = ({ case: c }) => [c.model, c.layers, c.parameters, c.batch, c.sequence];
-  const maker = ({ engine, case: c }) => `${engine} ${c.parallel} ${c.recipe}`;
+  const maker = ({ engine, case: c }) => [engine, c.parallel, c.late_sums, c.recipe].join();
   const isTorch = ({ engine }) => engine.startsWith('torch-');
   const points = (some) => {
     const one = (step) =>

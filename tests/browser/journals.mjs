@@ -39,6 +39,7 @@ const SHARDED = [
   ...PARALLEL.slice(0, PARALLEL.indexOf('--model')),
   ...['--model', '7b', '--batch', '8', '--parallel', 'zero3', '--engine', 'dma', '--breakdown'],
 ];
+const LATE = [...SHARDED, '--late-sums'];
 const HALO = [
   ...['halo', '--device', 'sim:h200-4', '--nx', '2048,16384', '--scaling', 'strong,weak'],
   ...['--engine', 'dma,kernel', '--iterations', '3'],
@@ -280,6 +281,7 @@ export function makeJournals(duet, folder) {
   const several = { model: '7b', ranks: 8 };
   writeFileSync(parallel, withTorch(readFileSync(parallel, 'utf8'), several, TORCH.several));
   const sharded = run(duet, SHARDED, file('sharded.jsonl'));
+  const late = run(duet, LATE, file('late.jsonl'));
   return {
     good: [copy, gemm],
     bad: [bad],
@@ -293,7 +295,7 @@ export function makeJournals(duet, folder) {
       run(duet, OVER_NODES, file('nodes.jsonl')),
       run(duet, NORMS, file('norms.jsonl')),
     ],
-    training: [steps, batches, mlp, one, parallel, sharded, ...trainingRuns(duet, folder)],
+    training: [steps, batches, mlp, one, parallel, sharded, late, ...trainingRuns(duet, folder)],
   };
 }
 

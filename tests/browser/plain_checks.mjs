@@ -7,8 +7,10 @@ import {
   namedRate,
   plain,
   seconds,
+  wayText,
 } from '../../src/report/web/format.js';
 import { fastestRanges } from '../../src/report/web/plot/fastest.js';
+import { scalingGroups } from '../../src/report/web/plot/scaling_series.js';
 import { COUNTS, tflopsBy } from '../../src/report/web/plot/training_series.js';
 
 /** As format_bytes and format_seconds of src/core/units.cc have them. */
@@ -91,6 +93,12 @@ function trainingHasWords() {
     caseText({ benchmark: 'train_communication', case: { ...step, parallel: 'ddp', ranks: 8 } }),
     'small amp, 32 x 512, 6 layers, ddp on 8 devices',
   );
+  const sharded = { ...step, recompute: 'block', parallel: 'zero3', ranks: 2 };
+  assert.equal(
+    caseText({ benchmark: 'train', case: { ...sharded, keep_gathered: 'yes', late_sums: 'yes' } }),
+    'small amp, 32 x 512, 6 layers, recompute block, zero3 keep-gathered late-sums on 2 devices',
+  );
+  assert.equal(wayText({ parallel: 'ddp', bucket: 104857600 }), 'ddp buckets of 100 MiB');
   assert.equal(namedRate('communication_seconds', 0.0352759), 'communication 35.276 ms');
   assert.equal(namedRate('hidden_percent', 76.71), 'hidden 76.7%');
   assert.equal(namedRate('hidden_percent', -1.6e-6), 'hidden 0.0%');
@@ -107,11 +115,29 @@ function flopAreCounted() {
   assert.equal(tflopsBy(mlp, withAttention), 6);
 }
 
+/** Steps that communicate in different ways are different curves, also of one journal. */
+function curvesAreTold() {
+  const place = { kind: 'cuda', model: 'GPU', count: 2, units: 132, journal: { name: 'a.jsonl' } };
+  const size = { model: '7b', recipe: 'bf16', batch: 8, sequence: 1024, layers: 32 };
+  const records = [{}, { keep_gathered: 'yes' }, { late_sums: 'yes' }].map((way) => ({
+    ...{ benchmark: 'train', engine: 'dma', outcome: 'measured', place, device: 'cuda' },
+    case: { ...size, parameters: 5243744256, parallel: 'zero3', ranks: 2, ...way },
+    rates: { tokens_per_s: 38000 },
+    seconds: { median: 0.4 },
+  }));
+  const [{ curves }] = scalingGroups({ records, data: {} });
+  assert.deepEqual(
+    curves.map(({ name }) => name),
+    ['dma zero3 bf16', 'dma zero3 keep-gathered bf16', 'dma zero3 late-sums bf16'],
+  );
+}
+
 export function plainChecks() {
   unitsAreTheConsoles();
   theFastestOfAllIsMarked();
   messagesHaveWords();
   trainingHasWords();
   flopAreCounted();
-  console.log('ok: numbers as texts, the fastest of all, cases in words');
+  curvesAreTold();
+  console.log('ok: numbers as texts, the fastest of all, cases in words, curves');
 }

@@ -179,20 +179,28 @@ export const trainingChecks = {
     assert.equal(own('8', 'none')['ms exposed'], '–');
   },
   async 'a bar for each part of one step, and the sums of its parts'(page, journals) {
-    const [, , , , , sharded] = journals;
+    const [, , , , , sharded, late] = journals;
     const card = page.locator('#training-timeline');
-    assert.match(await drawnText(card), /gemm.*wait.*all_gather.*reduce_scatter/);
-    const record = parallelStep(sharded, '7b', 'dma', 2);
-    const spansOf = (row) => {
-      const ends = record.curves[`timeline_${row}`];
-      return ends.filter((_, i) => i % 2).map((end, i) => end - ends[2 * i]);
-    };
-    const names = Object.keys(record.curves).map((name) => name.replace('timeline_', ''));
-    const bars = await barWidths(card, 14);
-    assert.equal(bars.length, sum(names.map((name) => spansOf(name).length)));
-    const [row] = await dataOfCard(card);
-    assert.match(row.Step, /^7b, 8 x 1024, zero3 by dma, bf16, 2 devices/);
-    for (const name of names) near(row[`${name}, ms`], 1e3 * sum(spansOf(name)), name);
+    const rows = await dataOfCard(card);
+    for (const [journal, way, reduced] of [
+      [sharded, 'zero3', 'reduce_scatter'],
+      [late, 'zero3 late-sums', 'all_to_all'],
+    ]) {
+      const step = `7b, 8 x 1024, ${way} by dma, bf16, 2 devices`;
+      const row = rows.find(({ Step }) => Step.startsWith(step));
+      assert.ok(row, `${step}: ${rows.map(({ Step }) => Step)}`);
+      await card.getByRole('combobox').selectOption({ label: row.Step });
+      assert.match(await drawnText(card), new RegExp(`gemm.*wait.*all_gather.*${reduced}`));
+      const record = parallelStep(journal, '7b', 'dma', 2);
+      const spansOf = (name) => {
+        const ends = record.curves[`timeline_${name}`];
+        return ends.filter((_, i) => i % 2).map((end, i) => end - ends[2 * i]);
+      };
+      const names = Object.keys(record.curves).map((name) => name.replace('timeline_', ''));
+      const bars = await barWidths(card, 14);
+      assert.equal(bars.length, sum(names.map((name) => spansOf(name).length)));
+      for (const name of names) near(row[`${name}, ms`], 1e3 * sum(spansOf(name)), name);
+    }
   },
   async 'steps of PyTorch over devices, compared with its own step of one'(page, journals) {
     const [, , , one, parallel] = journals;

@@ -220,6 +220,17 @@ function fabricText(c) {
   return parts.filter(Boolean).join(', ');
 }
 
+/** How a step of several devices communicates: "zero3 late-sums"; the case of a record. */
+export const wayText = (c) =>
+  [
+    c.parallel,
+    c.keep_gathered && 'keep-gathered',
+    c.late_sums && 'late-sums',
+    c.bucket !== undefined && `buckets of ${bytes(c.bucket)}`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+
 /** "small amp, 32 x 512, 6 layers" and, of a run, its text, steps and seed. */
 function trainingText(c) {
   const parts = [
@@ -227,8 +238,9 @@ function trainingText(c) {
     [c.batch, c.sequence].filter(Boolean).join(' x '),
     c.accumulate && `${c.accumulate} batches a step`,
     c.layers && plural(c.layers, 'layer'),
+    c.recompute && `recompute ${c.recompute}`,
     c.optimizer,
-    c.parallel && `${c.parallel} on ${plural(c.ranks, 'device')}`,
+    c.parallel && `${wayText(c)} on ${plural(c.ranks, 'device')}`,
     c.data && `on ${c.data}`,
     c.steps && plural(c.steps, 'step'),
     c.seed !== undefined && `seed ${c.seed}`,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "training/operations/timed_operations.h"
 
 namespace duet {
 namespace {
@@ -139,8 +140,15 @@ void ShardedStep::backward(Stream& stream, Accumulate gradients) {
   sum_parts(stream);
 }
 
+void ShardedStep::set_timeline(StepTimeline* timeline) {
+  communication_.set_timeline(timeline);
+  timeline_ = timeline;
+}
+
 void ShardedStep::sum_parts(Stream& stream) {
-  if (sum_parts_ != nullptr) stream.launch(*sum_parts_);
+  if (sum_parts_ == nullptr) return;
+  stream.launch(*sum_parts_);
+  if (timeline_ != nullptr) timeline_->ended(stream, name(StepPart::elementwise));
 }
 
 void ShardedStep::reduce(Stream& stream, const ParameterRange& complete) {

@@ -32,7 +32,7 @@ class ShardedStep : public ParallelStep {
   void backward(Stream& stream, Accumulate gradients) override;  // must be Accumulate::no
   void clip(Stream& stream, double scale, double limit) override;
   void communicate(Stream& stream) override;
-  void set_timeline(StepTimeline* timeline) override { communication_.set_timeline(timeline); }
+  void set_timeline(StepTimeline* timeline) override;
   double wire_bytes() const override;
   std::map<std::string, std::string> notes() const override;
 
@@ -67,7 +67,8 @@ class ShardedStep : public ParallelStep {
   std::unique_ptr<CollectivePlan> sum_squares_;
   std::vector<Buffer> buffers_;
   std::array<Event*, 2> reduced_{};  // by buffer of blocks' gradients: its last reduction
-  Event* behind_blocks_ = nullptr;   // of a forward pass: has gathered parameters after the blocks
+  StepTimeline* timeline_ = nullptr;
+  Event* behind_blocks_ = nullptr;  // of a forward pass: has gathered parameters after the blocks
 };
 
 }  // namespace duet

@@ -1,6 +1,6 @@
 // When the operations of one training step ran on a rank, what was communicated beside them, and how long
 // they waited for that. The reader chooses the step.
-import { milliseconds, plain, plural } from '../format.js';
+import { milliseconds, plain, plural, wayText } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { linearAxis, rowAxis } from '../plot/axes.js';
 import { spans } from '../plot/bars.js';
@@ -12,7 +12,7 @@ export const order = 36;
 export { section };
 
 const PREFIX = 'timeline_';
-const COLLECTIVES = ['all_gather', 'reduce_scatter', 'all_reduce'];
+const COLLECTIVES = ['all_gather', 'reduce_scatter', 'all_to_all', 'all_reduce'];
 const ROWS = [
   ...['gemm', 'attention', 'norm', 'elementwise', 'loss', 'optimizer', 'wait'],
   ...COLLECTIVES,
@@ -86,7 +86,7 @@ function namesOf(records) {
   return records.map(({ place, engine, case: c }) =>
     [
       `${c.model}, ${sizeText(c)}`,
-      `${c.parallel} by ${engine}`,
+      `${wayText(c)} by ${engine}`,
       `${c.recipe}, ${plural(c.ranks, 'device')}`,
       labels.get(place),
     ]

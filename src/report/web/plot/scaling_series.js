@@ -1,5 +1,6 @@
 // Groups records of training steps of several devices: a group for each model and size, with a curve over
 // the number of devices for each engine, way of training in parallel and recipe.
+import { wayText } from '../format.js';
 import { placeName, shortModel } from '../labels.js';
 import { groupBy } from '../model.js';
 import { itemsOf, measuredSteps, parallelSteps, reportedOf } from './training_series.js';
@@ -84,7 +85,7 @@ function curvesOf(records, single) {
   const kindName = kindNames(records);
   const makers = groupBy(
     records,
-    (record) => `${record.engine}/${record.case.parallel}/${stepKey(record)}`,
+    (record) => `${record.engine}/${wayText(record.case)}/${stepKey(record)}`,
   );
   return [...makers.values()].flatMap((made) =>
     [...split(made)].map(([source, some]) => {
@@ -94,7 +95,7 @@ function curvesOf(records, single) {
       const last = own.at(-1);
       const base = baseOf(last, single);
       const nameOf = ({ engine, case: c }) =>
-        [kindName(last), engine, c.parallel, c.recipe, variantOf(last), source]
+        [kindName(last), engine, wayText(c), c.recipe, variantOf(last), source]
           .filter(Boolean)
           .join(' ');
       return {
