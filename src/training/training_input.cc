@@ -53,6 +53,7 @@ void require_new(const std::string& path) {
 TrainingInput::TrainingInput(TrainingRunSettings settings)
     : settings_(std::move(settings)),
       file_(settings_.data, settings_.model.vocabulary),
+      digest_(file_.digest()),
       split_(file_, settings_.evaluation_share, settings_.model.sequence) {
   if (file_.of_bytes() && settings_.weights.empty()) {
     settings_.model = settings_.model.with_vocabulary(kByteVocabulary);
@@ -83,6 +84,7 @@ std::map<std::string, std::string> TrainingInput::common_settings() const {
               {"seed", text(settings_.seed)},
               {"weights", settings_.weights},
               {"number of tokens", text(file_.count())},
+              {"tokens' digest", fmt::format("{:016x}", digest_)},
               {"evaluation share", text(settings_.evaluation_share)},
               {"learning rate", text(rate.peak)},
               {kWarmUpSteps, text(rate.warm_up_steps)},
@@ -101,18 +103,22 @@ void TrainingInput::open_checkpoint() {
   if (settings_.keep_warm_up) {
     settings_.learning_rate.warm_up_steps = count_of(path, kWarmUpSteps, found(kWarmUpSteps));
   }
-  for (const auto& [key, own] : common_settings()) {
-    if (found(key) == own) continue;
-    throw UsageError(
-        fmt::format("{}: its {} is '{}': expected {}, as this run's", path, key, found(key), own));
+  std::map<std::string, std::string> own = common_settings();
+  for (const auto& [key, value] : checkpoint_->metadata()) {
+    if (key != kCheckpointStep && key != kCheckpointTuning) own.emplace(key, "none");
   }
-  steps_done_ = count_of(path, "step", found("step"));
+  for (const auto& [key, value] : own) {
+    if (found(key) == value) continue;
+    throw UsageError(fmt::format("{}: its {} is '{}': expected {}, as this run's", path, key,
+                                 found(key), value));
+  }
+  steps_done_ = count_of(path, kCheckpointStep, found(kCheckpointStep));
   const bool only_saves = steps_done_ == settings_.learning_rate.steps && !settings_.save.empty();
   if (steps_done_ >= settings_.learning_rate.steps && !only_saves) {
     throw UsageError(
         fmt::format("{}: holds step {}: expected more --steps than that", path, steps_done_));
   }
-  tuning_cache().adopt(found("tuning"));
+  tuning_cache().adopt(found(kCheckpointTuning));
 }
 
 void TrainingInput::require_same_on_all(Rank& rank) const {

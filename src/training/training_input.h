@@ -14,6 +14,10 @@
 
 namespace duet {
 
+// What a checkpoint's metadata have besides TrainingInput::common_settings().
+inline constexpr const char* kCheckpointStep = "step";  // the last one done
+inline constexpr const char* kCheckpointTuning = "tuning";
+
 struct TrainingRunSettings {
   TokenModelDescription model;  // with the batch of one rank
   std::int64_t ranks = 1;       // that train it together, each with its part of a batch
@@ -61,6 +65,7 @@ class TrainingInput {
 
   TrainingRunSettings settings_;
   TokenFile file_;
+  std::uint64_t digest_;  // the data's
   TokenSplit split_;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::int64_t steps_done_ = 0;

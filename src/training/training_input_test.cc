@@ -94,7 +94,20 @@ TEST_F(TrainingInputTest, OtherSettingsDoNotResume) {
   other = s;
   other.optimizer.kind = OptimizerKind::sgd;
   EXPECT_THROW(TrainingInput{other}, UsageError);
-  std::ofstream(path("text"), std::ios::app) << "more";
+  TrainingInput{s};
+  std::fstream(path("text")) << "Other text of the same length";
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+}
+
+TEST_F(TrainingInputTest, AdaptersAreNotResumedAsTheWholeModel) {
+  TrainingRunSettings s = settings(3);
+  s.checkpoint = path("one");
+  s.model = tiny_qwen3({2, 4, all_lora_targets()});
+  run(s);
+  s.resume = true;
+  s.learning_rate.steps = 5;
+  TrainingInput{s};
+  s.model = tiny_qwen3({});
   EXPECT_THROW(TrainingInput{s}, UsageError);
 }
 

@@ -217,8 +217,8 @@ void TrainingRun::save(std::int64_t step) {
   if (settings_.checkpoint.empty()) return;
   require_finite(step, loss_of(*evaluation_));
   auto metadata = input_.common_settings();
-  metadata["step"] = fmt::format("{}", step);
-  metadata["tuning"] = tuning_cache().text();
+  metadata[kCheckpointStep] = fmt::format("{}", step);
+  metadata[kCheckpointTuning] = tuning_cache().text();
   if (!model_->parameters().units().empty()) {
     return save_checkpoint(rank_, settings_.checkpoint, metadata, checkpoint_tensors());
   }

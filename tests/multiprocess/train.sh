@@ -78,6 +78,10 @@ cp text one_has/text; head -n 200 text > other_has_not/text
 start_in_folders --data text --steps 30
 all_end_with 2
 grep -q "number of tokens: '.*' here, '.*' on rank 0" err.0 || fail "other data: $(cat err.0)"
+sed s/text/exit/ text > other_has_not/text
+start_in_folders --data text --steps 30
+all_end_with 2
+grep -q "tokens' digest: '.*' here" err.0 || fail "other data of the same length: $(cat err.0)"
 
 for way in ddp zero3; do
   run=(train gpt --model own.toml --data text --parallel $way)

@@ -163,6 +163,20 @@ void TokenFile::read(std::int64_t first, std::int64_t count, std::int32_t* token
   }
 }
 
+std::uint64_t TokenFile::digest() const {
+  constexpr std::int64_t kPieces = 256, kPieceTokens = 4096;
+  std::uint64_t digest = static_cast<std::uint64_t>(count_);
+  std::vector<std::int32_t> tokens(kPieceTokens);
+  for (std::int64_t at = 0; at < count_; at += std::max(count_ / kPieces, kPieceTokens)) {
+    const std::int64_t count = std::min(count_ - at, kPieceTokens);
+    read(at, count, tokens.data());
+    for (std::int64_t i = 0; i < count; ++i) {
+      digest = random_word(digest, static_cast<std::uint64_t>(tokens[static_cast<std::size_t>(i)]));
+    }
+  }
+  return digest;
+}
+
 TokenSplit::TokenSplit(const TokenFile& file, double evaluation_share, std::int64_t sequence)
     : file_(file), training_tokens_(file.count()) {
   if (sequence < 1) throw BadArgument(fmt::format("sequences of {} tokens", sequence));

@@ -32,6 +32,9 @@ class TokenFile {
   std::int64_t count() const { return count_; }  // of tokens, at least 1
   bool of_bytes() const { return token_bytes_ == 1; }
 
+  // Of the tokens or, if there are many, of pieces of them: equal files have the same.
+  std::uint64_t digest() const;
+
   // Writes tokens [first, first + count) to `tokens`. Throws UsageError if the file has become
   // shorter or has got a token beyond the vocabulary, and BadArgument for a range beyond count().
   void read(std::int64_t first, std::int64_t count, std::int32_t* tokens) const;
