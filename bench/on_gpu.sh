@@ -34,6 +34,7 @@
 #   bench/on_gpu.sh train OUT    training steps beside PyTorch's, model by model; MODELS, RECIPES,
 #                                TORCH_MODES, ATTENTIONS name some
 #   bench/on_gpu.sh curves OUT   losses of 50 steps on a text in fp32, amp and bf16, and the memory of 1,000
+#   bench/on_gpu.sh parallel_curves OUT   losses of 100 steps in bf16 on one GPU, and on two by every engine
 # bench/plan.sh runs several of these within a time, on pairs of GPUs side by side.
 # BUILD names the build folder (default: build; bench/pack.sh makes one to carry elsewhere). CI builds kernels in a hurry, by -Xcicc -O1 -Xptxas -O1:
 # what is measured must be built without these flags; reductions take ten times as long with them.
@@ -49,7 +50,7 @@ for part in bench/on_gpu/*.sh; do source "$part"; done
 case "${1:-}" in
   check | gemm | quick | check_collectives | collectives | reductions | preloaded | preloaded_layers | preloaded_training | nccl_tests | tune_drop_in | nodes | auto | copy | overlap | \
     check_halo | halo | halo_processes | packets | fabric | fabric_memory | node | advise | check_train | parallel | \
-    qwen3 | train | curves) "$1" ;;
+    qwen3 | train | curves | parallel_curves) "$1" ;;
   *)
     sed -n '2,/^# what is measured/s/^# *//p' "$0" >&2
     exit 2

@@ -216,24 +216,50 @@ curves() {
   must wait $run
 }
 
-# PREFIX RECIPE...: losses of PREFIX-RECIPE.jsonl beside the first one's.
+# 100 steps in bf16 on one GPU and, with half of each batch on each of two, in every way and by every
+# engine. The means of 20 losses may differ from one GPU's by 3%: single steps of two runs soon differ,
+# even if only rounding differs.
+parallel_curves() {
+  find_nccl
+  find_cudnn
+  cat README.md ARCHITECTURE.md docs/*.md | head -c 108000 > "$out/text"
+  local flags=(--layers 4 --sequence 512 --recipe bf16 --data "$out/text" --steps 100 --seed 1
+    --learning-rate 1e-4 --warm-up-steps 50 --tuning-cache "$out/tuning-of-gemms.json" --quiet)
+  local way engine names=(one)
+  say "100 steps on one GPU"
+  must timeout 100 "$duet" train qwen3 "${flags[@]}" --device cuda:0 --batch 8 --json "$out/curve-parallel-one.jsonl"
+  for way in ddp zero3; do
+    for engine in dma kernel nccl; do
+      say "100 steps on two GPUs, $way by $engine"
+      must timeout 100 "$duet" train qwen3 "${flags[@]}" --device cuda:0,1 --batch 4 --parallel $way \
+        --engine $engine --json "$out/curve-parallel-$way-$engine.jsonl"
+      names+=("$way-$engine")
+    done
+  done
+  MOST_OFF=3 must compare_losses "$out/curve-parallel" "${names[@]}"
+}
+
+# PREFIX NAME...: losses of PREFIX-NAME.jsonl beside the first one's. Fails where a mean of 20 steps differs
+# by more than MOST_OFF percent, if that is set.
 compare_losses() {
   python3 - "$@" <<'END'
-import json, sys
-prefix, *recipes = sys.argv[1:]
+import json, os, sys
+prefix, *names = sys.argv[1:]
 curves = {}
-for recipe in recipes:
-    for line in open(f"{prefix}-{recipe}.jsonl"):
+for name in names:
+    for line in open(f"{prefix}-{name}.jsonl"):
         record = json.loads(line)
         if record["type"] == "result":
-            curves[recipe] = record["curves"]["loss"]
-first = curves[recipes[0]]
+            curves[name] = record["curves"]["loss"]
+first = curves[names[0]]
 def means(losses, steps=20):
     return [sum(losses[i:i + steps]) / steps for i in range(0, len(losses) - steps + 1, steps)]
 def most(losses, others):
     return 100 * max(abs(a / b - 1) for a, b in zip(losses, others))
-for recipe, losses in curves.items():
-    print(f"{recipe}: first {losses[0]:.4f}, last {losses[-1]:.4f}, off {recipes[0]} by at most "
+for name, losses in curves.items():
+    print(f"{name}: first {losses[0]:.4f}, last {losses[-1]:.4f}, off {names[0]} by at most "
           f"{most(losses, first):.2f}% a step, {most(means(losses), means(first)):.2f}% a mean of 20")
+limit = float(os.environ.get("MOST_OFF", "inf"))
+sys.exit(len(curves) < len(names) or any(most(means(each), means(first)) > limit for each in curves.values()))
 END
 }
