@@ -122,7 +122,7 @@ std::optional<Launch> by_mpi(std::string& reason) {
   if (!module.loaded) return std::nullopt;
   Launch launch = mpi()();
   if (launch.size > 1 || launched_by().size == 1) return launch;
-  reason = "of this process alone";
+  reason = "connecting this process alone";
   return std::nullopt;
 }
 

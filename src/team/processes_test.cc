@@ -95,13 +95,6 @@ TEST(FindLaunch, ProcessesOfTorchrunAreNotTasksOfSrun) {
   EXPECT_EQ(find_launch().size, 4);  // the variables alone, which a job script sets
 }
 
-// As tasks without MPI are, or with another one than Duet's.
-TEST(FindLaunch, TasksOfSrunThatMpiDoesNotConnectAreRefused) {
-  const Environment environment(std::map<std::string, std::string>{
-      {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}});
-  EXPECT_THROW(find_launch(), UsageError);
-}
-
 TEST(LaunchPrefix, StartsAsManyProcessesInTheSameWay) {
   using Variables = std::map<std::string, std::string>;
   EXPECT_EQ(launch_prefix(), "");

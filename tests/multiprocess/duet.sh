@@ -111,6 +111,8 @@ refuses() {  # TEXT VARIABLE=VALUE... -- ARGUMENT...
 }
 refuses "RANK is not set" WORLD_SIZE=2 -- collective all_gather
 refuses "expected MASTER_ADDR" RANK=0 WORLD_SIZE=2 -- collective all_gather
+# As tasks of srun without MPI are, or with another one than Duet's.
+refuses "expected MASTER_ADDR" SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_NTASKS=2 -- collective all_gather --device host:1
 refuses "duet copy runs in one process" RANK=0 WORLD_SIZE=2 -- copy --device host:2
 refuses "duet gemm runs in one process" RANK=0 WORLD_SIZE=2 -- gemm
 refuses "duet run runs in one process" OMPI_COMM_WORLD_SIZE=3 -- run quick
