@@ -100,6 +100,11 @@ start 2 all_gather --engine host "${short[@]}" --json a.jsonl  # it has contents
 all_end_with 2
 spoken_once
 
+# Tasks of srun that MPI does not connect, but a job script's variables.
+SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_NTASKS=2 start 2 all_gather --device host:1 "${short[@]}"
+all_end_with 0
+says out.0 "2 processes"
+
 refuses() {  # TEXT VARIABLE=VALUE... -- ARGUMENT...
   local text=$1 code=0 variables=()
   shift
