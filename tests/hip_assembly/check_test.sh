@@ -50,6 +50,11 @@ finds 'nothing waits for the write-back' "$load" "$wait" "$invalidate" "$write_b
 finds 'nothing waits for the write-back' "${words[@]}" "$write_back" "buffer_inv sc1" s_barrier
 finds 'no caches are invalidated' "${words[@]}" "$load" "$wait" "$stream"
 finds 'no caches are invalidated' "${words[@]}" "$load" "$invalidate"
+packet=("flat_load_dwordx2 v[2:3], v[4:5] sc0 sc1" "flat_load_dwordx2 v[6:7], v[4:5] offset:8 sc0 sc1")
+finds '' "${packet[0]}" "s_nop 0" "${packet[1]}" "$wait" "${words[@]}"
+finds 'no caches are invalidated' "${packet[0]}" "$wait" "${packet[1]}" "$wait" "${words[@]}"
+finds 'no caches are invalidated' "${packet[0]}" "${packet[1]/v\[4:5\]/v[8:9]}" "$wait" "${words[@]}"
+finds 'no caches are invalidated' "${packet[0]}" "${packet[1]/:8 /:16 }" "$wait" "${words[@]}"
 finds 'has no acquire' "$load" "$wait" "buffer_inv sc1" "$write_back" "$wait" "$store"
 finds 'has no release' "$load" "$wait" "$invalidate" "buffer_wbl2 sc1" "$wait" "$store"
 finds 'has no store' "$load" "$wait" "$invalidate" "$write_back" "$wait" "${store% sc0 sc1}"
