@@ -24,8 +24,8 @@ struct SumsOfCall {
   double* total = nullptr;            // nullptr: not added up by this kernel
 };
 
-// Groups of a kernel with so many blocks that sweep: of a group all blocks but the last sweep, that
-// one adds up. A power of two, so that no block begins with a division.
+// Groups of a kernel with so many blocks that sweep. A group has 2^group_bits blocks, so that no
+// block begins with a division: the last of a group adds up, all others sweep.
 constexpr std::int64_t groups_of(std::int64_t sweeping, unsigned group_bits) {
   const std::int64_t of_group = (std::int64_t{1} << group_bits) - 1;
   return (sweeping + of_group - 1) / of_group;
@@ -35,9 +35,9 @@ constexpr std::int64_t groups_of(std::int64_t sweeping, unsigned group_bits) {
 // counters, so that no block writes what another block of the same call reads.
 struct SweepNorm {
   bool made = false;
-  unsigned group_bits = 1;                 // a group has 2^group_bits blocks, the last one fewer
-  std::int64_t partials = 0;               // blocks that sweep
-  int ranks = 1, rank = 0;                 // of the ring, and which one this is
+  unsigned group_bits = 1;    // groups have 2^group_bits blocks, the last may have fewer
+  std::int64_t partials = 0;  // blocks that sweep
+  int ranks = 1, rank = 0;    // of the ring, and which one this is
   std::uint64_t* const* there = nullptr;   // where each rank gets packets of all ranks
   const std::uint64_t* calls = nullptr;    // that came before this one
   std::uint64_t* calls_of_next = nullptr;  // likewise, for the next one

@@ -45,10 +45,6 @@ __device__ double sweep_boundary(const SweepTiles& tiles, const SweepExchange& e
   return sum;
 }
 
-unsigned boundary_blocks(const SweepExchange& e, unsigned columns) {
-  return (e.rows == 1 ? 1 : 2) * columns;
-}
-
 // The boundary rows have the first blocks, which a device starts first: their way to the neighbours
 // is beside the interior.
 template <int width, bool norm>
@@ -111,7 +107,7 @@ void launch_sweep(const SweepTiles& tiles, Stream& stream) {
 void launch_exchange(const SweepTiles& tiles, const SweepExchange& exchange, const SweepNorm& norm,
                      Stream& stream) {
   const unsigned columns = blocks_of(column_blocks(tiles.nx));
-  const unsigned boundary = boundary_blocks(exchange, columns);
+  const unsigned boundary = blocks_of(boundary_blocks(exchange.rows, tiles.nx));
   unsigned blocks = boundary + blocks_of(tile_count(tiles));
   if (norm.made) blocks += blocks_of(gpu::groups_of(blocks, norm.group_bits));
   with_constants(tiles.nx, norm.made, [&](auto width, auto made) {

@@ -111,14 +111,15 @@ class GpuSweepKernel : public SweepKernel {
         sweep_(sweep),
         tiles_(tiles_of(sweep.shape, interior_of(sweep.shape), {}, units)),
         counters_(zeroed(device, kCounterWords)),
-        norms_(device, sweep, boundary_blocks() + tile_count(tiles_)) {
+        norms_(device, sweep,
+               boundary_blocks(sweep.shape.rows, sweep.shape.nx) + tile_count(tiles_)) {
     exchange_.rows = sweep.shape.rows;
     exchange_.calls = word(counters_.span());
     exchange_.finished = reinterpret_cast<unsigned*>(exchange_.calls + 1);
   }
 
   std::int64_t blocks_that_wait() const override {
-    return boundary_blocks() + NormMemory::kBlocksThatWait;
+    return boundary_blocks(sweep_.shape.rows, sweep_.shape.nx) + NormMemory::kBlocksThatWait;
   }
 
   void enqueue(Stream& stream, int parity, const NormOfSweep& norm,
@@ -143,10 +144,6 @@ class GpuSweepKernel : public SweepKernel {
 
  private:
   static constexpr std::size_t kCounterWords = 4;
-
-  std::int64_t boundary_blocks() const {
-    return (sweep_.shape.rows == 1 ? 1 : 2) * column_blocks(sweep_.shape.nx);
-  }
 
   Device& device_;
   ExchangingSweep sweep_;

@@ -9,6 +9,10 @@ std::int64_t column_blocks(std::int64_t nx) {
   return (nx + of_block - 1) / of_block;
 }
 
+std::int64_t boundary_blocks(std::int64_t rows, std::int64_t nx) {
+  return (rows == 1 ? 1 : 2) * column_blocks(nx);
+}
+
 void set_tile_rows(SweepTiles& tiles, int rows) {
   tiles.tile_rows = rows;
   tiles.tiles_of_first = static_cast<unsigned>((tiles.end[0] - tiles.begin[0] + rows - 1) / rows);

@@ -26,6 +26,8 @@ struct SweepTiles {
 int points_of_thread(std::int64_t nx);
 // Blocks beside each other that a row takes.
 std::int64_t column_blocks(std::int64_t nx);
+// Blocks of the first and the last of so many rows; one row is both.
+std::int64_t boundary_blocks(std::int64_t rows, std::int64_t nx);
 // Divides the parts, which are set, into tiles of so many rows.
 void set_tile_rows(SweepTiles& tiles, int rows);
 // Blocks of a sweep, without the boundary rows of an exchange, which take column_blocks() each.
