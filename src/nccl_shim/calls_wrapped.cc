@@ -54,6 +54,15 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream) 
   return capture == kNotCaptured || (is_small && capture != kUnknownCapture);
 }
 
+// Whether both ranks of a message take it over: by its size, and by what all ranks have alike.
+bool is_taken(const Communicator& communicator, const Message& message, void* stream) {
+  const auto& least = settings().least_message;
+  const PairCopies& copies = *communicator.copies;
+  return least && copies.can_send() && message.bytes > 0 && message.bytes >= *least &&
+         message.peer >= 0 && message.peer < copies.ranks() &&
+         communicator.device->capture(stream) == kNotCaptured;
+}
+
 // A call of the real NCCL on a communicator of the table: in order with those that are taken over.
 template <typename Forward>
 Result forward_in_order(Comm comm, std::shared_ptr<Communicator> communicator, void* stream,
@@ -72,14 +81,21 @@ Result forward_in_order(Comm comm, std::shared_ptr<Communicator> communicator, v
   return result_of([&] { communicator->copies->end_other_work(stream); });
 }
 
-template <typename Forward>
-Result take_or_forward(Comm comm, const Call& call, void* stream, const Forward& forward) {
+void enqueue(PairCopies& copies, const Call& call, void* stream) { copies.enqueue(call, stream); }
+
+void enqueue(PairCopies& copies, const Message& message, void* stream) {
+  copies.enqueue_message(message, stream);
+}
+
+// `call`: a Call or a Message.
+template <typename CallOrMessage, typename Forward>
+Result take_or_forward(Comm comm, const CallOrMessage& call, void* stream, const Forward& forward) {
   std::shared_ptr<Communicator> communicator = find(comm);
   if (communicator != nullptr && communicator->aborted) return note_result(forward());
   if (communicator == nullptr || !is_taken(*communicator, call, stream)) {
     return forward_in_order(comm, std::move(communicator), stream, forward);
   }
-  if (!in_group()) return result_of([&] { communicator->copies->enqueue(call, stream); });
+  if (!in_group()) return result_of([&] { enqueue(*communicator->copies, call, stream); });
   queue_call(std::move(communicator), call, stream, forward);
   return nccl::kSuccess;
 }
@@ -186,15 +202,17 @@ DUET_NCCL_WRAPPER(ncclScatter)
 DUET_NCCL_WRAPPER(ncclSend)
 (const void* send, std::size_t count, Type type, int peer, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclSend);
-  return forward_in_order(comm, find(comm), stream,
-                          [=] { return real(send, count, type, peer, comm, stream); });
+  const Message message{Message::What::send, peer, const_cast<void*>(send), count * size_of(type)};
+  return take_or_forward(comm, message, stream,
+                         [=] { return real(send, count, type, peer, comm, stream); });
 }
 
 DUET_NCCL_WRAPPER(ncclRecv)
 (void* receive, std::size_t count, Type type, int peer, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclRecv);
-  return forward_in_order(comm, find(comm), stream,
-                          [=] { return real(receive, count, type, peer, comm, stream); });
+  const Message message{Message::What::receive, peer, receive, count * size_of(type)};
+  return take_or_forward(comm, message, stream,
+                         [=] { return real(receive, count, type, peer, comm, stream); });
 }
 
 // Since 2.29.

@@ -26,7 +26,7 @@ bool is_set(const char* name) {
 }
 
 // What the drop-in takes over with these settings: "all_gather from 1048576 B".
-std::string taken_over(bool with_reductions = true) {
+std::string taken_over(bool with_reductions = true, bool with_messages = true) {
   static const char* const names[kKinds] = {"all_gather", "all_to_all", "broadcast",
                                             "reduce_scatter", "all_reduce"};
   std::string text;
@@ -35,6 +35,10 @@ std::string taken_over(bool with_reductions = true) {
     if (reduces(static_cast<Kind>(kind)) && !with_reductions) continue;
     text += (text.empty() ? "" : ", ") + std::string(names[kind]) + " from " +
             std::to_string(*settings().least[kind]) + " B";
+  }
+  if (settings().least_message && with_messages) {
+    text += (text.empty() ? "" : ", ") + std::string("send and receive from ") +
+            std::to_string(*settings().least_message) + " B";
   }
   return text;
 }
@@ -63,7 +67,7 @@ Method wanted_method(int ranks) {
 }
 
 std::string what_is_taken(const PairCopies& copies) {
-  const std::string taken = taken_over(copies.can_reduce());
+  const std::string taken = taken_over(copies.can_reduce(), copies.can_send());
   const std::string how =
       copies.is_staged() ? " by copy engines through slots; " : " by copy engines; ";
   std::string text = taken.empty() ? "" : taken + how;

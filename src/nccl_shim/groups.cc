@@ -5,6 +5,7 @@
 #include <exception>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct QueuedCall {
   std::function<nccl::Result()> forward;
 };
 
+struct QueuedMessage {
+  std::shared_ptr<Communicator> communicator;
+  Message message;
+  ShimDevice::Stream stream;
+  std::function<nccl::Result()> forward;
+};
+
 struct QueuedOrder {
   std::shared_ptr<Communicator> communicator;
   ShimDevice::Stream stream;
@@ -31,14 +39,15 @@ struct Group {
   int depth = 0;
   nccl::Result failed = nccl::kSuccess;  // of a call in it
   std::vector<QueuedCall> calls;
+  std::vector<QueuedMessage> messages;
   std::vector<QueuedOrder> orders;
   std::vector<std::unique_ptr<PendingCreation>> creations;
   std::vector<Announcement> announcements;
   std::vector<std::shared_ptr<const void>> kept;
 
   bool is_empty() const {
-    return failed == nccl::kSuccess && calls.empty() && orders.empty() && creations.empty() &&
-           announcements.empty() && kept.empty();
+    return failed == nccl::kSuccess && calls.empty() && messages.empty() && orders.empty() &&
+           creations.empty() && announcements.empty() && kept.empty();
   }
 };
 
@@ -53,9 +62,10 @@ bool is_error(nccl::Result result) {
 
 using Streams = std::map<Communicator*, std::vector<ShimDevice::Stream>>;
 
-Streams streams_of(const std::vector<QueuedCall>& calls) {
+template <typename Queued>
+Streams streams_of(const std::vector<Queued>& calls) {
   Streams streams;
-  for (const QueuedCall& each : calls) {
+  for (const Queued& each : calls) {
     auto& of_one = streams[each.communicator.get()];
     if (std::find(of_one.begin(), of_one.end(), each.stream) == of_one.end()) {
       of_one.push_back(each.stream);
@@ -79,12 +89,12 @@ std::vector<Round> rounds_of(const std::vector<QueuedCall>& calls) {
   return rounds;
 }
 
-// Finishes all, whatever becomes of one. Throws the first error.
-void finish_calls(const std::vector<PairCopies*>& begun) {
+// Does it for all, whatever becomes of one. Throws the first error.
+void for_all(const std::vector<PairCopies*>& begun, void (PairCopies::*step)()) {
   std::exception_ptr error;
   for (PairCopies* each : begun) {
     try {
-      each->finish();
+      (each->*step)();
     } catch (...) {
       if (error == nullptr) error = std::current_exception();
     }
@@ -107,7 +117,7 @@ void enqueue_round(const Round& round) {
     }
   }
   try {
-    finish_calls(begun);
+    for_all(begun, &PairCopies::finish);
   } catch (...) {
     if (error == nullptr) throw;
   }
@@ -150,6 +160,63 @@ void enqueue_calls(const std::vector<QueuedCall>& calls) {
   for (const auto& [communicator, of_one] : streams) communicator->copies->join(of_one);
 }
 
+// The messages of a group, from its end to behind its real end. Those of a communicator are all
+// enqueued on the first stream of theirs.
+class GroupMessages {
+ public:
+  explicit GroupMessages(const std::vector<QueuedMessage>& messages)
+      : streams_(streams_of(messages)) {
+    std::map<std::tuple<Communicator*, int, Message::What>, std::size_t> made;
+    for (const QueuedMessage& each : messages) {
+      Communicator* const communicator = each.communicator.get();
+      const std::size_t index = made[{communicator, each.message.peer, each.message.what}]++;
+      const std::size_t part = index / (kMessagesAhead / 2);
+      if (part == parts_.size()) parts_.emplace_back();
+      parts_[part][communicator].push_back(each.message);
+    }
+  }
+
+  // Throws the first error; finish() is to be called all the same.
+  void start() {
+    for (const auto& [communicator, of_one] : streams_) communicator->copies->fork(of_one);
+    for (const auto& each : parts_) {
+      finish_started();
+      start(each);
+    }
+  }
+
+  void finish() {
+    finish_started();
+    for (const auto& [communicator, of_one] : streams_) communicator->copies->join(of_one);
+  }
+
+ private:
+  using Part = std::map<Communicator*, std::vector<Message>>;
+
+  // All begin before the first of them starts, since they may be of ranks of one communicator.
+  void start(const Part& part) {
+    std::exception_ptr error;
+    for (const auto& [communicator, messages] : part) {
+      try {
+        communicator->copies->begin_messages(messages, streams_.at(communicator).front());
+        started_.push_back(communicator->copies.get());
+      } catch (...) {
+        error = std::current_exception();
+        break;
+      }
+    }
+    for_all(started_, &PairCopies::start_messages);
+    if (error != nullptr) std::rethrow_exception(error);
+  }
+
+  void finish_started() { for_all(std::exchange(started_, {}), &PairCopies::finish_messages); }
+
+  const Streams streams_;
+  // So many of each direction of a pair at a time that ranks can be ahead of each other.
+  std::vector<Part> parts_;
+  std::vector<PairCopies*> started_;
+};
+
 }  // namespace
 
 bool in_group() { return group().depth > 0; }
@@ -159,6 +226,11 @@ void begin_group() { ++group().depth; }
 void queue_call(std::shared_ptr<Communicator> communicator, const Call& call,
                 ShimDevice::Stream stream, std::function<nccl::Result()> forward) {
   group().calls.push_back({std::move(communicator), call, stream, std::move(forward)});
+}
+
+void queue_call(std::shared_ptr<Communicator> communicator, const Message& message,
+                ShimDevice::Stream stream, std::function<nccl::Result()> forward) {
+  group().messages.push_back({std::move(communicator), message, stream, std::move(forward)});
 }
 
 void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream) {
@@ -195,7 +267,9 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
     const nccl::Result real = real_end();
     return is_error(real) ? real : ended.failed;
   }
+  GroupMessages messages(ended.messages);
   const nccl::Result own = result_of([&] {
+    messages.start();
     enqueue_calls(ended.calls);
     for (const QueuedOrder& each : ended.orders) {
       each.communicator->copies->order_other_work(each.stream);
@@ -203,8 +277,10 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
   });
   tell_what_is_together(ended);
   const nccl::Result real = real_end();
+  const nccl::Result received = result_of([&] { messages.finish(); });
   if (own != nccl::kSuccess) return own;
   if (is_error(real)) return real;
+  if (received != nccl::kSuccess) return received;
   const nccl::Result ordered = result_of([&] {
     for (const QueuedOrder& each : ended.orders) {
       each.communicator->copies->end_other_work(each.stream);
@@ -223,6 +299,9 @@ nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_e
   const Group ended = std::exchange(group(), Group{});
   nccl::Result forwarded = ended.failed;
   for (const QueuedCall& each : ended.calls) {
+    if (forwarded == nccl::kSuccess) forwarded = each.forward();
+  }
+  for (const QueuedMessage& each : ended.messages) {
     if (forwarded == nccl::kSuccess) forwarded = each.forward();
   }
   const nccl::Result real = real_end();

@@ -18,6 +18,8 @@ void begin_group();
 // In a group only. `forward` makes the call by the real NCCL.
 void queue_call(std::shared_ptr<Communicator> communicator, const Call& call,
                 ShimDevice::Stream stream, std::function<nccl::Result()> forward);
+void queue_call(std::shared_ptr<Communicator> communicator, const Message& message,
+                ShimDevice::Stream stream, std::function<nccl::Result()> forward);
 // Of a call that the real NCCL has queued itself.
 void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream);
 void queue_creation(std::unique_ptr<PendingCreation> pending);
@@ -39,9 +41,10 @@ nccl::Result note_result(nccl::Result result);
 // Keeps `what` until the real end has returned.
 void keep_to_end(std::shared_ptr<const void> what);
 
-// The end of a group. At the outermost one, what is queued here is enqueued in the order of each
-// device's calls, before `real_end`: an order that all ranks have in common, because all take over
-// the same calls.
+// The end of a group. At the outermost one, the calls that are queued here are enqueued in the
+// order of each device's, before `real_end`: an order that all ranks have in common, because all
+// take over the same calls. Messages, which have no order with anything else of a group, are
+// started before that, and waited for behind it.
 nccl::Result end_group(const std::function<nccl::Result()>& real_end);
 
 // Hands the queue of an outermost group to the real NCCL: nothing of it is enqueued here. The group

@@ -19,6 +19,7 @@ constexpr std::string_view kPrefix = "DUET_NCCL_";
 constexpr const char* kLeast[kKinds] = {"DUET_NCCL_MIN_ALL_GATHER", "DUET_NCCL_MIN_ALL_TO_ALL",
                                         "DUET_NCCL_MIN_BROADCAST", "DUET_NCCL_MIN_REDUCE_SCATTER",
                                         "DUET_NCCL_MIN_ALL_REDUCE"};
+constexpr const char* kLeastMessage = "DUET_NCCL_MIN_SEND_RECV";
 constexpr const char* kOthers[] = {"DUET_NCCL_MODE", "DUET_NCCL_LOG", "DUET_NCCL_PACKETS",
                                    "DUET_NCCL_RANKS"};
 
@@ -28,11 +29,12 @@ void require_known(std::string_view name) {
   const auto is_known = [name](const auto& names) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
   };
-  if (is_known(kOthers) || is_known(kLeast)) return;
+  if (is_known(kOthers) || is_known(kLeast) || name == kLeastMessage) return;
   std::string known;
   for (const char* each : kOthers) known += std::string(each) + ", ";
   for (const char* each : kLeast) known += std::string(each) + ", ";
-  throw UsageError(std::string(name) + ": expected " + known + "or no such variable");
+  throw UsageError(std::string(name) + ": expected " + known + kLeastMessage +
+                   ", or no such variable");
 }
 
 std::string_view variable(const char* name) {
@@ -95,10 +97,12 @@ std::uint64_t Settings::hash() const {
   hash = hash_bytes(&packets, sizeof packets, hash);
   const int only = ranks.value_or(0);
   hash = hash_bytes(&only, sizeof only, hash);
-  for (const auto& each : least) {
-    const std::uint64_t words[] = {each.has_value() ? 1u : 0u, each.value_or(0)};
+  const auto add = [&hash](const std::optional<std::uint64_t>& bytes) {
+    const std::uint64_t words[] = {bytes.has_value() ? 1u : 0u, bytes.value_or(0)};
     hash = hash_bytes(words, sizeof words, hash);
-  }
+  };
+  for (const auto& each : least) add(each);
+  add(least_message);
   return hash;
 }
 
@@ -115,6 +119,7 @@ Settings read_settings() {
   read.mode = read_mode();
   read.log = read_log();
   std::transform(std::begin(kLeast), std::end(kLeast), read.least.begin(), read_least);
+  read.least_message = read_least(kLeastMessage);
   read.ranks = read_ranks();
   read.packets = read_packets();
   return read;

@@ -21,6 +21,8 @@ struct Settings {
   // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, _REDUCE_SCATTER, _ALL_REDUCE, by Kind: from
   // how many bytes on calls are taken over. Of all ranks' parts together. Empty: never.
   std::array<std::optional<std::uint64_t>, kKinds> least;
+  // DUET_NCCL_MIN_SEND_RECV: the same of one message of send and receive.
+  std::optional<std::uint64_t> least_message;
 
   std::optional<int> ranks;  // DUET_NCCL_RANKS: of communicators of which calls are taken over
   std::size_t packets = 0;   // DUET_NCCL_PACKETS: up to how many bytes calls go as packets (Method)

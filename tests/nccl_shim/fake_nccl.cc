@@ -24,6 +24,14 @@ namespace duet::nccl {
 
 constexpr int kRanks = 8;
 constexpr std::size_t kMostBytes = 1 << 16;
+constexpr std::size_t kMostOfMessage = 1 << 13;
+constexpr int kMessagesAhead = 4;
+
+// Messages of one rank to another that have been written and not yet read.
+struct Box {
+  std::atomic<int> written, read;
+  unsigned char data[kMessagesAhead][kMostOfMessage];
+};
 
 // What ranks share.
 struct Shared {
@@ -33,6 +41,7 @@ struct Shared {
   std::atomic<int> splitting, split;  // ranks that have come to a split, and that have read it
   int colors[kRanks], keys[kRanks];
   unsigned char data[kRanks][kMostBytes];
+  Box boxes[kRanks][kRanks];
 };
 
 struct ncclComm {
@@ -76,11 +85,12 @@ struct ncclComm {
 
 namespace {
 
+using duet::nccl::Box;
 using duet::nccl::kMostBytes;
 using duet::nccl::ncclComm;
 using duet::nccl::Shared;
 
-std::atomic<int> all_gathers{0};
+std::atomic<int> calls{0};
 std::atomic<const char*> last_error{""};
 
 struct Gather {
@@ -104,12 +114,36 @@ void run_gather(void* argument) {
   --call->comm->running;
 }
 
+struct Message {
+  ncclComm* comm;
+  void* buffer;
+  std::size_t bytes;
+  int peer;
+};
+
+void run_send(void* argument) {
+  const Message& message = *static_cast<Message*>(argument);
+  Box& box = message.comm->shared->boxes[message.comm->rank][message.peer];
+  while (box.written - box.read == duet::nccl::kMessagesAhead && !message.comm->aborted) usleep(20);
+  std::memcpy(box.data[box.written % duet::nccl::kMessagesAhead], message.buffer, message.bytes);
+  ++box.written;
+}
+
+void run_receive(void* argument) {
+  const Message& message = *static_cast<Message*>(argument);
+  Box& box = message.comm->shared->boxes[message.peer][message.comm->rank];
+  while (box.written == box.read && !message.comm->aborted) usleep(20);
+  std::memcpy(message.buffer, box.data[box.read % duet::nccl::kMessagesAhead], message.bytes);
+  ++box.read;
+}
+
 // Kept to the end of the process: a graph may make a call again.
-Gather* keep(const Gather& call) {
+template <typename Call>
+Call* keep(const Call& call) {
   static std::mutex mutex;
-  static std::deque<Gather> calls;
+  static std::deque<Call> kept;
   const std::lock_guard<std::mutex> lock(mutex);
-  return &calls.emplace_back(call);
+  return &kept.emplace_back(call);
 }
 
 bool is_nonblocking(const duet::nccl::Config* config) {
@@ -120,8 +154,28 @@ bool is_nonblocking(const duet::nccl::Config* config) {
 
 thread_local int depth = 0;
 thread_local ncclResult_t group_error = 0;
-thread_local std::vector<std::pair<Gather*, void*>> queued;
+struct Launch {
+  void (*kernel)(void*);
+  void* call;
+  void* stream;
+};
+thread_local std::vector<Launch> queued;
 thread_local std::vector<ncclComm*> created;  // in this group
+
+ncclResult_t launch(void (*kernel)(void*), void* call, void* stream) {
+  ++calls;
+  if (depth > 0) {
+    queued.push_back({kernel, call, stream});
+  } else {
+    host_gpu_launch(stream, kernel, call);
+  }
+  return 0;
+}
+
+ncclResult_t launch_message(void (*kernel)(void*), const Message& message, void* stream) {
+  if (message.bytes > duet::nccl::kMostOfMessage) return duet::nccl::kInvalidArgument;
+  return launch(kernel, keep(message), stream);
+}
 
 struct Split {
   ncclComm* comm;
@@ -302,7 +356,7 @@ ncclResult_t ncclGroupEnd() {
     queued.clear();
     return std::exchange(group_error, 0);
   }
-  for (const auto& [call, stream] : queued) host_gpu_launch(stream, run_gather, call);
+  for (const Launch& each : queued) host_gpu_launch(each.stream, each.kernel, each.call);
   queued.clear();
   for (ncclComm* each : created) each->join();
   for (const ncclComm* each : created) each->wait_for_all();
@@ -320,19 +374,23 @@ ncclResult_t ncclGroupSimulateEnd(void*) {
 ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, int type,
                            ncclComm_t comm, void* stream) {
   if (comm->revoked) return duet::nccl::kInvalidUsage;
-  ++all_gathers;
   if (type != duet::nccl::kUint8 || count > kMostBytes) {
+    ++calls;
     last_error = "an argument of ncclAllGather";
     if (depth > 0) group_error = duet::nccl::kInvalidArgument;
     return duet::nccl::kInvalidArgument;
   }
-  auto* call = keep({comm, send, receive, count});
-  if (depth > 0) {
-    queued.emplace_back(call, stream);
-  } else {
-    host_gpu_launch(stream, run_gather, call);
-  }
-  return 0;
+  return launch(run_gather, keep(Gather{comm, send, receive, count}), stream);
+}
+
+ncclResult_t ncclSend(const void* send, std::size_t count, int, int peer, ncclComm_t comm,
+                      void* stream) {
+  return launch_message(run_send, {comm, const_cast<void*>(send), count, peer}, stream);
+}
+
+ncclResult_t ncclRecv(void* receive, std::size_t count, int, int peer, ncclComm_t comm,
+                      void* stream) {
+  return launch_message(run_receive, {comm, receive, count, peer}, stream);
 }
 
 // Programs under test expect that both are taken over.
@@ -361,7 +419,7 @@ ncclResult_t ncclWaitSignal(int count, void*, ncclComm_t, void*) {
   return count == 1 ? 0 : duet::nccl::kInvalidArgument;
 }
 
-int fake_nccl_all_gathers() { return all_gathers; }
+int fake_nccl_calls() { return calls; }
 
 // 0 if every argument has arrived as nccl_user.cc passes it.
 ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, int type, int operation,

@@ -40,14 +40,18 @@ ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t coun
                                int operation, ncclComm_t comm, void* stream);
 ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, int type,
                            int operation, ncclComm_t comm, void* stream);
+ncclResult_t ncclSend(const void* send, std::size_t count, int type, int peer, ncclComm_t comm,
+                      void* stream);
+ncclResult_t ncclRecv(void* receive, std::size_t count, int type, int peer, ncclComm_t comm,
+                      void* stream);
 ncclResult_t ncclPutSignal(const void* send, std::size_t count, int type, int peer, void* window,
                            std::size_t offset, int signal, int context, unsigned flags,
                            ncclComm_t comm, void* stream);
 ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags, ncclComm_t comm,
                         void* stream);
 ncclResult_t ncclWaitSignal(int count, void* signals, ncclComm_t comm, void* stream);
-// The fake's own: all-gathers that have come to it from this process.
-int fake_nccl_all_gathers();
+// The fake's own: all-gathers, sends and receives that have come to it from this process.
+int fake_nccl_calls();
 ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, int type, int operation,
                         int root, ncclComm_t comm, void* stream);
 ncclResult_t pncclReduce(const void* send, void* receive, std::size_t count, int type,

@@ -1,4 +1,4 @@
-// A program of a user of NCCL, with all-gathers of two sizes on RANKS processes:
+// A program of a user of NCCL, with all-gathers and messages of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread, one_thread_split, rank_by_rank, init_all (all ranks in this process), calls,
 // reduce_scatter, all_reduce, streams, streams_of_threads, signals, group, group_of_two,
@@ -9,8 +9,8 @@
 // LD_PRELOAD); with the stand-in for libcuda: failed_device, aborted_behind_copy,
 // aborted_behind_copy_small, segments, segments_remapped, segments_not_exportable,
 // segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
-// killed_with_segments. Each process prints how many all-gathers came to the real NCCL; exit code 0
-// if all data were right.
+// killed_with_segments. Messages: messages, messages_of_one_thread, killed_in_message. Each process
+// prints how many calls came to the real NCCL; exit code 0 if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -160,7 +160,7 @@ void shrink_in_turn(const Rank& of) {
     if (of.rank != excluded) shrink(of, excluded, 0);
   }
   const int large_and_small = of.rank == 0 ? 12 : of.rank == 1 ? 8 : 4;
-  expect(fake_nccl_all_gathers() == large_and_small / 2, "half of the calls by NCCL");
+  expect(fake_nccl_calls() == large_and_small / 2, "half of the calls by NCCL");
 }
 
 // What was enqueued is done when it returns.
@@ -282,6 +282,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "streams_of_threads") streams_of_threads(of);
   if (part == "signals") signals(of);
   if (part == "group") group(of);
+  if (part == "messages") messages(of);
   if (part == "group_of_two") group_of_two(of);
   if (part == "refused_in_group") refused_in_group(of);
   if (part == "together") together(of, id, true);
@@ -309,6 +310,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
     last_error(of);
   } else if (part == "killed") {
     killed(of);
+  } else if (part == "killed_in_message") {
+    killed_in_message(of);
   } else if (part == "killed_behind") {
     killed_behind(of);
   } else if (part == "killed_in_launch") {
@@ -328,7 +331,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   } else {
     must(ncclCommDestroy(of.comm), "ncclCommDestroy");
   }
-  std::printf("rank %d: %d all-gathers by NCCL\n", rank, fake_nccl_all_gathers());
+  std::printf("rank %d: %d calls by NCCL\n", rank, fake_nccl_calls());
   std::fflush(stdout);
   return failures;
 }
@@ -356,6 +359,7 @@ int main(int argc, char** argv) {
   }
   std::snprintf(id.bytes, sizeof id.bytes, "/fake-nccl-%d", getpid());
   if (part == "one_thread") return one_thread(ranks, id, By::init) == 0 ? 0 : 1;
+  if (part == "messages_of_one_thread") return one_thread(ranks, id, By::messages) == 0 ? 0 : 1;
   if (part == "one_thread_split") return one_thread(ranks, id, By::split) == 0 ? 0 : 1;
   if (part == "rank_by_rank") return one_thread(ranks, id, By::init_then_rank_by_rank) == 0 ? 0 : 1;
   if (part == "segments_of_one_thread") return segments_of_one_thread(ranks, id) == 0 ? 0 : 1;

@@ -102,6 +102,11 @@ void refused_in_group(const Rank& of);
 void together(const Rank& of, ncclUniqueId id, bool alike);
 void split_together(const Rank& of);
 
+// those with messages,
+void messages(const Rank& of);
+void messages_in_groups(const std::vector<Rank>& all);  // of one thread
+void killed_in_message(const Rank& of);
+
 // those in which ranks end,
 void forked(const Rank& of, ncclUniqueId id);
 void last_error(const Rank& of);
@@ -115,7 +120,7 @@ void aborted_behind_copy(const Rank& of, std::size_t bytes);
 void failed_device(const Rank& of);
 
 // those of one thread,
-enum class By { init, init_all, split, init_then_rank_by_rank };
+enum class By { init, init_all, split, init_then_rank_by_rank, messages };
 int one_thread(int ranks, const ncclUniqueId& id, By by);
 
 // those of buffers that are in segments (host_vmm.h),

@@ -255,7 +255,7 @@ int segments_of_one_thread(int ranks, const ncclUniqueId& id) {
   }
   expect_direct(before);
   for (const Rank& each : all) must(ncclCommDestroy(each.comm), "ncclCommDestroy");
-  std::printf("all ranks: %d all-gathers by NCCL\n", fake_nccl_all_gathers());
+  std::printf("all ranks: %d calls by NCCL\n", fake_nccl_calls());
   return failures;
 }
 

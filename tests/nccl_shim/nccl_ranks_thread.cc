@@ -76,11 +76,15 @@ int one_thread(int ranks, const ncclUniqueId& id, By by) {
     must(ncclCommInitAll(comms.data(), ranks, nullptr), "ncclCommInitAll");
     for (std::size_t i = 0; i < all.size(); ++i) all[i].comm = comms[i];
   }
-  calls_in_groups(all);
+  if (by == By::messages) {
+    messages_in_groups(all);
+  } else {
+    calls_in_groups(all);
+  }
   if (by == By::split) split_in_group(all);
   if (by == By::init_then_rank_by_rank) rank_by_rank(all);
   for (const Rank& each : all) must(ncclCommDestroy(each.comm), "ncclCommDestroy");
-  std::printf("all ranks: %d all-gathers by NCCL\n", fake_nccl_all_gathers());
+  std::printf("all ranks: %d calls by NCCL\n", fake_nccl_calls());
   return failures;
 }
 

@@ -9,14 +9,14 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
 export LD_LIBRARY_PATH=$tests:$tests/fake_nccl
 fail() { echo "$*" >&2 && exit 1; }
 
-# run RANKS PART BY_NCCL [VARIABLE=VALUE...]: BY_NCCL all-gathers of each rank come to NCCL.
+# run RANKS PART BY_NCCL [VARIABLE=VALUE...]: BY_NCCL calls of each rank come to NCCL.
 run() {
   local ranks=$1 part=$2 by_nccl=$3 out
   shift 3
   out=$(env LD_PRELOAD="$preloaded" DUET_NCCL_LOG=info "$@" \
     timeout 120 "$tests/nccl_ranks" "$ranks" "$part" 2>&1) || fail "$part on $ranks ranks failed: $out"
-  [[ -z $by_nccl ]] || ! grep 'by NCCL' <<<"$out" | grep -v " $by_nccl all-gathers" ||
-    fail "$part on $ranks ranks: expected $by_nccl all-gathers by NCCL: $out"
+  [[ -z $by_nccl ]] || ! grep 'by NCCL' <<<"$out" | grep -v " $by_nccl calls" ||
+    fail "$part on $ranks ranks: expected $by_nccl calls by NCCL: $out"
   last=$out
 }
 said() { grep -qF -- "$1" <<<"$last" || fail "expected: $1"$'\n'"got: $last"; }
@@ -51,8 +51,8 @@ run 2 finalize 0 $large
 run 2 calls 0 DUET_NCCL_MIN_ALL_GATHER=0
 run 2 captured 7 $large # 3 of them in a graph; of 8 others, half are larger
 run 2 forked "" $large
-grep -q "rank 0: 2 all-gathers" <<<"$last" || fail "expected 2 all-gathers of rank 0 by NCCL: $last"
-grep -q "rank 1: 4 all-gathers" <<<"$last" || fail "expected 4 all-gathers of rank 1 by NCCL: $last"
+grep -q "rank 0: 2 calls" <<<"$last" || fail "expected 2 calls of rank 0 by NCCL: $last"
+grep -q "rank 1: 4 calls" <<<"$last" || fail "expected 4 calls of rank 1 by NCCL: $last"
 run 2 one_thread 12 $large # 6 calls of each rank
 run 4 one_thread 24 $large
 run 2 rank_by_rank 12 $large
@@ -69,6 +69,20 @@ run 3 reduce_scatter 0 DUET_NCCL_MIN_REDUCE_SCATTER=1M
 said "communicator of 3 ranks: reduce_scatter from 1048576 B by copy engines; the rest is forwarded"
 run 3 all_reduce 0 DUET_NCCL_MIN_ALL_REDUCE=1M
 said "communicator of 3 ranks: all_reduce from 1048576 B by copy engines; the rest is forwarded"
+# Of messages, the large ones.
+messages=DUET_NCCL_MIN_SEND_RECV=8K
+for ranks in 2 3 4; do
+  small=$((2 * (ranks - 1))) # in each of 5 exchanges, beside an all-gather
+  run $ranks messages $((5 * (small + 1) + 3)) $messages # one is simulated
+  said "communicator of $ranks ranks: send and receive from 8192 B by copy engines; the rest is forwarded"
+done
+run 2 messages $((5 * 2 + 3)) $messages $large
+run 3 messages $((5 * 4 + 3)) $messages $large DUET_NCCL_PACKETS=1K
+run 2 messages_of_one_thread 0 $messages
+run 3 messages_of_one_thread 0 $messages
+run 3 killed_in_message "" $messages
+run 2 calls 12 $messages DUET_NCCL_MODE=staged
+said "communicator of 2 ranks: all calls are forwarded"
 # As packets: the small calls, of 128 or 192 bytes together.
 for ranks in 2 3; do
   run $ranks calls 0 $large DUET_NCCL_PACKETS=1K

@@ -8,8 +8,8 @@
 namespace duet::nccl_shim {
 namespace {
 
-// Slots, and two staging buffers of each length, which doubles.
-constexpr std::size_t kRowsOfTheDropIn = 64;
+// Slots, and four staging buffers of each length, which doubles.
+constexpr std::size_t kRowsOfTheDropIn = 128;
 
 // Of a row: a segment's handle may name another one later.
 std::uint64_t id_of(const Allocation& allocation) {

@@ -38,6 +38,10 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       processes_[peer] = std::make_unique<PeerProcess>(shared.ranks[peer].process);
     }
   }
+  if (ranks <= kMostMessageRanks && !method.staged) {
+    messages_.emplace(device_, segment_, rank, ranks, processes_, lent_, borrowed_,
+                      method.wait_seconds_per_byte, ending_);
+  }
   device_.share_words(&(*segment_)->words, sizeof(Segment::Words));
   offer_segments();
 }
@@ -125,6 +129,7 @@ void PairCopies::finish_locked() {
 void PairCopies::give_up_begun() {
   if (begun_ && begun_->number != 0) settle(*begun_);
   begun_.reset();
+  if (messages_) messages_->give_up();
 }
 
 // Where the device has failed, events count as done.

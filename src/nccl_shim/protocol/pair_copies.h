@@ -63,6 +63,7 @@
 #include "nccl_shim/protocol/call.h"
 #include "nccl_shim/protocol/device.h"
 #include "nccl_shim/protocol/memory_rows.h"
+#include "nccl_shim/protocol/message_copies.h"
 #include "nccl_shim/protocol/peer_process.h"
 #include "nccl_shim/protocol/segment.h"
 #include "nccl_shim/protocol/staging_buffer.h"
@@ -119,6 +120,14 @@ class PairCopies {
   void begin(const Call& call, Stream user);
   void finish();
 
+  // A message alone, and the messages of a group, as calls. Those of a group are enqueued in the
+  // three steps of MessageCopies: calls and other work of the same group come between the second
+  // step and the third. Only where can_send().
+  void enqueue_message(const Message& message, Stream user);
+  void begin_messages(const std::vector<Message>& messages, Stream user);
+  void start_messages();
+  void finish_messages();
+
   // Before the caller gives `user` work of the same communicator that is not enqueued here: such
   // work begins behind the calls before it, and the next call behind such work. Where `user` is
   // captured that holds in the same capture.
@@ -165,6 +174,7 @@ class PairCopies {
 
   int ranks() const { return ranks_; }
   bool can_reduce() const { return method_.reduces; }
+  bool can_send() const { return messages_.has_value(); }  // and receive
   bool is_staged() const { return method_.staged; }
   std::size_t most_by_packets() const { return method_.most_by_packets; }
   bool by_packets(const Call& call) const;
@@ -229,6 +239,9 @@ class PairCopies {
   void wait_for_late_peers(const Call& call, Roles& roles, std::uint64_t number);
   void check_not_revoked(const Call& call, const Roles& roles) const;
   void check_same(const Call& call, const Roles& roles, std::uint64_t number) const;
+  void begin_messages_locked(const std::vector<Message>& messages, Stream user, bool in_group);
+  void start_messages_locked();
+  void finish_messages_locked();
   void begin_locked(const Call& call, Stream user, bool in_group);
   void finish_locked();
   void settle(Begun& begun);
@@ -314,7 +327,7 @@ class PairCopies {
   ShimDevice& device_;
   std::shared_ptr<SharedSegment> segment_;
   const int rank_, ranks_;
-  std::array<std::unique_ptr<PeerProcess>, kMostRanks> processes_;  // null: this process
+  MessageCopies::Processes processes_;
 
   std::mutex mutex_;  // held over enqueue, drain and the end
   LentMemory lent_;
@@ -324,6 +337,8 @@ class PairCopies {
   std::unique_ptr<StreamEvent> begin_, pushed_, pulled_;
   std::uint64_t number_ = 0;  // calls so far
   std::optional<Begun> begun_;
+  std::optional<MessageCopies> messages_;  // empty: none are sent here
+  Stream messages_user_ = nullptr;
   const Method method_;
   char* slots_ = nullptr;  // which peers may write until they have ended too
   char* test_segments_ = nullptr;

@@ -9,17 +9,6 @@ namespace {
 
 constexpr double kDrainSeconds = 10;
 
-// What aborting adds to the counter of a word that it sets in a peer's place: such a word has come,
-// and is no value that the peer itself sets.
-constexpr std::uint32_t kForced = 1u << 30;
-
-// Sets a word that has not come to `value` as if it had. `seen` becomes what the peer has set last.
-void force(Word& word, std::uint32_t value, std::uint32_t& seen) {
-  std::uint32_t found = word.load(std::memory_order_acquire);
-  if (!has_come(found, value + kForced / 2)) seen = found;
-  if (!has_come(found, value)) word.compare_exchange_strong(found, value + kForced);
-}
-
 class Until {
  public:
   explicit Until(double seconds)
@@ -94,7 +83,7 @@ bool PairCopies::waits_for(int peer) const {
   return !has_come(from.ready, expected.ready) || !has_come(from.pushed, expected.pushed) ||
          !has_come(from.pulled, expected.pulled) || !has_come(from.arrived, pieces_) ||
          !has_come(from.freed, pieces_ - 2) ||  // the last that is waited for
-         waits_for_packets_of(peer);
+         (messages_ && messages_->waits_for(peer)) || waits_for_packets_of(peer);
 }
 
 // Empty, or why the peer does nothing any more.
@@ -142,6 +131,7 @@ PairCopies::Shares PairCopies::revoke_untaken() {
       expected[peer].arrived -= pieces(call);
     }
   }
+  if (messages_) messages_->revoke_untaken();
   return expected;
 }
 
@@ -159,6 +149,7 @@ void PairCopies::end_own_waits() {
     force(from.arrived, pieces_, seen.arrived);
     force(from.freed, pieces_, unused);
   }
+  if (messages_) messages_->end_own_waits();
 }
 
 bool PairCopies::runs(int peer) const {
@@ -176,6 +167,7 @@ bool PairCopies::peers_run() const {
 
 bool PairCopies::may_touch(int peer) const {
   const Share &seen = seen_[peer], &expected = (*expected_)[peer];
+  if (messages_ && runs(peer) && messages_->may_touch(peer)) return true;
   return runs(peer) && (seen.pushed != expected.pushed || seen.pulled != expected.pulled ||
                         seen.arrived != expected.arrived);
 }
@@ -183,7 +175,8 @@ bool PairCopies::may_touch(int peer) const {
 // True if all calls are done: this rank takes part no more.
 bool PairCopies::leave() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock || ending_ || begun_ || !error().empty() || !device_.done(*last_.call)) return false;
+  if (!lock || begun_ || (messages_ && messages_->is_begun())) return false;
+  if (ending_ || !error().empty() || !device_.done(*last_.call)) return false;
   left_ = ending_ = true;
   set_error("aborted");
   (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
@@ -218,8 +211,10 @@ void PairCopies::abort(double seconds) {
   end_own_waits();
   try_record(*pushed_, push_lane_);
   try_record(*pulled_, pull_lane_);
+  if (messages_) messages_->record_ends();
   const auto own_work_runs = [&] {
-    return !device_.done(*pushed_) || !device_.done(*pulled_) || !device_.done(*last_.call);
+    return !device_.done(*pushed_) || !device_.done(*pulled_) || !device_.done(*last_.call) ||
+           (messages_ && messages_->lanes_run());
   };
   for (end_own_waits(); own_work_runs(); end_own_waits()) {
     if (limit.passed()) {

@@ -98,6 +98,7 @@ PairCopies::Tail* PairCopies::tail_of_other_work(Stream user) {
 }
 
 void PairCopies::fork(const std::vector<Stream>& streams) {
+  if (streams.size() < 2) return;
   const std::unique_ptr<StreamEvent> event = device_.create_event();
   for (std::size_t i = 1; i < streams.size(); ++i) {
     device_.record(*event, streams[i]);

@@ -14,6 +14,19 @@
 #include "core/error.h"
 
 namespace duet::nccl_shim {
+namespace {
+
+// What aborting adds to the counter of a word that it sets in a peer's place: such a word has come,
+// and is no value that the peer itself sets.
+constexpr std::uint32_t kForced = 1u << 30;
+
+}  // namespace
+
+void force(Word& word, std::uint32_t value, std::uint32_t& seen) {
+  std::uint32_t found = word.load(std::memory_order_acquire);
+  if (!has_come(found, value + kForced / 2)) seen = found;
+  if (!has_come(found, value)) word.compare_exchange_strong(found, value + kForced);
+}
 
 std::shared_ptr<SharedSegment> SharedSegment::open(const std::string& name) {
   static std::mutex mutex;

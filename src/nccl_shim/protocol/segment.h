@@ -12,10 +12,14 @@
 
 namespace duet::nccl_shim {
 
-constexpr std::uint32_t kSegmentVersion = 8;
+constexpr std::uint32_t kSegmentVersion = 9;
 constexpr int kMostRanks = 8;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
+// Likewise of messages, for each pair and direction; and communicators of how many ranks have them,
+// since a rank needs two streams for each peer.
+constexpr std::uint64_t kMessagesAhead = 256;
+constexpr int kMostMessageRanks = 4;
 constexpr std::uint32_t kRows = 1024;  // allocations and segments that a rank lends at a time
 constexpr std::size_t kRefusals = 64;  // of a rank that are remembered
 
@@ -64,6 +68,12 @@ struct CallRecord {
   BufferPlace send, receive;
 };
 
+// One side's of a message, likewise.
+struct MessageRecord {
+  std::uint64_t bytes;
+  BufferPlace place;
+};
+
 // Counters. Of a first comer a: ready[a][b]. Of a second comer a: pushed[a][b], pulled[a][b]. Of
 // each of two that share a call: ready[a][b], pushed[a][b]. Of pieces through slots: arrived[a][b]
 // in slots of b, freed[a][b] that b may write again.
@@ -72,6 +82,16 @@ struct PairWords {
   Word pushed, pulled;
   Word arrived, freed;
 };
+
+// Counters of messages (message_copies.h). Of those from b to a: receivable[a][b], pulled[a][b]. Of
+// those from a to b: sendable[a][b], pushed[a][b].
+struct MessageWords {
+  alignas(64) Word receivable;
+  Word pushed, sendable, pulled;
+};
+
+template <typename T>
+using ByMessageRanks = std::array<std::array<T, kMostMessageRanks>, kMostMessageRanks>;
 
 // A rank's gate word: each call's last wait is for has_come(gate, kGateOpen).
 struct GateWord {
@@ -90,6 +110,7 @@ struct Segment {
   // What streams reach: first, and whole pages.
   struct alignas(4096) Words {
     std::array<std::array<PairWords, kMostRanks>, kMostRanks> pairs;
+    ByMessageRanks<MessageWords> messages;
     std::array<GateWord, kMostRanks> gates;
     std::array<PacketWords, kMostRanks> packets;
   } words;
@@ -104,7 +125,18 @@ struct Segment {
   // Of the pair of ranks [lower][higher]: who has come to call k is told at [k % kCallsAhead].
   using PairStates = std::array<std::atomic<std::uint64_t>, kCallsAhead>;
   std::array<std::array<PairStates, kMostRanks>, kMostRanks> states;
+
+  // Of messages: sent[a][b] to b, received[a][b] from b, and up to which of them a reads what b has
+  // recorded no more. Who has come to a message is told as of calls, in [source][destination];
+  // only a sender waits for the other, and it pushes if that has come in time.
+  ByMessageRanks<std::array<MessageRecord, kMessagesAhead>> sent, received;
+  ByMessageRanks<std::atomic<std::uint64_t>> sent_read, received_read;
+  ByMessageRanks<std::array<std::atomic<std::uint64_t>, kMessagesAhead>> message_states;
 };
+
+// Of a rank that aborts: sets a word that has not come to `value` as if it had, in a peer's place.
+// `seen` becomes what the peer has set last.
+void force(Word& word, std::uint32_t value, std::uint32_t& seen);
 
 // A segment in this process, where it is mapped once for all ranks.
 class SharedSegment {

@@ -1,0 +1,159 @@
+// Parts of nccl_ranks.cc with messages.
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nccl_ranks.h"
+
+namespace nccl_ranks {
+namespace {
+
+// One side of a message, which a kernel fills or checks.
+struct Side {
+  Side(const Rank& of, bool does_send, int with, int which, std::size_t length)
+      : rank(of),
+        sends(does_send),
+        peer(with),
+        number(which),
+        bytes(length),
+        data(static_cast<unsigned char*>(host_gpu_allocate(length))) {}
+  ~Side() { host_gpu_free(data); }
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  unsigned char value() const {
+    const int source = sends ? rank.rank : peer, destination = sends ? peer : rank.rank;
+    return static_cast<unsigned char>(1 + number + 16 * source + 4 * destination);
+  }
+  void fill(void* stream) {
+    host_gpu_launch(
+        stream,
+        [](void* side) {
+          auto* self = static_cast<Side*>(side);
+          std::memset(self->data, self->sends ? self->value() : 0, self->bytes);
+        },
+        this);
+  }
+  void enqueue(void* stream) {
+    if (sends) {
+      must(ncclSend(data, bytes, duet::nccl::kUint8, peer, rank.comm, stream), "ncclSend");
+    } else {
+      must(ncclRecv(data, bytes, duet::nccl::kUint8, peer, rank.comm, stream), "ncclRecv");
+    }
+  }
+  void check(void* stream) {
+    host_gpu_launch(
+        stream,
+        [](void* side) {
+          const auto* self = static_cast<Side*>(side);
+          for (std::size_t i = 0; i < self->bytes; ++i) {
+            if (self->data[i] == self->value()) continue;
+            expect(false, "data of message " + std::to_string(self->number));
+            return;
+          }
+        },
+        this);
+  }
+
+  const Rank& rank;
+  const bool sends;
+  const int peer, number;
+  const std::size_t bytes;
+  unsigned char* const data;
+};
+
+using Sides = std::vector<std::unique_ptr<Side>>;
+
+// Sends before receives: the fake's wait on their stream.
+Sides sides_of(const Rank& of, int number, std::size_t bytes, bool with_itself) {
+  Sides sides;
+  for (const bool sends : {true, false}) {
+    for (int peer = 0; peer < of.ranks; ++peer) {
+      if (peer == of.rank && !with_itself) continue;
+      sides.push_back(std::make_unique<Side>(of, sends, peer, number, bytes));
+    }
+  }
+  return sides;
+}
+
+// Large and small messages between all ranks in a group, with a call, on three streams.
+void exchange(const Rank& of, int number) {
+  const Sides large = sides_of(of, number, kLarge, true), small = sides_of(of, 8, kSmall, false);
+  Step step(of.rank, of.ranks, 1, kLarge);
+  step.fill(of.streams[1]);
+  for (const auto& each : large) each->fill(of.streams[1]);
+  for (const auto& each : small) each->fill(of.streams[2]);
+  must(ncclGroupStart(), "ncclGroupStart");
+  for (const auto& each : large) each->enqueue(of.streams[each->sends ? 0 : 1]);
+  for (const auto& each : small) each->enqueue(of.streams[2]);
+  step.gather(of.comm, of.streams[0]);
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  for (const auto& each : large) each->check(of.streams[0]);
+  for (const auto& each : small) each->check(of.streams[2]);
+  step.check(of.streams[1]);
+  of.synchronise();
+}
+
+// Around a ring, one after the other: even ranks send first.
+void pass_around(const Rank& of, std::size_t bytes) {
+  Side sent(of, true, (of.rank + 1) % of.ranks, 1, bytes);
+  Side received(of, false, (of.rank + of.ranks - 1) % of.ranks, 1, bytes);
+  for (Side* each : {&sent, &received}) each->fill(of.streams[0]);
+  (of.rank % 2 == 0 ? sent : received).enqueue(of.streams[0]);
+  (of.rank % 2 == 0 ? received : sent).enqueue(of.streams[0]);
+  received.check(of.streams[0]);
+  of.synchronise();
+}
+
+}  // namespace
+
+void messages(const Rank& of) {
+  for (int number = 0; number < 4; ++number) exchange(of, number);
+  pass_around(of, kLarge);
+  pass_around(of, kSmall);
+  // A group that is simulated sends nothing.
+  Side not_sent(of, true, (of.rank + 1) % of.ranks, 9, kLarge);
+  must(ncclGroupStart(), "ncclGroupStart");
+  not_sent.enqueue(of.streams[0]);
+  must(ncclGroupSimulateEnd(nullptr), "ncclGroupSimulateEnd");
+  exchange(of, 5);
+}
+
+// More messages of a pair than one may be ahead of the other, all of one rank's before the next's.
+void messages_in_groups(const std::vector<Rank>& all) {
+  constexpr int kMessages = 600;
+  Sides sides;
+  for (const Rank& each : all) {
+    Sides of_rank = sides_of(each, 1, kLarge, true);
+    for (auto& side : of_rank) {
+      side->fill(each.streams[0]);
+      sides.push_back(std::move(side));
+    }
+  }
+  must(ncclGroupStart(), "ncclGroupStart");
+  for (const auto& each : sides) {
+    for (int i = 0; i < kMessages; ++i) each->enqueue(each->rank.streams[0]);
+  }
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  for (const auto& each : sides) each->check(each->rank.streams[0]);
+  for (const Rank& each : all) each.synchronise();
+}
+
+// A rank dies that others wait for: they learn it, and their abort returns.
+void killed_in_message(const Rank& of) {
+  exchange(of, 1);
+  if (of.rank == of.ranks - 1) {
+    usleep(20000);
+    raise(SIGKILL);
+  }
+  Side received(of, false, of.ranks - 1, 2, kLarge);
+  received.enqueue(of.streams[0]);
+  for (int i = 0; i < 3000 && state_of(of.comm) == 0; ++i) usleep(10000);
+  expect(state_of(of.comm) == duet::nccl::kRemoteError, "the death of a rank");
+  must(ncclCommAbort(of.comm), "ncclCommAbort");
+  of.synchronise();
+}
+
+}  // namespace nccl_ranks
