@@ -7,7 +7,9 @@
 Each size is first called with new buffers on every rank at every call, and each result is compared
 with what the ranks sent: small integers, whose sums are exact. Then the median of 20 calls between
 two events is printed, on rank 0: label, collective, bytes of all ranks' parts (of all_reduce: of the
-buffer), microseconds, busbw in GB/s. Before that reductions are checked for every type and operation
+buffer; of ring and pipeline: of a message), microseconds, busbw in GB/s. Of all_to_all_v parts have
+several sizes. ring: each rank sends to the next one and receives from the one before; pipeline: even
+ranks send to the next one. NCCL has these three as sends and receives. Before that reductions are checked for every type and operation
 that Duet's library knows, for counts that are no multiples of anything, in place and not. With --graph
 calls of 8 KiB to 1 MiB are captured: the data of two graphs' launches are compared, with other calls
 between them, and the time is that of one call of a graph of 32. Exits with 1 if any data were wrong.
@@ -25,7 +27,9 @@ import torch.distributed as dist
 CHECKED_CALLS = 10
 TIMED_CALLS = 20
 REDUCTIONS = ('reduce_scatter', 'all_reduce')
-KINDS = ('all_gather', 'all_to_all') + REDUCTIONS
+MESSAGES = ('ring', 'pipeline')
+GRAPH_KINDS = ('all_gather', 'all_to_all') + REDUCTIONS
+KINDS = GRAPH_KINDS + ('all_to_all_v',) + MESSAGES
 GRAPH_CALLS = 32
 ODD_COUNT = 3 * (1 << 20) + 5  # of a part: more than one piece of Duet's slots
 
@@ -44,9 +48,27 @@ def reduced(count, ranks, call, op, dtype=torch.bfloat16):
     return total.to(dtype)
 
 
+def uneven(elements, ranks, source):
+    """Of an all_to_all_v of `elements` a rank: how many of them `source` sends to each rank."""
+    unit = 2 * elements // (ranks * (ranks + 1))
+    return [unit * (1 + (source + to) % ranks) for to in range(ranks)]
+
+
+def peers(kind, ranks, rank):
+    """To which rank a message goes, and from which one comes; None: no."""
+    if kind == 'ring':
+        return (rank + 1) % ranks, (rank - 1) % ranks
+    return (None, rank - 1) if rank % 2 == 1 else (rank + 1 if rank + 1 < ranks else None, None)
+
+
 def parts(kind, size, ranks, rank, call):
     """What a rank sends in a call, and room for what it receives."""
+    if kind in MESSAGES:
+        return pattern(size // 2, rank, call), torch.empty(size // 2, dtype=torch.bfloat16, device='cuda')
     count = size // 2 // ranks
+    if kind == 'all_to_all_v':  # as many elements of each rank, and to each
+        count = sum(uneven(count, ranks, rank))
+        return pattern(count, rank, call), torch.empty(count, dtype=torch.bfloat16, device='cuda')
     sent = pattern(count if kind == 'all_gather' else count * ranks, rank, call)
     if kind == 'all_reduce':
         return sent, sent
@@ -54,8 +76,26 @@ def parts(kind, size, ranks, rank, call):
     return sent, torch.empty(received, dtype=torch.bfloat16, device='cuda')
 
 
+def send_and_receive(kind, received, sent):
+    to, source = peers(kind, dist.get_world_size(), dist.get_rank())
+    operations = [dist.P2POp(dist.isend, sent, to)] if to is not None else []
+    operations += [dist.P2POp(dist.irecv, received, source)] if source is not None else []
+    for work in dist.batch_isend_irecv(operations) if operations else []:
+        work.wait()
+
+
+def all_to_all_v(received, sent):
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    counts = [uneven(sent.numel(), ranks, source) for source in range(ranks)]
+    dist.all_to_all_single(received, sent, [each[rank] for each in counts], counts[rank])
+
+
 def run(kind, received, sent, op=dist.ReduceOp.SUM):
-    if kind == 'all_gather':
+    if kind in MESSAGES:
+        send_and_receive(kind, received, sent)
+    elif kind == 'all_to_all_v':
+        all_to_all_v(received, sent)
+    elif kind == 'all_gather':
         dist.all_gather_into_tensor(received, sent)
     elif kind == 'all_to_all':
         dist.all_to_all_single(received, sent)
@@ -68,7 +108,16 @@ def run(kind, received, sent, op=dist.ReduceOp.SUM):
 
 
 def expected(kind, size, ranks, rank, call):
+    """None: nothing is received."""
+    if kind in MESSAGES:
+        source = peers(kind, ranks, rank)[1]
+        return None if source is None else pattern(size // 2, source, call)
     count = size // 2 // ranks
+    if kind == 'all_to_all_v':
+        counts = [uneven(count, ranks, source) for source in range(ranks)]
+        begins = [sum(each[:rank]) for each in counts]
+        return torch.cat([pattern(sum(counts[source]), source, call)[begins[source]:begins[source] + counts[source][rank]]
+                          for source in range(ranks)])
     if kind == 'all_gather':
         return torch.cat([pattern(count, each, call) for each in range(ranks)])
     if kind == 'all_to_all':
@@ -84,7 +133,8 @@ def wrong(kind, size, ranks, rank):
     for call in range(CHECKED_CALLS):
         sent, received = parts(kind, size, ranks, rank, call)
         run(kind, received, sent)
-        bad += not torch.equal(received, expected(kind, size, ranks, rank, call))
+        right = expected(kind, size, ranks, rank, call)
+        bad += right is not None and not torch.equal(received, right)
         if call % 3 == 2:
             torch.cuda.empty_cache()
     return bad
@@ -118,6 +168,16 @@ def microseconds(kind, size, ranks, rank):
         end.synchronize()
         times.append(1000 * begin.elapsed_time(end))
     return statistics.median(times[5:])
+
+
+def share_that_crosses(kind, ranks):
+    """Of the size that is printed, in one direction of a rank's link."""
+    if kind in MESSAGES:
+        return 1
+    if kind == 'all_to_all_v':
+        counts = uneven(ranks * (ranks + 1), ranks, 0)
+        return (1 - counts[0] / sum(counts)) / ranks
+    return (ranks - 1) / ranks * (2 if kind == 'all_reduce' else 1)
 
 
 def captured(kind, received, sent):
@@ -167,11 +227,12 @@ def main():
     parser.add_argument('--label', default='', help='first column')
     parser.add_argument('--largest', type=int, default=1 << 30, help='bytes of all parts (1 GiB)')
     parser.add_argument('--graph', action='store_true', help='calls are captured, up to 1 MiB')
-    parser.add_argument('--kinds', default=','.join(KINDS), help=f'some of {",".join(KINDS)}')
+    parser.add_argument('--kinds', default='', help=f'some of {",".join(KINDS)}; captured: of {",".join(GRAPH_KINDS)}')
     options = parser.parse_args()
-    kinds = options.kinds.split(',')
-    if not set(kinds) <= set(KINDS):
-        parser.error(f'--kinds: expected some of {",".join(KINDS)}, not {options.kinds}')
+    kinds = options.kinds.split(',') if options.kinds else GRAPH_KINDS if options.graph else KINDS
+    known = GRAPH_KINDS if options.graph else KINDS
+    if not set(kinds) <= set(known):
+        parser.error(f'--kinds: expected some of {",".join(known)}, not {options.kinds}')
     torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
     torch.zeros(1, device='cuda')  # a context, before the communicator is created
     dist.init_process_group('nccl')
@@ -185,7 +246,7 @@ def main():
             bad += checked(kind, size, ranks, rank)
             time = timed(kind, size, ranks, rank)
             if rank == 0:
-                rate = size * (ranks - 1) / ranks / time / 1000 * (2 if kind == 'all_reduce' else 1)
+                rate = size * share_that_crosses(kind, ranks) / time / 1000
                 print(f'{options.label:8} {kind:14} {size:12} {time:10.1f} {rate:8.1f}', flush=True)
             size *= 2 if options.graph else 4
     dist.destroy_process_group()

@@ -6,9 +6,11 @@ preloaded() {
   say "kernels of reductions beside the CPU's code, to the bit"
   must timeout -s KILL 60 "$build/tests/kernels_of_reductions_test" --gtest_brief=1
   say "PyTorch on $gpus GPUs by NCCL"
-  must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label NCCL > "$out/nccl.txt"
+  must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label NCCL --kinds "${KINDS:-}" \
+    > "$out/nccl.txt"
   say "the same, with Duet's library before it"
-  must with_library timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label Duet > "$out/preloaded.txt"
+  must with_library timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label Duet --kinds "${KINDS:-}" \
+    > "$out/preloaded.txt"
   say "captured calls by NCCL, and as packets"
   must timeout -s KILL 100 "${run[@]}" "$gpus" bench/preloaded.py --graph --label NCCL > "$out/nccl_graph.txt"
   LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_LOG=info DUET_NCCL_PACKETS=1M must timeout -s KILL 100 \
@@ -42,7 +44,7 @@ with_library() {
     else
       export LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_MIN_ALL_GATHER=64K \
         DUET_NCCL_MIN_ALL_TO_ALL=64K DUET_NCCL_MIN_REDUCE_SCATTER=64K DUET_NCCL_MIN_ALL_REDUCE=64K \
-        DUET_NCCL_MIN_BROADCAST=64K
+        DUET_NCCL_MIN_BROADCAST=64K DUET_NCCL_MIN_SEND_RECV=64K
     fi
     "$@"
   )
@@ -52,7 +54,7 @@ with_library() {
 tune_drop_in() {
   find_nccl
   export DUET_TUNING=$out/tuning.json
-  local what=(collective all_gather,all_to_all,broadcast,reduce_scatter,all_reduce --device cuda --tune
+  local what=(collective all_gather,all_to_all,broadcast,reduce_scatter,all_reduce,send_recv --device cuda --tune
     -d bfloat16 ${TUNE_OPTIONS:--b 64K -e 1G -f 4 --seconds 0.05})
   say "thresholds in one process"
   must timeout -s KILL "${LIMIT:-250}" "$duet" "${what[@]}" --json "$out/tune-one.jsonl"

@@ -27,19 +27,20 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 constexpr int kMostDropInRanks = 8;
 constexpr const char* kTuneCommand =
     "NCCL_NVLS_ENABLE=1 duet collective "
-    "all_gather,all_to_all,broadcast,reduce_scatter,all_reduce --device cuda --tune";
+    "all_gather,all_to_all,broadcast,reduce_scatter,all_reduce,send_recv --device cuda --tune";
 
 // What the drop-in takes over, and the variable with the size from which on it does.
 struct TakenOver {
   CollectiveKind kind;
   const char* variable;
 };
-constexpr std::array<TakenOver, 5> kTakenOver = {
+constexpr std::array<TakenOver, 6> kTakenOver = {
     {{CollectiveKind::all_gather, "DUET_NCCL_MIN_ALL_GATHER"},
      {CollectiveKind::all_to_all, "DUET_NCCL_MIN_ALL_TO_ALL"},
      {CollectiveKind::broadcast, "DUET_NCCL_MIN_BROADCAST"},
      {CollectiveKind::reduce_scatter, "DUET_NCCL_MIN_REDUCE_SCATTER"},
-     {CollectiveKind::all_reduce, "DUET_NCCL_MIN_ALL_REDUCE"}}};
+     {CollectiveKind::all_reduce, "DUET_NCCL_MIN_ALL_REDUCE"},
+     {CollectiveKind::send_recv, "DUET_NCCL_MIN_SEND_RECV"}}};
 
 // As the drop-in reads it: "64M", or bytes.
 std::string short_size(std::uint64_t bytes) {

@@ -18,7 +18,7 @@ entry() { # DEVICE RANKS SEVERAL BESIDE_NCCL
 file() { (IFS=, && echo "{\"format\":1,\"entries\":[$*]}"); }
 h200='NVIDIA H200'
 file "$(entry "$h200" 4 false '{"all_gather":67108864,"all_to_all":null,"gather":4096}')" \
-  "$(entry "$h200" 4 true '{"all_gather":33554432,"broadcast":1000,"all_to_all":65536,"all_reduce":4096}')" \
+  "$(entry "$h200" 4 true '{"all_gather":33554432,"broadcast":1000,"all_to_all":65536,"all_reduce":4096,"send_recv":1048576}')" \
   "$(entry "$h200" 8 true '{"all_gather":null}')" \
   "$(entry A 2 true '{"all_gather":8192}')" "$(entry B 2 true '{"all_gather":1}')" \
   "{\"device\":\"$h200\",\"ranks\":5,\"several_processes\":true,\"dma_from\":{\"all_gather\":0}}" > "$DUET_TUNING"
@@ -31,11 +31,12 @@ prints() {
 }
 preload=LD_PRELOAD=$shim/libduet-nccl.so
 ranks=DUET_NCCL_RANKS=4 gather=DUET_NCCL_MIN_ALL_GATHER=64M broadcast=DUET_NCCL_MIN_BROADCAST=1000 reduce=DUET_NCCL_MIN_ALL_REDUCE=4K
-prints "env $preload $ranks $gather $broadcast $reduce"
-prints "env $preload $ranks $gather $broadcast $reduce" --for torchrun
-prints "srun --export=ALL,$preload,$ranks,$gather,$broadcast,$reduce" --for srun
-prints "mpirun -x $preload -x $ranks -x $gather -x $broadcast -x $reduce" --for mpirun
-prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $ranks -e $gather -e $broadcast -e $reduce" --for docker
+message=DUET_NCCL_MIN_SEND_RECV=1M
+prints "env $preload $ranks $gather $broadcast $reduce $message"
+prints "env $preload $ranks $gather $broadcast $reduce $message" --for torchrun
+prints "srun --export=ALL,$preload,$ranks,$gather,$broadcast,$reduce,$message" --for srun
+prints "mpirun -x $preload -x $ranks -x $gather -x $broadcast -x $reduce -x $message" --for mpirun
+prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $ranks -e $gather -e $broadcast -e $reduce -e $message" --for docker
 prints "- -x
 - $preload
 - -x
@@ -45,15 +46,17 @@ prints "- -x
 - -x
 - $broadcast
 - -x
-- $reduce" --for mpijob
-LD_PRELOAD=libm.so.6 prints "env $preload:libm.so.6 $ranks $gather $broadcast $reduce"
-LD_PRELOAD=libm.so.6 prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $ranks -e $gather -e $broadcast -e $reduce" --for docker
+- $reduce
+- -x
+- $message" --for mpijob
+LD_PRELOAD=libm.so.6 prints "env $preload:libm.so.6 $ranks $gather $broadcast $reduce $message"
+LD_PRELOAD=libm.so.6 prints "docker run -v $shim/libduet-nccl.so:$shim/libduet-nccl.so:ro -e $preload -e $ranks -e $gather -e $broadcast -e $reduce -e $message" --for docker
 
 real=$tests/fake_nccl/libnccl.so.2
 folder_line=LD_LIBRARY_PATH=$shim/replacement
-prints "env $folder_line DUET_NCCL=$real $ranks $gather $broadcast $reduce" --replace "$real"
-LD_LIBRARY_PATH=/a:/b prints "env $folder_line:/a:/b DUET_NCCL=$real $ranks $gather $broadcast $reduce" --replace "$real"
-prints "docker run -v $shim/replacement:$shim/replacement:ro -e $folder_line -e DUET_NCCL=/there/libnccl.so.2 -e $ranks -e $gather -e $broadcast -e $reduce" \
+prints "env $folder_line DUET_NCCL=$real $ranks $gather $broadcast $reduce $message" --replace "$real"
+LD_LIBRARY_PATH=/a:/b prints "env $folder_line:/a:/b DUET_NCCL=$real $ranks $gather $broadcast $reduce $message" --replace "$real"
+prints "docker run -v $shim/replacement:$shim/replacement:ro -e $folder_line -e DUET_NCCL=/there/libnccl.so.2 -e $ranks -e $gather -e $broadcast -e $reduce -e $message" \
   --for docker --replace /there/libnccl.so.2
 
 # No threshold: one line says why, and what to run. What was measured beside another engine is none.
@@ -75,7 +78,7 @@ python3 - "$preload" out <<'end' || fail "--json: $(cat out)"
 import json, sys
 told = json.load(open(sys.argv[2]))
 assert told["variables"]["LD_PRELOAD"] == sys.argv[1].split("=")[1]
-assert told["thresholds"] == {"all_gather": 67108864, "broadcast": 1000, "all_reduce": 4096}, told
+assert told["thresholds"] == {"all_gather": 67108864, "broadcast": 1000, "all_reduce": 4096, "send_recv": 1048576}, told
 assert told["lines"] == ["env " + " ".join(f"{k}={v}" for k, v in told["variables"].items())]
 assert (told["gpus"], told["model"], told["note"], told["for"]) == (4, "NVIDIA H200", "", "shell")
 end

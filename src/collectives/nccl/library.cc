@@ -83,7 +83,7 @@ const Library& library() {
 Library with_drop_in(const Library& library, const std::string& path) {
   // It reads its environment at its first call.
   for (const char* kind :
-       {"ALL_GATHER", "ALL_TO_ALL", "BROADCAST", "REDUCE_SCATTER", "ALL_REDUCE"}) {
+       {"ALL_GATHER", "ALL_TO_ALL", "BROADCAST", "REDUCE_SCATTER", "ALL_REDUCE", "SEND_RECV"}) {
     setenv(fmt::format("DUET_NCCL_MIN_{}", kind).c_str(), "1", 0);
   }
   Library both = library;
