@@ -65,10 +65,10 @@ def parts(kind, size, ranks, rank, call):
     """What a rank sends in a call, and room for what it receives."""
     if kind in MESSAGES:
         return pattern(size // 2, rank, call), torch.empty(size // 2, dtype=torch.bfloat16, device='cuda')
-    count = size // 2 // ranks
     if kind == 'all_to_all_v':  # as many elements of each rank, and to each
-        count = sum(uneven(count, ranks, rank))
+        count = sum(uneven(size // 2, ranks, rank))
         return pattern(count, rank, call), torch.empty(count, dtype=torch.bfloat16, device='cuda')
+    count = size // 2 // ranks
     sent = pattern(count if kind == 'all_gather' else count * ranks, rank, call)
     if kind == 'all_reduce':
         return sent, sent
@@ -112,12 +112,12 @@ def expected(kind, size, ranks, rank, call):
     if kind in MESSAGES:
         source = peers(kind, ranks, rank)[1]
         return None if source is None else pattern(size // 2, source, call)
-    count = size // 2 // ranks
     if kind == 'all_to_all_v':
-        counts = [uneven(count, ranks, source) for source in range(ranks)]
+        counts = [uneven(size // 2, ranks, source) for source in range(ranks)]
         begins = [sum(each[:rank]) for each in counts]
         return torch.cat([pattern(sum(counts[source]), source, call)[begins[source]:begins[source] + counts[source][rank]]
                           for source in range(ranks)])
+    count = size // 2 // ranks
     if kind == 'all_gather':
         return torch.cat([pattern(count, each, call) for each in range(ranks)])
     if kind == 'all_to_all':
@@ -176,7 +176,7 @@ def share_that_crosses(kind, ranks):
         return 1
     if kind == 'all_to_all_v':
         counts = uneven(ranks * (ranks + 1), ranks, 0)
-        return (1 - counts[0] / sum(counts)) / ranks
+        return 1 - counts[0] / sum(counts)
     return (ranks - 1) / ranks * (2 if kind == 'all_reduce' else 1)
 
 
