@@ -120,6 +120,45 @@ nccl_tests() {
   done
 }
 
+# Their options with the library: threads, graphs, calls of several iterations in a group, buffers that are not
+# aligned or registered, every type and operation; with four GPUs parts of a communicator; and, where programs
+# built with MPI are there, one rank without the library. They fail where data are wrong.
+nccl_tests_options() {
+  find_nccl
+  export LD_LIBRARY_PATH="$NCCL_TESTS:$LD_LIBRARY_PATH"
+  local program options=("-t 2 -g 1" "-g 2 -G 10" "-g 2 -m 4" "-g 2 -u 1" "-g 2 -R 1" "-g 2 -R 2" "-g 2 -o all -d all") option
+  for program in ${PROGRAMS:-all_gather reduce_scatter all_reduce alltoall broadcast sendrecv}; do
+    for option in "${options[@]}"; do
+      with_library checked_option "$program" "$option" || failed=1
+    done
+    (($(count_gpus) < 4)) || NCCL_TESTS_SPLIT="MOD 2" with_library checked_option "$program" "-g 4" || failed=1
+    [[ ! -x $NCCL_TESTS/${program}_perf_mpi ]] || one_without_library "$program" || failed=1
+  done
+}
+
+# PROGRAM OPTION: prints one line.
+checked_option() {
+  local file="$out/$1${2// /}${NCCL_TESTS_SPLIT:+-split}.txt"
+  if timeout -s KILL 60 "$NCCL_TESTS/$1_perf" $2 -b 4K -e "${LARGEST:-64M}" -f 16 -n 5 -w 2 -c 1 > "$file" 2>&1 &&
+    grep -q 'Out of bounds values : 0 OK' "$file"; then
+    echo "$1 $2: data are right"
+  else
+    echo "FAILED: $1 $2: see $file" && return 1
+  fi
+}
+
+# PROGRAM: rank 0 is without the library, so that all calls are forwarded.
+one_without_library() {
+  local file="$out/$1-one-without.txt"
+  if with_library timeout -s KILL 60 mpirun --allow-run-as-root --bind-to none -n 2 bash -c \
+    '[[ $OMPI_COMM_WORLD_RANK != 0 ]] || unset LD_PRELOAD; exec "$@"' _ "$NCCL_TESTS/$1_perf_mpi" -g 1 -b 4K -e 64M -f 16 -n 5 -w 2 -c 1 \
+    > "$file" 2>&1 && grep -q 'Out of bounds values : 0 OK' "$file"; then
+    echo "$1, one rank without the library: data are right"
+  else
+    echo "FAILED: $1, one rank without the library: see $file" && return 1
+  fi
+}
+
 # PROGRAM HOW: runs it, from 8 bytes to LARGEST.
 nccl_test() {
   local run=("$NCCL_TESTS/$1_perf" -g 2)
