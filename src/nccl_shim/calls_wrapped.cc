@@ -71,7 +71,7 @@ Result forward_in_order(Comm comm, std::shared_ptr<Communicator> communicator, v
     return note_result(is_created_late(comm) ? refuse_early() : forward());
   }
   if (in_group()) {
-    queue_order(std::move(communicator), stream);
+    queue_order(std::move(communicator), stream, comm);
     return note_result(forward());
   }
   const Result ordered = result_of([&] { communicator->copies->order_other_work(stream); });

@@ -1,10 +1,12 @@
 #include "nccl_shim/groups.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <set>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -33,6 +35,7 @@ struct QueuedMessage {
 struct QueuedOrder {
   std::shared_ptr<Communicator> communicator;
   ShimDevice::Stream stream;
+  nccl::Comm handle;
 };
 
 struct Group {
@@ -62,15 +65,14 @@ bool is_error(nccl::Result result) {
 
 using Streams = std::map<Communicator*, std::vector<ShimDevice::Stream>>;
 
+void add_stream(std::vector<ShimDevice::Stream>& streams, ShimDevice::Stream stream) {
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+}
+
 template <typename Queued>
 Streams streams_of(const std::vector<Queued>& calls) {
   Streams streams;
-  for (const Queued& each : calls) {
-    auto& of_one = streams[each.communicator.get()];
-    if (std::find(of_one.begin(), of_one.end(), each.stream) == of_one.end()) {
-      of_one.push_back(each.stream);
-    }
-  }
+  for (const Queued& each : calls) add_stream(streams[each.communicator.get()], each.stream);
   return streams;
 }
 
@@ -161,13 +163,15 @@ void enqueue_calls(const std::vector<QueuedCall>& calls) {
 }
 
 // The messages of a group, from its end to behind its real end. Those of a communicator are all
-// enqueued on the first stream of theirs.
+// enqueued on the first stream of theirs, and what else the group has of that communicator is on
+// streams that wait for each other with it, before and behind the group.
 class GroupMessages {
  public:
-  explicit GroupMessages(const std::vector<QueuedMessage>& messages)
-      : streams_(streams_of(messages)) {
+  explicit GroupMessages(const Group& group) : streams_(streams_of(group.messages)) {
+    add_streams(group.calls);
+    add_streams(group.orders);
     std::map<std::tuple<Communicator*, int, Message::What>, std::size_t> made;
-    for (const QueuedMessage& each : messages) {
+    for (const QueuedMessage& each : group.messages) {
       Communicator* const communicator = each.communicator.get();
       const std::size_t index = made[{communicator, each.message.peer, each.message.what}]++;
       const std::size_t part = index / (kMessagesAhead / 2);
@@ -176,22 +180,45 @@ class GroupMessages {
     }
   }
 
-  // Throws the first error; finish() is to be called all the same.
+  // Throws the first error; finish() is to be called all the same. What has been sent by then
+  // cannot be taken back, so an error is one of all the communicators.
   void start() {
     for (const auto& [communicator, of_one] : streams_) communicator->copies->fork(of_one);
-    for (const auto& each : parts_) {
-      finish_started();
-      start(each);
+    try {
+      for (const auto& each : parts_) {
+        finish_started();
+        start(each);
+      }
+    } catch (const std::exception& error) {
+      for (const auto& each : streams_) each.first->copies->break_with(error.what());
+      throw;
     }
   }
 
   void finish() {
-    finish_started();
+    std::exception_ptr error;
+    try {
+      finish_started();
+    } catch (...) {
+      error = std::current_exception();
+    }
     for (const auto& [communicator, of_one] : streams_) communicator->copies->join(of_one);
+    if (error != nullptr) std::rethrow_exception(error);
   }
 
  private:
   using Part = std::map<Communicator*, std::vector<Message>>;
+
+  // Not those in captures, where nothing of messages can be.
+  template <typename Queued>
+  void add_streams(const std::vector<Queued>& queued) {
+    for (const Queued& each : queued) {
+      const auto of_one = streams_.find(each.communicator.get());
+      if (of_one == streams_.end()) continue;
+      if (each.communicator->device->capture(each.stream) != kNotCaptured) continue;
+      add_stream(of_one->second, each.stream);
+    }
+  }
 
   // All begin before the first of them starts, since they may be of ranks of one communicator.
   void start(const Part& part) {
@@ -211,11 +238,21 @@ class GroupMessages {
 
   void finish_started() { for_all(std::exchange(started_, {}), &PairCopies::finish_messages); }
 
-  const Streams streams_;
+  Streams streams_;
   // So many of each direction of a pair at a time that ranks can be ahead of each other.
   std::vector<Part> parts_;
   std::vector<PairCopies*> started_;
 };
+
+// NCCL enqueues what nonblocking communicators have in a group after the group's end.
+void wait_until_enqueued(const std::vector<QueuedOrder>& orders) {
+  for (const QueuedOrder& each : orders) {
+    for (nccl::Result state = nccl::kInProgress;
+         ask_state(each.handle, &state) == nccl::kSuccess && state == nccl::kInProgress;) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+}
 
 }  // namespace
 
@@ -233,8 +270,12 @@ void queue_call(std::shared_ptr<Communicator> communicator, const Message& messa
   group().messages.push_back({std::move(communicator), message, stream, std::move(forward)});
 }
 
-void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream) {
-  group().orders.push_back({std::move(communicator), stream});
+void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream,
+                 nccl::Comm handle) {
+  std::vector<QueuedOrder>& orders = group().orders;
+  const bool is_known = !orders.empty() && orders.back().communicator == communicator &&
+                        orders.back().stream == stream;
+  if (!is_known) orders.push_back({std::move(communicator), stream, handle});
 }
 
 void queue_creation(std::unique_ptr<PendingCreation> pending) {
@@ -267,7 +308,7 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
     const nccl::Result real = real_end();
     return is_error(real) ? real : ended.failed;
   }
-  GroupMessages messages(ended.messages);
+  GroupMessages messages(ended);
   const nccl::Result own = result_of([&] {
     messages.start();
     enqueue_calls(ended.calls);
@@ -277,6 +318,7 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
   });
   tell_what_is_together(ended);
   const nccl::Result real = real_end();
+  if (real == nccl::kInProgress && !ended.messages.empty()) wait_until_enqueued(ended.orders);
   const nccl::Result received = result_of([&] { messages.finish(); });
   if (own != nccl::kSuccess) return own;
   if (is_error(real)) return real;

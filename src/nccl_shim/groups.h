@@ -21,7 +21,8 @@ void queue_call(std::shared_ptr<Communicator> communicator, const Call& call,
 void queue_call(std::shared_ptr<Communicator> communicator, const Message& message,
                 ShimDevice::Stream stream, std::function<nccl::Result()> forward);
 // Of a call that the real NCCL has queued itself.
-void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream);
+void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream,
+                 nccl::Comm handle);
 void queue_creation(std::unique_ptr<PendingCreation> pending);
 // Of communicators that can be announced when NCCL has created them.
 struct Announcement {

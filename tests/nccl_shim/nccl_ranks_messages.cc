@@ -78,20 +78,23 @@ Sides sides_of(const Rank& of, int number, std::size_t bytes, bool with_itself) 
   return sides;
 }
 
-// Large and small messages between all ranks in a group, with a call, on three streams.
+// Large and small messages between all ranks in a group, with a call, on three streams, which wait
+// for each other before and behind the group.
 void exchange(const Rank& of, int number) {
   const Sides large = sides_of(of, number, kLarge, true), small = sides_of(of, 8, kSmall, false);
   Step step(of.rank, of.ranks, 1, kLarge);
   step.fill(of.streams[1]);
-  for (const auto& each : large) each->fill(of.streams[1]);
-  for (const auto& each : small) each->fill(of.streams[2]);
+  for (const auto* sides : {&large, &small}) {
+    for (const auto& each : *sides) each->fill(of.streams[2]);
+  }
   must(ncclGroupStart(), "ncclGroupStart");
   for (const auto& each : large) each->enqueue(of.streams[each->sends ? 0 : 1]);
   for (const auto& each : small) each->enqueue(of.streams[2]);
   step.gather(of.comm, of.streams[0]);
   must(ncclGroupEnd(), "ncclGroupEnd");
-  for (const auto& each : large) each->check(of.streams[0]);
-  for (const auto& each : small) each->check(of.streams[2]);
+  for (const auto* sides : {&large, &small}) {
+    for (const auto& each : *sides) each->check(of.streams[2]);
+  }
   step.check(of.streams[1]);
   of.synchronise();
 }

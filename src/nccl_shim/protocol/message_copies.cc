@@ -111,18 +111,19 @@ void MessageCopies::wait_for_room(const Begun& begun) const {
   const int peer = begun.message.peer;
   const auto& read = sends(begun) ? (*segment_)->received_read : (*segment_)->sent_read;
   const std::uint64_t next = (sends(begun) ? to_ : from_)[peer].number + 1;
-  while (read[peer][rank_].load(std::memory_order_acquire) + kMessagesAhead < next) {
+  const auto has_room = [&] {
+    return read[peer][rank_].load(std::memory_order_acquire) + kMessagesAhead >= next;
+  };
+  while (!has_room()) {
+    const std::string gone = why_gone(**segment_, processes_[peer].get(), peer);
     if (ending_) throw PeerFailed("aborted");
     if ((*segment_)->broken.load(std::memory_order_acquire) != 0) {
       throw PeerFailed("another rank has failed or aborted");
     }
-    if (has_ended(peer)) throw PeerFailed("the process of " + rank_name(peer) + " has ended");
+    // Looked at once more: it may have read before it ended.
+    if (!gone.empty() && !has_room()) throw PeerFailed(gone);
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-}
-
-bool MessageCopies::has_ended(int peer) const {
-  return processes_[peer] != nullptr && processes_[peer]->has_ended();
 }
 
 MessageCopies::Counts& MessageCopies::counts(const Begun& begun) {
@@ -231,10 +232,6 @@ void MessageCopies::start(Stream user) {
     read[rank_][each.message.peer].store(each.number, std::memory_order_release);
   }
   for (Lane* each : used_lanes()) device_.record(*each->end, each->stream);
-  for (const auto& [sent, received] : own_) {
-    if (sent.buffer == received.buffer) continue;
-    device_.copy(user, received.buffer, sent.buffer, sent.bytes);
-  }
 }
 
 bool MessageCopies::is_copied_here(const Begun& begun) const {
@@ -315,12 +312,16 @@ char* MessageCopies::address_of_peer(const Begun& begun) {
   try {
     return borrowed_.address(peer, record_of_peer(begun).place);
   } catch (const Error&) {  // memory of a process that has ended cannot be mapped
-    if (!has_ended(peer)) throw;
+    if (processes_[peer] == nullptr || !processes_[peer]->has_ended()) throw;
     throw PeerFailed("the process of " + rank_name(peer) + " has ended");
   }
 }
 
 void MessageCopies::finish(Stream user) {
+  for (const auto& [sent, received] : own_) {
+    if (sent.buffer == received.buffer) continue;
+    device_.copy(user, received.buffer, sent.buffer, sent.bytes);
+  }
   for (Lane* each : used_lanes()) {
     device_.wait(user, *each->end);
     each->is_used = false;

@@ -73,7 +73,7 @@ class MessageCopies {
   void revoke_untaken();           // takes back what peers have not come to
   void end_own_waits();
   void record_ends() noexcept;
-  bool lanes_run() const;
+  bool runs() const;  // whether anything that start() has enqueued does
   // Behind the first three: whether the peer may still copy to or from this rank's buffers.
   bool may_touch(int peer) const;
 
@@ -129,7 +129,6 @@ class MessageCopies {
   std::atomic<std::uint64_t>& state(const Begun& begun) const;
   Counts& counts(const Begun& begun);
   bool is_copied_here(const Begun& begun) const;
-  bool has_ended(int peer) const;
   std::uint32_t revoked(int source, int destination, std::uint64_t last) const;
   static bool sends(const Begun& begun) { return begun.message.what == Message::What::send; }
 

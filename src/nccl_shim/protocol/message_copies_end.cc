@@ -57,12 +57,13 @@ void MessageCopies::record_ends() noexcept {
   }
 }
 
-bool MessageCopies::lanes_run() const {
-  const auto runs = [this](const Lane& each) {
+bool MessageCopies::runs() const {
+  if (!device_.done(*ready_)) return true;
+  const auto lane_runs = [this](const Lane& each) {
     return each.stream != nullptr && !device_.done(*each.end);
   };
-  return std::any_of(push_lanes_.begin(), push_lanes_.end(), runs) ||
-         std::any_of(pull_lanes_.begin(), pull_lanes_.end(), runs);
+  return std::any_of(push_lanes_.begin(), push_lanes_.end(), lane_runs) ||
+         std::any_of(pull_lanes_.begin(), pull_lanes_.end(), lane_runs);
 }
 
 bool MessageCopies::may_touch(int peer) const {

@@ -314,7 +314,6 @@ class PairCopies {
   Shares revoke_untaken();
   void end_own_waits();
   bool leave();
-  std::string why_gone(int peer) const;
   bool runs(int peer) const;  // whether work of a peer may still run
   bool peers_run() const;
   bool may_touch(int peer) const;

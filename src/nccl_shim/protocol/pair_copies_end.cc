@@ -86,16 +86,6 @@ bool PairCopies::waits_for(int peer) const {
          (messages_ && messages_->waits_for(peer)) || waits_for_packets_of(peer);
 }
 
-// Empty, or why the peer does nothing any more.
-std::string PairCopies::why_gone(int peer) const {
-  const std::string rank = "rank " + std::to_string(peer);
-  if (processes_[peer] != nullptr && processes_[peer]->has_ended()) {
-    return "the process of " + rank + " has ended";
-  }
-  const bool ended = (*segment_)->ranks[peer].drained.load(std::memory_order_acquire) != 0;
-  return ended ? rank + " has ended its communicator" : "";
-}
-
 void PairCopies::watch() {
   if (ending_ || !error().empty()) return;
   if ((*segment_)->broken.load(std::memory_order_acquire) != 0) {
@@ -104,7 +94,7 @@ void PairCopies::watch() {
   }
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_ || !waits_for(peer)) continue;
-    const std::string why = why_gone(peer);
+    const std::string why = why_gone(**segment_, processes_[peer].get(), peer);
     // Looked at once more: it may have done its part before it ended.
     if (why.empty() || !waits_for(peer)) continue;
     // The other ranks find out by themselves. Nothing is released: this rank's streams stop here.
@@ -214,7 +204,7 @@ void PairCopies::abort(double seconds) {
   if (messages_) messages_->record_ends();
   const auto own_work_runs = [&] {
     return !device_.done(*pushed_) || !device_.done(*pulled_) || !device_.done(*last_.call) ||
-           (messages_ && messages_->lanes_run());
+           (messages_ && messages_->runs());
   };
   for (end_own_waits(); own_work_runs(); end_own_waits()) {
     if (limit.passed()) {

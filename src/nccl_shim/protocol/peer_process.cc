@@ -22,4 +22,11 @@ bool PeerProcess::has_ended() const {
   return poll(&end, 1, 0) > 0;
 }
 
+std::string why_gone(const Segment& segment, const PeerProcess* process, int rank) {
+  const std::string name = "rank " + std::to_string(rank);
+  if (process != nullptr && process->has_ended()) return "the process of " + name + " has ended";
+  const bool ended = segment.ranks[rank].drained.load(std::memory_order_acquire) != 0;
+  return ended ? name + " has ended its communicator" : "";
+}
+
 }  // namespace duet::nccl_shim

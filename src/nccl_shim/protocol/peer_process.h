@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+
+#include "nccl_shim/protocol/segment.h"
 
 namespace duet::nccl_shim {
 
@@ -18,5 +21,8 @@ class PeerProcess {
   std::int32_t process_;
   int descriptor_;  // a pidfd; -1 where the kernel gives none
 };
+
+// Empty, or why a rank does nothing any more. `process`: null if it is of this process.
+std::string why_gone(const Segment& segment, const PeerProcess* process, int rank);
 
 }  // namespace duet::nccl_shim

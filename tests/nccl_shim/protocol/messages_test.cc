@@ -450,6 +450,53 @@ TEST(MessagesEnd, AnAbortWaitsForThePeersCopy) {
   });
 }
 
+// Where a group is between its start and its finish, an abort waits for what it has given the
+// stream: words that peers read, and copies.
+TEST(MessagesEnd, AnAbortWaitsForWhatAGroupHasEnqueued) {
+  std::atomic<bool> may_go_on{false}, aborted{false};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    if (rank.rank == 1) {
+      rank.wait_for_error();
+      rank.copies->abort(10);
+      return;
+    }
+    const Side side(rank, What::send, 1);
+    rank.run(rank.stream(), [&] {
+      while (!may_go_on) std::this_thread::yield();
+    });
+    rank.copies->begin_messages({side.message()}, rank.stream());
+    rank.copies->start_messages();
+    std::thread aborting([&] {
+      rank.copies->abort(10);
+      aborted = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(aborted);
+    may_go_on = true;
+    aborting.join();
+    EXPECT_EQ(rank.copies->warning(), "");
+    EXPECT_THROW(rank.copies->finish_messages(), PeerFailed);
+  });
+}
+
+// A peer that has left with all its calls done makes no room any more.
+TEST(MessagesEnd, WhoWaitsForRoomLearnsThatThePeerHasLeft) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    if (rank.rank == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      rank.copies->abort(10);
+      return;
+    }
+    const Side side(rank, What::send, 1, true, 8);
+    const auto send_all = [&] {
+      for (std::uint64_t i = 0; i <= kMessagesAhead; ++i) send(rank, side);
+    };
+    EXPECT_THROW(send_all(), PeerFailed);
+    rank.copies->abort(10);
+    rank.synchronise();
+  });
+}
+
 // What comes behind a message of a communicator that has failed does not run before an abort.
 TEST(MessagesEnd, StreamsStopBehindAFailure) {
   std::atomic<bool> may_begin{false}, went_on{false}, sent{false};
