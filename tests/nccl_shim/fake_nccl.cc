@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,8 @@ struct ncclComm {
   Shared* shared;
   std::atomic<bool> aborted{false}, revoked{false};
   std::atomic<int> running{0};  // calls
+  bool blocking = true;
+  std::atomic<int> to_launch{0};  // groups that have ended
 
   ncclComm(const std::string& of, int own, int all) : name(of), rank(own), ranks(all) {
     const int file = shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
@@ -155,6 +158,7 @@ bool is_nonblocking(const duet::nccl::Config* config) {
 thread_local int depth = 0;
 thread_local ncclResult_t group_error = 0;
 struct Launch {
+  ncclComm* comm;
   void (*kernel)(void*);
   void* call;
   void* stream;
@@ -162,10 +166,10 @@ struct Launch {
 thread_local std::vector<Launch> queued;
 thread_local std::vector<ncclComm*> created;  // in this group
 
-ncclResult_t launch(void (*kernel)(void*), void* call, void* stream) {
+ncclResult_t launch(ncclComm* comm, void (*kernel)(void*), void* call, void* stream) {
   ++calls;
   if (depth > 0) {
-    queued.push_back({kernel, call, stream});
+    queued.push_back({comm, kernel, call, stream});
   } else {
     host_gpu_launch(stream, kernel, call);
   }
@@ -174,7 +178,27 @@ ncclResult_t launch(void (*kernel)(void*), void* call, void* stream) {
 
 ncclResult_t launch_message(void (*kernel)(void*), const Message& message, void* stream) {
   if (message.bytes > duet::nccl::kMostOfMessage) return duet::nccl::kInvalidArgument;
-  return launch(kernel, keep(message), stream);
+  return launch(message.comm, kernel, keep(message), stream);
+}
+
+void launch_all(const std::vector<Launch>& launches) {
+  for (const Launch& each : launches) host_gpu_launch(each.stream, each.kernel, each.call);
+}
+
+// Of a nonblocking communicator a thread launches what a group had, some time after its end.
+ncclResult_t launch_group(std::vector<Launch> launches) {
+  if (launches.empty() || launches.front().comm->blocking) {
+    launch_all(launches);
+    return 0;
+  }
+  ncclComm* const comm = launches.front().comm;
+  ++comm->to_launch;
+  std::thread([comm, launches = std::move(launches)] {
+    usleep(5000);
+    launch_all(launches);
+    --comm->to_launch;
+  }).detach();
+  return duet::nccl::kInProgress;
 }
 
 struct Split {
@@ -231,6 +255,7 @@ ncclResult_t ensure_ready(ncclComm_t comm) {
 ncclResult_t create(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                     const duet::nccl::Config* config) {
   *comm = new ncclComm(id.bytes, rank, ranks);
+  (*comm)->blocking = !is_nonblocking(config);
   if (depth > 0 && !is_nonblocking(config)) {
     created.push_back(*comm);
     return 0;
@@ -340,8 +365,9 @@ ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  *error = comm->shared->present < comm->ranks ? duet::nccl::kInProgress : 0;
-  if (*error == 0) shm_unlink(comm->name.c_str());
+  const bool created = comm->shared->present == comm->ranks;
+  *error = created && comm->to_launch == 0 ? 0 : duet::nccl::kInProgress;
+  if (created) shm_unlink(comm->name.c_str());
   return 0;
 }
 
@@ -356,14 +382,13 @@ ncclResult_t ncclGroupEnd() {
     queued.clear();
     return std::exchange(group_error, 0);
   }
-  for (const Launch& each : queued) host_gpu_launch(each.stream, each.kernel, each.call);
-  queued.clear();
+  const ncclResult_t launched = launch_group(std::exchange(queued, {}));
   for (ncclComm* each : created) each->join();
   for (const ncclComm* each : created) each->wait_for_all();
   created.clear();
   make_splits(splits);
   splits.clear();
-  return 0;
+  return launched;
 }
 
 ncclResult_t ncclGroupSimulateEnd(void*) {
@@ -380,7 +405,7 @@ ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, i
     if (depth > 0) group_error = duet::nccl::kInvalidArgument;
     return duet::nccl::kInvalidArgument;
   }
-  return launch(run_gather, keep(Gather{comm, send, receive, count}), stream);
+  return launch(comm, run_gather, keep(Gather{comm, send, receive, count}), stream);
 }
 
 ncclResult_t ncclSend(const void* send, std::size_t count, int, int peer, ncclComm_t comm,

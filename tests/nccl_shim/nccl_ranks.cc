@@ -9,7 +9,8 @@
 // LD_PRELOAD); with the stand-in for libcuda: failed_device, aborted_behind_copy,
 // aborted_behind_copy_small, segments, segments_remapped, segments_not_exportable,
 // segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
-// killed_with_segments. Messages: messages, messages_of_one_thread, killed_in_message. Each process
+// killed_with_segments. Messages: messages, messages_of_one_thread, killed_in_message,
+// nonblocking_messages. Each process
 // prints how many calls came to the real NCCL; exit code 0 if all data were right.
 #include "nccl_ranks.h"
 
@@ -277,6 +278,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
     calls(of, 1);
   }
   if (part == "nonblocking_late" || part == "nonblocking_stopped") calls(of, 1);
+  if (part == "nonblocking_messages") messages_nonblocking(of);
   if (part == "nonblocking_finalize") finalize_nonblocking(of);
   if (part == "streams") calls(of, 3);
   if (part == "streams_of_threads") streams_of_threads(of);

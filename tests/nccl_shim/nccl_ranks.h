@@ -93,6 +93,7 @@ void calls(const Rank& of, std::size_t streams, int count = 12);
 void split(const Rank& of, duet::nccl::Config* config = nullptr);
 void shrink(const Rank& of, int excluded, int flags);
 ncclResult_t state_of(ncclComm_t comm);
+void wait_until_done(ncclComm_t comm);  // of a nonblocking one
 
 // Parts: those with groups,
 void group(const Rank& of);
@@ -106,6 +107,7 @@ void split_together(const Rank& of);
 void messages(const Rank& of);
 void messages_in_groups(const std::vector<Rank>& all);  // of one thread
 void killed_in_message(const Rank& of);
+void messages_nonblocking(const Rank& of);
 
 // those in which ranks end,
 void forked(const Rank& of, ncclUniqueId id);

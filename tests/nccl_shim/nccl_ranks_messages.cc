@@ -144,6 +144,30 @@ void messages_in_groups(const std::vector<Rank>& all) {
   for (const Rank& each : all) each.synchronise();
 }
 
+// Rank 0 sends and receives in a group, whose small messages, more than the fake holds, NCCL
+// enqueues behind its end; rank 1 receives the large one behind all the small ones.
+void messages_nonblocking(const Rank& of) {
+  constexpr int kSmallOnes = 6;
+  const bool first = of.rank == 0;
+  Side large(of, first, 1 - of.rank, 1, kLarge);
+  Sides small;
+  for (int i = 0; i < kSmallOnes; ++i) {
+    small.push_back(std::make_unique<Side>(of, !first, 1 - of.rank, 2, kSmall));
+    small.back()->fill(of.streams[0]);
+  }
+  large.fill(of.streams[0]);
+  if (first) must(ncclGroupStart(), "ncclGroupStart");
+  for (const auto& each : small) each->enqueue(of.streams[0]);
+  large.enqueue(of.streams[0]);
+  if (first) {
+    expect(ncclGroupEnd() == duet::nccl::kInProgress, "a group in progress");
+    wait_until_done(of.comm);
+  }
+  large.check(of.streams[0]);
+  for (const auto& each : small) each->check(of.streams[0]);
+  of.synchronise();
+}
+
 // A rank dies that others wait for: they learn it, and their abort returns.
 void killed_in_message(const Rank& of) {
   exchange(of, 1);

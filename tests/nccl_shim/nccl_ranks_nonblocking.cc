@@ -16,8 +16,6 @@ ncclResult_t state_of(ncclComm_t comm) {
   return state;
 }
 
-namespace {
-
 void wait_until_done(ncclComm_t comm) {
   for (int i = 0; state_of(comm) == duet::nccl::kInProgress; ++i) {
     usleep(1000);
@@ -25,8 +23,6 @@ void wait_until_done(ncclComm_t comm) {
   }
   must(state_of(comm), "ncclCommGetAsyncError's state");
 }
-
-}  // namespace
 
 // In nonblocking_late rank 1 asks when rank 0 knows that the creation is done: it must not take
 // part by asking alone.

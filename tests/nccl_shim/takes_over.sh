@@ -81,6 +81,7 @@ run 3 messages $((5 * 4 + 3)) $messages $large DUET_NCCL_PACKETS=1K
 run 2 messages_of_one_thread 0 $messages
 run 3 messages_of_one_thread 0 $messages
 run 3 killed_in_message "" $messages
+run 2 nonblocking_messages 6 $messages
 run 2 calls 12 $messages DUET_NCCL_MODE=staged
 said "communicator of 2 ranks: all calls are forwarded"
 # As packets: the small calls, of 128 or 192 bytes together.
