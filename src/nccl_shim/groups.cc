@@ -18,19 +18,15 @@
 namespace duet::nccl_shim {
 namespace {
 
-struct QueuedCall {
+template <typename What>
+struct Queued {
   std::shared_ptr<Communicator> communicator;
-  Call call;
+  What call;
   ShimDevice::Stream stream;
   std::function<nccl::Result()> forward;
 };
-
-struct QueuedMessage {
-  std::shared_ptr<Communicator> communicator;
-  Message message;
-  ShimDevice::Stream stream;
-  std::function<nccl::Result()> forward;
-};
+using QueuedCall = Queued<Call>;
+using QueuedMessage = Queued<Message>;
 
 struct QueuedOrder {
   std::shared_ptr<Communicator> communicator;
@@ -69,10 +65,10 @@ void add_stream(std::vector<ShimDevice::Stream>& streams, ShimDevice::Stream str
   if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
 }
 
-template <typename Queued>
-Streams streams_of(const std::vector<Queued>& calls) {
+template <typename What>
+Streams streams_of(const std::vector<Queued<What>>& calls) {
   Streams streams;
-  for (const Queued& each : calls) add_stream(streams[each.communicator.get()], each.stream);
+  for (const auto& each : calls) add_stream(streams[each.communicator.get()], each.stream);
   return streams;
 }
 
@@ -173,10 +169,10 @@ class GroupMessages {
     std::map<std::tuple<Communicator*, int, Message::What>, std::size_t> made;
     for (const QueuedMessage& each : group.messages) {
       Communicator* const communicator = each.communicator.get();
-      const std::size_t index = made[{communicator, each.message.peer, each.message.what}]++;
+      const std::size_t index = made[{communicator, each.call.peer, each.call.what}]++;
       const std::size_t part = index / (kMessagesAhead / 2);
       if (part == parts_.size()) parts_.emplace_back();
-      parts_[part][communicator].push_back(each.message);
+      parts_[part][communicator].push_back(each.call);
     }
   }
 
@@ -210,9 +206,9 @@ class GroupMessages {
   using Part = std::map<Communicator*, std::vector<Message>>;
 
   // Not those in captures, where nothing of messages can be.
-  template <typename Queued>
-  void add_streams(const std::vector<Queued>& queued) {
-    for (const Queued& each : queued) {
+  template <typename CallOrOrder>
+  void add_streams(const std::vector<CallOrOrder>& queued) {
+    for (const CallOrOrder& each : queued) {
       const auto of_one = streams_.find(each.communicator.get());
       if (of_one == streams_.end()) continue;
       if (each.communicator->device->capture(each.stream) != kNotCaptured) continue;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/error.h"
 #include "core/reduction.h"
 
 namespace duet::nccl_shim {
@@ -199,6 +200,15 @@ class ShimDevice {
   virtual void write(std::uint64_t* to, std::uint64_t value) = 0;
   virtual std::uint64_t read(const std::uint64_t* from) = 0;
 };
+
+// Where the device has failed, events count as done, and nothing is recorded.
+inline void try_record(ShimDevice& device, StreamEvent& event, ShimDevice::Stream stream) noexcept {
+  try {
+    device.record(event, stream);
+  } catch (const Error&) {
+    // What made it fail is on its way already, or nothing runs any more.
+  }
+}
 
 // Whether the handle names another stream in each thread (cudaStreamPerThread).
 inline bool is_of_thread(ShimDevice::Stream stream) {

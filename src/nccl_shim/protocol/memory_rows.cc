@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string>
 
 #include "core/error.h"
 
@@ -142,6 +143,15 @@ char* BorrowedMemory::address(int peer, const BufferPlace& place) {
     mapping = {id, device_.import_memory(row.memory, row.bytes), row.bytes};
   }
   return static_cast<char*>(mapping.base) + place.offset;
+}
+
+char* BorrowedMemory::address(int peer, const BufferPlace& place, const PeerProcess* process) {
+  try {
+    return address(peer, place);
+  } catch (const Error&) {
+    if (process == nullptr || !process->has_ended()) throw;
+    throw PeerFailed("the process of rank " + std::to_string(peer) + " has ended");
+  }
 }
 
 void BorrowedMemory::release_ended() {

@@ -9,6 +9,7 @@
 
 #include "nccl_shim/protocol/borrowed_segments.h"
 #include "nccl_shim/protocol/device.h"
+#include "nccl_shim/protocol/peer_process.h"
 #include "nccl_shim/protocol/segment.h"
 
 namespace duet::nccl_shim {
@@ -79,6 +80,9 @@ class BorrowedMemory {
 
   // The address of what `peer` has at `place`; maps what is new.
   char* address(int peer, const BufferPlace& place);
+  // The same, where memory of a process that has ended cannot be mapped: throws PeerFailed then.
+  // `process`: the peer's; null: this process.
+  char* address(int peer, const BufferPlace& place, const PeerProcess* process);
   // Unmaps what its owners have freed.
   void release_ended();
 

@@ -294,7 +294,7 @@ std::vector<MessageCopies::Lane*> MessageCopies::used_lanes() {
 void MessageCopies::copy(const Begun& begun) {
   const int peer = begun.message.peer;
   borrowed_.release_ended();  // of the peer's buffers, none may be where this one is
-  char* const theirs = address_of_peer(begun);
+  char* const theirs = borrowed_.address(peer, record_of_peer(begun).place, processes_[peer].get());
   Lane& on = lane(begun);
   if (!on.is_used) device_.wait(on.stream, *ready_);
   on.is_used = true;
@@ -305,16 +305,6 @@ void MessageCopies::copy(const Begun& begun) {
   device_.copy(on.stream, pushes ? theirs : begun.lent, pushes ? begun.lent : theirs,
                begun.message.bytes);
   device_.words(on.stream, {{What::set, &done, begun.turn}});
-}
-
-char* MessageCopies::address_of_peer(const Begun& begun) {
-  const int peer = begun.message.peer;
-  try {
-    return borrowed_.address(peer, record_of_peer(begun).place);
-  } catch (const Error&) {  // memory of a process that has ended cannot be mapped
-    if (processes_[peer] == nullptr || !processes_[peer]->has_ended()) throw;
-    throw PeerFailed("the process of " + rank_name(peer) + " has ended");
-  }
 }
 
 void MessageCopies::finish(Stream user) {

@@ -1,7 +1,7 @@
 // One rank's side of a communicator's messages: what ncclSend and ncclRecv move.
 //
-// The messages from one rank to another are numbered, and ranks know of each whether it is one of
-// these by its size alone. Of each message the side that comes second copies:
+// The messages from one rank to another that are taken over are numbered; both know by the size of
+// a message whether it is one of them. Of each message the side that comes second copies:
 //
 //   the receiver is first:                      the sender is first:
 //   R's stream: set receivable  ... wait pushed     S's stream: set sendable  ... wait pulled
@@ -36,9 +36,9 @@ namespace duet::nccl_shim {
 struct Message {
   enum class What { send, receive };
   What what = What::send;
-  int peer = 0;  // the own rank: the n-th send is for the n-th receive of the same group
+  int peer = 0;  // if it is the own rank, a group's n-th send is for its n-th receive
   void* buffer = nullptr;
-  std::size_t bytes = 0;  // more in any that is made
+  std::size_t bytes = 0;  // at least 1
 };
 
 // Of a communicator of at most kMostMessageRanks. Not thread-safe, but waits_for(). Whoever sets
@@ -94,8 +94,8 @@ class MessageCopies {
     std::unique_ptr<StreamEvent> end;
     bool is_used = false;  // in this group
   };
-  // Of messages to or from a peer: how many there were, and how many of them went each way, which
-  // is what both words of that way come to. Atomic because waits_for() reads them.
+  // Of messages to or from a peer: how many there were, and how many of them were pushed and
+  // pulled, to which the two words of each way count. Atomic because waits_for() reads them.
   struct Counts {
     std::uint64_t number = 0;
     std::atomic<std::uint32_t> pushed{0}, pulled{0};
@@ -122,7 +122,6 @@ class MessageCopies {
   void signal_ready(Stream user);
   bool peer_copies(int peer, Message::What what) const;
   void copy(const Begun& begun);
-  char* address_of_peer(const Begun& begun);
   Lane& lane(const Begun& begun);
   std::vector<Lane*> used_lanes();
   const MessageRecord& record_of_peer(const Begun& begun) const;

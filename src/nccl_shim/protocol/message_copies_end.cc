@@ -1,7 +1,6 @@
 // How messages end where a communicator does: noticed as lost, or aborted (pair_copies_end.cc).
 #include <algorithm>
 
-#include "core/error.h"
 #include "nccl_shim/protocol/message_copies.h"
 
 namespace duet::nccl_shim {
@@ -47,12 +46,7 @@ void MessageCopies::end_own_waits() {
 void MessageCopies::record_ends() noexcept {
   for (auto* lanes : {&push_lanes_, &pull_lanes_}) {
     for (Lane& each : *lanes) {
-      if (each.stream == nullptr) continue;
-      try {
-        device_.record(*each.end, each.stream);
-      } catch (const Error&) {
-        // What made it fail is on its way already, or nothing runs any more.
-      }
+      if (each.stream != nullptr) try_record(device_, *each.end, each.stream);
     }
   }
 }

@@ -82,7 +82,7 @@ void PairCopies::or_break(Stream user, const std::function<void()>& what) {
     break_with(error.what());
     give_up_begun();
     // Behind as much of the call as was enqueued.
-    if (device_.capture(user) == kNotCaptured) try_record(*last_.call, user);
+    if (device_.capture(user) == kNotCaptured) try_record(device_, *last_.call, user);
     throw;
   }
 }
@@ -130,15 +130,6 @@ void PairCopies::give_up_begun() {
   if (begun_ && begun_->number != 0) settle(*begun_);
   begun_.reset();
   if (messages_) messages_->give_up();
-}
-
-// Where the device has failed, events count as done.
-void PairCopies::try_record(StreamEvent& event, Stream stream) noexcept {
-  try {
-    device_.record(event, stream);
-  } catch (const Error&) {
-    // What made it fail is on its way already, or nothing runs any more.
-  }
 }
 
 void PairCopies::settle(Begun& begun) {
@@ -374,20 +365,11 @@ void PairCopies::check_same(const Call& call, const Roles& roles, std::uint64_t 
   }
 }
 
-char* PairCopies::address_at(int peer, const BufferPlace& place) {
-  try {
-    return borrowed_.address(peer, place);
-  } catch (const Error&) {  // memory of a process that has ended cannot be mapped
-    if (processes_[peer] == nullptr || !processes_[peer]->has_ended()) throw;
-    throw PeerFailed("the process of rank " + std::to_string(peer) + " has ended");
-  }
-}
-
 void PairCopies::push(const Call& call, const Buffers& mine, int to, std::uint64_t number) {
   const Part sent = part(call, rank_, to, ranks_);
   if (sent.bytes == 0) return;
   const CallRecord& record = (*segment_)->records[to][number % kCallsAhead];
-  char* target = address_at(to, record.receive) + sent.to;
+  char* target = borrowed_.address(to, record.receive, processes_[to].get()) + sent.to;
   device_.words(push_lane_, {{What::wait, &words(to, rank_).ready, theirs_[to].ready}});
   device_.copy(push_lane_, target, mine.send + sent.from, sent.bytes);
   device_.words(push_lane_, {{What::set, &words(rank_, to).pushed, mine_[to].pushed}});
@@ -397,7 +379,7 @@ void PairCopies::pull(const Call& call, const Buffers& mine, int from, std::uint
   const Part received = part(call, from, rank_, ranks_);
   if (received.bytes == 0) return;
   const CallRecord& record = (*segment_)->records[from][number % kCallsAhead];
-  const char* source = address_at(from, record.send) + received.from;
+  const char* source = borrowed_.address(from, record.send, processes_[from].get()) + received.from;
   device_.words(pull_lane_, {{What::wait, &words(from, rank_).ready, theirs_[from].ready}});
   device_.copy(pull_lane_, mine.receive + received.to, source, received.bytes);
   device_.words(pull_lane_, {{What::set, &words(rank_, from).pulled, mine_[from].pulled}});

@@ -247,7 +247,6 @@ class PairCopies {
   void settle(Begun& begun);
   void finish_large(Begun& begun);
   void give_up_begun();
-  void try_record(StreamEvent& event, Stream stream) noexcept;
   Tail* tail_of_other_work(Stream user);  // null where that is in no order with calls
   Tail& tail_of(std::uint64_t capture);
   bool is_on(const Tail& tail, Stream user) const;
@@ -262,8 +261,6 @@ class PairCopies {
                       std::uint64_t number, Stream user);
   void push(const Call& call, const Buffers& mine, int to, std::uint64_t number);
   void pull(const Call& call, const Buffers& mine, int from, std::uint64_t number);
-  // The address of what `peer` has lent. Throws PeerFailed if its process has ended.
-  char* address_at(int peer, const BufferPlace& place);
   void make_slots();
   void offer_segments();
   std::uint64_t* test_words() const;

@@ -199,8 +199,8 @@ void PairCopies::abort(double seconds) {
   // Before the driver is called: while another thread copies to pageable memory behind a call that
   // is stuck, it records no events.
   end_own_waits();
-  try_record(*pushed_, push_lane_);
-  try_record(*pulled_, pull_lane_);
+  try_record(device_, *pushed_, push_lane_);
+  try_record(device_, *pulled_, pull_lane_);
   if (messages_) messages_->record_ends();
   const auto own_work_runs = [&] {
     return !device_.done(*pushed_) || !device_.done(*pulled_) || !device_.done(*last_.call) ||
