@@ -6,12 +6,12 @@
 // nonblocking_group, nonblocking_late, nonblocking_stopped, nonblocking_aborted,
 // nonblocking_finalize, captured, captured_small, forked, restarted, killed, last_error,
 // killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk, mixed (rank 0 without
-// LD_PRELOAD); with the stand-in for libcuda: failed_device, aborted_behind_copy,
-// aborted_behind_copy_small, segments, segments_remapped, segments_not_exportable,
-// segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
-// killed_with_segments. Messages: messages, messages_of_one_thread, killed_in_message,
-// nonblocking_messages. Each process
-// prints how many calls came to the real NCCL; exit code 0 if all data were right.
+// LD_PRELOAD), unlike (rank 0 with another threshold of messages); with the stand-in for libcuda:
+// failed_device, aborted_behind_copy, aborted_behind_copy_small, segments, segments_remapped,
+// segments_not_exportable, segments_few_descriptors, segments_refused, segments_come_and_go,
+// segments_of_one_thread, killed_with_segments. Messages: messages, messages_of_one_thread,
+// killed_in_message, nonblocking_messages, messages_captured. Each process prints how many calls
+// came to the real NCCL; exit code 0 if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -274,7 +274,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   } else {
     must(ncclCommInitRank(&of.comm, ranks, id, rank), "ncclCommInitRank");
   }
-  if (part == "calls" || part == "mixed" || part == "nonblocking" || part == "nonblocking_group") {
+  if (part == "calls" || part == "mixed" || part == "unlike" || part == "nonblocking" ||
+      part == "nonblocking_group") {
     calls(of, 1);
   }
   if (part == "nonblocking_late" || part == "nonblocking_stopped") calls(of, 1);
@@ -285,6 +286,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "signals") signals(of);
   if (part == "group") group(of);
   if (part == "messages") messages(of);
+  if (part == "messages_captured") messages_captured(of);
   if (part == "group_of_two") group_of_two(of);
   if (part == "refused_in_group") refused_in_group(of);
   if (part == "together") together(of, id, true);
@@ -371,6 +373,7 @@ int main(int argc, char** argv) {
     processes.push_back(fork());
     if (processes.back() != 0) continue;
     if (part == "mixed" && rank == 0) unsetenv("LD_PRELOAD");
+    if (part == "unlike" && rank == 0) setenv("DUET_NCCL_MIN_SEND_RECV", "1G", 1);
     execl("/proc/self/exe", argv[0], argv[1], argv[2], std::to_string(rank).c_str(), id.bytes,
           nullptr);
     _exit(4);

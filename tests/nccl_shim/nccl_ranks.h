@@ -108,6 +108,7 @@ void messages(const Rank& of);
 void messages_in_groups(const std::vector<Rank>& all);  // of one thread
 void killed_in_message(const Rank& of);
 void messages_nonblocking(const Rank& of);
+void messages_captured(const Rank& of);
 
 // those in which ranks end,
 void forked(const Rank& of, ncclUniqueId id);

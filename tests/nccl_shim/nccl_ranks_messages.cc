@@ -144,6 +144,24 @@ void messages_in_groups(const std::vector<Rank>& all) {
   for (const Rank& each : all) each.synchronise();
 }
 
+// Messages that are captured are NCCL's, whatever their size; those between launches are not.
+void messages_captured(const Rank& of) {
+  void* const stream = of.streams[0];
+  Side sent(of, true, 1 - of.rank, 1, kLarge), received(of, false, 1 - of.rank, 1, kLarge);
+  host_gpu_begin_capture(stream);
+  for (Side* each : {&sent, &received}) each->fill(stream);
+  must(ncclGroupStart(), "ncclGroupStart");
+  for (Side* each : {&sent, &received}) each->enqueue(stream);
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  received.check(stream);
+  void* const graph = host_gpu_end_capture(stream);
+  for (int launch = 0; launch < 2; ++launch) {
+    host_gpu_launch_graph(graph, stream);
+    pass_around(of, kLarge);
+  }
+  host_gpu_destroy_graph(graph);
+}
+
 // Rank 0 sends and receives in a group, whose small messages, more than the fake holds, NCCL
 // enqueues behind its end; rank 1 receives the large one behind all the small ones.
 void messages_nonblocking(const Rank& of) {

@@ -82,6 +82,11 @@ run 2 messages_of_one_thread 0 $messages
 run 3 messages_of_one_thread 0 $messages
 run 3 killed_in_message "" $messages
 run 2 nonblocking_messages 6 $messages
+run 2 messages_captured 2 $messages
+run 5 calls 12 $messages
+said "communicator of 5 ranks: all calls are forwarded"
+run 2 unlike 12 $messages
+said "all calls are forwarded: ranks have different settings (DUET_NCCL_...)"
 run 2 calls 12 $messages DUET_NCCL_MODE=staged
 said "communicator of 2 ranks: all calls are forwarded"
 # As packets: the small calls, of 128 or 192 bytes together.

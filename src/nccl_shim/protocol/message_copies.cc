@@ -116,7 +116,6 @@ void MessageCopies::wait_for_room(const Begun& begun) const {
   };
   while (!has_room()) {
     const std::string gone = why_gone(**segment_, processes_[peer].get(), peer);
-    if (ending_) throw PeerFailed("aborted");
     if ((*segment_)->broken.load(std::memory_order_acquire) != 0) {
       throw PeerFailed("another rank has failed or aborted");
     }

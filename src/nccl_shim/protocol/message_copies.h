@@ -41,8 +41,8 @@ struct Message {
   std::size_t bytes = 0;  // at least 1
 };
 
-// Of a communicator of at most kMostMessageRanks. Not thread-safe, but waits_for(). Whoever sets
-// `ending` ends its waits on the CPU with PeerFailed.
+// Of a communicator of at most kMostMessageRanks. Not thread-safe, but waits_for(). Its waits
+// on the CPU end where `ending` is set or the segment is marked as broken, as by an abort.
 class MessageCopies {
  public:
   using Stream = ShimDevice::Stream;

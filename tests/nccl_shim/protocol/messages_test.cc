@@ -1,111 +1,31 @@
 // Messages of PairCopies on host devices.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "core/clock.h"
 #include "core/error.h"
 #include "nccl_shim/protocol/pair_copies.h"
+#include "test_messages.h"
 #include "test_ranks.h"
 
 namespace duet::nccl_shim {
 namespace {
 
+using testing::exchange_all;
+using testing::kWords;
 using testing::on_threads;
+using testing::send;
 using testing::Setting;
+using testing::Side;
+using testing::Sides;
 using testing::TestRank;
 using What = Message::What;
-
-constexpr std::size_t kWords = 700;
-
-// The buffer of one side of a message.
-class Side {
- public:
-  // Not `lendable`: memory that the device does not know.
-  Side(TestRank& rank, What what, int peer, bool lendable = true, std::size_t words = kWords)
-      : rank_(rank), what_(what), peer_(peer), words_(words) {
-    if (lendable) {
-      data_ = static_cast<std::uint32_t*>(rank.device.allocate(4 * words));
-    } else {
-      own_.resize(words);
-      data_ = own_.data();
-    }
-  }
-  ~Side() {
-    if (own_.empty()) rank_.device.free(data_);
-  }
-  Side(const Side&) = delete;
-  Side& operator=(const Side&) = delete;
-
-  Message message() const { return {what_, peer_, data_, 4 * words_}; }
-
-  // What message `number` holds, or what no message holds where it is to be received: if that comes
-  // behind the message, it is seen.
-  void fill(int number) const {
-    for (std::size_t i = 0; i < words_; ++i) {
-      data_[i] = what_ == What::send ? expected(number, i) : 0xffffffffu;
-    }
-  }
-  std::size_t wrong(int number) const {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < words_; ++i) count += data_[i] != expected(number, i);
-    return count;
-  }
-
- private:
-  std::uint32_t expected(int number, std::size_t index) const {
-    const int source = what_ == What::send ? rank_.rank : peer_;
-    const int destination = what_ == What::send ? peer_ : rank_.rank;
-    return static_cast<std::uint32_t>(number * 1000003 + source * 4099 + destination * 257) +
-           static_cast<std::uint32_t>(index);
-  }
-
-  TestRank& rank_;
-  What what_;
-  int peer_;
-  std::size_t words_;
-  std::vector<std::uint32_t> own_;
-  std::uint32_t* data_;
-};
-
-// The messages of a group.
-void exchange_all(TestRank& rank, const std::vector<Message>& messages, ShimDevice::Stream stream) {
-  rank.copies->begin_messages(messages, stream);
-  rank.copies->start_messages();
-  rank.copies->finish_messages();
-}
-
-void exchange_all(TestRank& rank, const std::vector<Message>& messages) {
-  exchange_all(rank, messages, rank.stream());
-}
-
-void send(TestRank& rank, const Side& side) {
-  rank.copies->enqueue_message(side.message(), rank.stream());
-}
-
-// Sides with every other rank, in both directions, and with itself if `with_itself`.
-struct Sides {
-  Sides(TestRank& rank, bool lendable, bool with_itself = false) {
-    for (int step = with_itself ? 0 : 1; step < rank.ranks; ++step) {
-      const int peer = (rank.rank + step) % rank.ranks;
-      all.push_back(std::make_unique<Side>(rank, What::send, peer, lendable));
-      all.push_back(std::make_unique<Side>(rank, What::receive, peer, lendable));
-    }
-  }
-  std::vector<Message> messages() const {
-    std::vector<Message> list;
-    for (const auto& each : all) list.push_back(each->message());
-    return list;
-  }
-  std::vector<std::unique_ptr<Side>> all;
-};
 
 // Fills, exchanges and checks without a wait on the CPU.
 std::size_t wrong_of_exchanges(TestRank& rank, const Sides& sides, int count) {
@@ -339,224 +259,6 @@ TEST(MessagesAhead, WaitForRoom) {
     }
     EXPECT_EQ(wrong, 0u);
   });
-}
-
-TEST(MessagesErrors, BothSidesSizesAreEqual) {
-  std::atomic<int> failures{0};
-  std::atomic<bool> sent{false};
-  on_threads({2, 0, 0}, [&](TestRank& rank) {
-    const Side side(rank, rank.rank == 0 ? What::send : What::receive, 1 - rank.rank, true,
-                    rank.rank == 0 ? 8 : 16);
-    while (rank.rank == 1 && !sent) std::this_thread::yield();
-    try {
-      send(rank, side);
-    } catch (const BadArgument& error) {
-      ++failures;
-      EXPECT_STREQ(
-          error.what(),
-          "rank 0 sends 32 bytes and rank 1 receives 64: expected the same count and type");
-    }
-    sent = true;
-    rank.wait_for_error();
-    rank.copies->abort(10);
-    EXPECT_EQ(rank.copies->warning(), "");
-  });
-  EXPECT_EQ(failures, 1);
-}
-
-TEST(MessagesErrors, WhatARankSendsItselfItReceives) {
-  on_threads({2, 0, 0}, [](TestRank& rank) {
-    if (rank.rank == 1) return;
-    const Side sent(rank, What::send, 0);
-    EXPECT_THROW(exchange_all(rank, {sent.message()}), BadArgument);
-    rank.copies->abort(10);
-  });
-}
-
-// A rank that cannot get memory for staging has told nobody of its message: it may try again.
-TEST(MessagesErrors, NoMemoryForStagingIsNoEnd) {
-  on_threads({2, 0, 0}, [](TestRank& rank) {
-    const Side side(rank, rank.rank == 0 ? What::send : What::receive, 1 - rank.rank,
-                    rank.rank != 0);
-    side.fill(3);
-    if (rank.rank == 0) {
-      rank.device.before_allocate = [] { throw OutOfMemory("no memory"); };
-      EXPECT_THROW(send(rank, side), OutOfMemory);
-      rank.device.before_allocate = nullptr;
-    }
-    send(rank, side);
-    rank.synchronise();
-    EXPECT_EQ(side.wrong(3), 0u);
-  });
-}
-
-// A message that its peer has not come to is taken back, and the peer is told.
-void aborted_before_the_peer_comes(What of_first) {
-  std::atomic<bool> aborted{false};
-  on_threads({2, 0, 0}, [&](TestRank& rank) {
-    const bool is_first = rank.rank == 0;
-    const What other = of_first == What::send ? What::receive : What::send;
-    const Side side(rank, is_first ? of_first : other, 1 - rank.rank);
-    if (is_first) {
-      send(rank, side);
-      const double begin = steady_now();
-      rank.copies->abort(10);
-      EXPECT_LT(steady_now() - begin, 5);
-      EXPECT_EQ(rank.copies->warning(), "");
-      aborted = true;
-      rank.synchronise();
-    } else {
-      while (!aborted) std::this_thread::yield();
-      EXPECT_THROW(send(rank, side), PeerFailed);
-      rank.copies->abort(10);
-    }
-  });
-}
-
-TEST(MessagesEnd, AbortedBeforeThePeerComes) {
-  aborted_before_the_peer_comes(What::send);
-  aborted_before_the_peer_comes(What::receive);
-}
-
-// Where the peer has come, an abort waits for its copy: nothing is written behind the abort.
-TEST(MessagesEnd, AnAbortWaitsForThePeersCopy) {
-  std::atomic<bool> aborted{false}, pushing{false};
-  std::atomic<int> come{0};
-  on_threads({2, 0, 0}, [&](TestRank& rank) {
-    const Side side(rank, rank.rank == 0 ? What::receive : What::send, 1 - rank.rank);
-    side.fill(1);
-    if (rank.rank == 0) {
-      send(rank, side);
-      come = 1;
-      while (!pushing) std::this_thread::yield();
-      rank.copies->abort(10);
-      aborted = true;
-      EXPECT_EQ(rank.copies->warning(), "");
-      EXPECT_EQ(side.wrong(1), 0u);
-      rank.synchronise();
-    } else {
-      rank.device.before_copy = [&](ShimDevice::Stream lane) {
-        rank.run(lane, [&] {
-          pushing = true;
-          std::this_thread::sleep_for(std::chrono::milliseconds(100));
-          EXPECT_FALSE(aborted);
-        });
-      };
-      while (come < 1) std::this_thread::yield();
-      send(rank, side);
-      while (!aborted) std::this_thread::yield();
-      rank.copies->abort(10);
-    }
-  });
-}
-
-// Where a group is between its start and its finish, an abort waits for what it has given the
-// stream: words that peers read, and copies.
-TEST(MessagesEnd, AnAbortWaitsForWhatAGroupHasEnqueued) {
-  std::atomic<bool> may_go_on{false}, aborted{false};
-  on_threads({2, 0, 0}, [&](TestRank& rank) {
-    if (rank.rank == 1) {
-      rank.wait_for_error();
-      rank.copies->abort(10);
-      return;
-    }
-    const Side side(rank, What::send, 1);
-    rank.run(rank.stream(), [&] {
-      while (!may_go_on) std::this_thread::yield();
-    });
-    rank.copies->begin_messages({side.message()}, rank.stream());
-    rank.copies->start_messages();
-    std::thread aborting([&] {
-      rank.copies->abort(10);
-      aborted = true;
-    });
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    EXPECT_FALSE(aborted);
-    may_go_on = true;
-    aborting.join();
-    EXPECT_EQ(rank.copies->warning(), "");
-    EXPECT_THROW(rank.copies->finish_messages(), PeerFailed);
-  });
-}
-
-// A peer that has left with all its calls done makes no room any more.
-TEST(MessagesEnd, WhoWaitsForRoomLearnsThatThePeerHasLeft) {
-  on_threads({2, 0, 0}, [](TestRank& rank) {
-    if (rank.rank == 1) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      rank.copies->abort(10);
-      return;
-    }
-    const Side side(rank, What::send, 1, true, 8);
-    const auto send_all = [&] {
-      for (std::uint64_t i = 0; i <= kMessagesAhead; ++i) send(rank, side);
-    };
-    EXPECT_THROW(send_all(), PeerFailed);
-    rank.copies->abort(10);
-    rank.synchronise();
-  });
-}
-
-// What comes behind a message of a communicator that has failed does not run before an abort.
-TEST(MessagesEnd, StreamsStopBehindAFailure) {
-  std::atomic<bool> may_begin{false}, went_on{false}, sent{false};
-  on_threads({2, 0, 0}, [&](TestRank& rank) {
-    const Side side(rank, rank.rank == 0 ? What::receive : What::send, 1 - rank.rank);
-    side.fill(1);
-    if (rank.rank == 0) {
-      rank.run(rank.stream(), [&] {
-        while (!may_begin) std::this_thread::yield();
-      });
-      send(rank, side);
-      rank.run(rank.stream(), [&] { went_on = true; });
-      while (!sent) std::this_thread::yield();
-      rank.copies->break_with("a failure");
-      may_begin = true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      EXPECT_FALSE(went_on);
-    } else {
-      send(rank, side);
-      sent = true;
-      rank.wait_for_error();
-    }
-    rank.copies->abort(10);
-    rank.synchronise();
-  });
-}
-
-// An abort of both, amid exchanges, ends in time and leaves nobody behind.
-TEST(MessagesEnd, AbortedAmidExchanges) {
-  on_threads({3, 50, 50}, [](TestRank& rank) {
-    const Sides sides(rank, true);
-    std::thread aborting([&rank] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5 + 3 * rank.rank));
-      rank.copies->abort(20);
-    });
-    try {
-      for (int number = 0; number < 100000; ++number) exchange_all(rank, sides.messages());
-      ADD_FAILURE() << "no exchange failed";
-    } catch (const PeerFailed&) {
-    }
-    aborting.join();
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
-  });
-}
-
-// Who waits for a process that has ended notices, and its streams stay where they are until abort.
-TEST(MessagesEnd, AProcessThatEndsIsNoticed) {
-  const std::vector<int> processes = testing::start_processes({2, 0, 0}, [](TestRank& rank) {
-    const Side sent(rank, What::send, 1 - rank.rank);
-    if (rank.rank == 1) std::raise(SIGKILL);
-    send(rank, sent);
-    rank.wait_for_error();
-    EXPECT_EQ(rank.copies->error(), "the process of rank 1 has ended");
-    rank.copies->abort(10);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
-  });
-  EXPECT_EQ(testing::end_of(processes[0]), 0);
-  EXPECT_EQ(testing::end_of(processes[1]), SIGKILL);
 }
 
 }  // namespace
