@@ -27,7 +27,7 @@ void combine(Reduction op, const std::byte* elements, Value* results, std::size_
   } else if (op == Reduction::min) {
     each([](Value a, Value b) { return std::min(a, b); });
   } else {
-    each([](Value a, Value b) { return a + b; });
+    each([](Value a, Value b) { return sum_of(a, b); });
   }
 }
 
@@ -48,18 +48,6 @@ void reduce_blocks(Reduction op, const std::vector<const std::byte*>& inputs, st
   }
 }
 
-void load_whole(const std::byte* input, std::int64_t* values, std::size_t count) {
-  std::int32_t elements[kBlock];
-  std::memcpy(elements, input, count * sizeof *elements);
-  std::copy(elements, elements + count, values);
-}
-
-void store_whole(const std::int64_t* values, std::byte* output, std::size_t count) {
-  std::int32_t elements[kBlock];
-  for (std::size_t i = 0; i < count; ++i) elements[i] = static_cast<std::int32_t>(values[i]);
-  std::memcpy(output, elements, count * sizeof *elements);
-}
-
 }  // namespace
 
 bool is_reducible(DType dtype) {
@@ -72,11 +60,14 @@ void reduce(DType dtype, Reduction op, const std::vector<const std::byte*>& inpu
   if (divisor == 0) divisor = static_cast<std::uint32_t>(inputs.size());
   const std::size_t size = size_of(dtype), bytes = elements * size;
   if (dtype == DType::int32) {
-    const auto add = [op](const std::byte* input, std::int64_t* results, std::size_t count) {
+    const auto copy = [](const void* from, void* to, std::size_t count) {
+      std::memcpy(to, from, count * sizeof(std::int32_t));
+    };
+    const auto add = [op](const std::byte* input, std::int32_t* results, std::size_t count) {
       combine<std::int32_t>(op, input, results, count);
     };
-    return reduce_blocks<std::int64_t>(op, inputs, output, bytes, size, divisor, load_whole, add,
-                                       store_whole);
+    return reduce_blocks(op, inputs, output, bytes, size, static_cast<std::int32_t>(divisor), copy,
+                         add, copy);
   }
   const auto load = [dtype](const std::byte* input, float* values, std::size_t count) {
     convert(dtype, input, DType::fp32, values, count);

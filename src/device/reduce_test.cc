@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "core/dtype.h"
@@ -74,6 +76,18 @@ TEST(Reduce, IsThatOfEachElement) {
       }
     }
   }
+}
+
+TEST(Reduce, AveragesSumsOfInt32ThatWrapAround) {
+  const std::int32_t most = std::numeric_limits<std::int32_t>::max();
+  const std::vector<std::int32_t> a = {most, -most, most, -7}, b = {1, -2, most, 2};
+  std::vector<std::int32_t> sums(4), averages(4);
+  const std::vector<const std::byte*> inputs = {reinterpret_cast<const std::byte*>(a.data()),
+                                                reinterpret_cast<const std::byte*>(b.data())};
+  reduce(DType::int32, Reduction::sum, inputs, reinterpret_cast<std::byte*>(sums.data()), 4);
+  reduce(DType::int32, Reduction::avg, inputs, reinterpret_cast<std::byte*>(averages.data()), 4);
+  EXPECT_EQ(sums, (std::vector<std::int32_t>{-most - 1, most, -2, -5}));
+  EXPECT_EQ(averages, (std::vector<std::int32_t>{-(most / 2) - 1, most / 2, -1, -2}));
 }
 
 // Without a divisor an average divides by the number of inputs; addresses need no alignment.

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "core/random.h"
@@ -58,9 +60,9 @@ void check_reduction(const Case& tested, std::size_t elements, std::size_t count
   EXPECT_EQ(to[bytes], 0x5a) << "behind the result";
 }
 
-class KernelsOfReductions : public ::testing::TestWithParam<Case> {};
+class EveryReduction : public ::testing::TestWithParam<Case> {};
 
-TEST_P(KernelsOfReductions, HaveTheBitsOfTheHost) {
+TEST_P(EveryReduction, HaveTheBitsOfTheHost) {
   for (const std::size_t count : {2u, 3u, 4u, 8u}) {
     for (const std::size_t elements : {std::size_t{1}, std::size_t{999}, kMostElements}) {
       check_reduction(GetParam(), elements, count, 0, false);
@@ -68,6 +70,15 @@ TEST_P(KernelsOfReductions, HaveTheBitsOfTheHost) {
     }
     check_reduction(GetParam(), 5000, count, 0, true);
   }
+}
+
+// As NCCL's.
+TEST(KernelsOfReductions, AverageSumsOfInt32ThatWrapAround) {
+  static auto* const memory = reinterpret_cast<std::int32_t*>(testing::memory_of_both(16));
+  memory[0] = std::numeric_limits<std::int32_t>::max();
+  memory[1] = 3;
+  testing::reduce_by_kernel({memory + 2, {memory, memory + 1}, 4, DType::int32, Reduction::avg});
+  EXPECT_EQ(memory[2], std::numeric_limits<std::int32_t>::min() / 2 + 1);
 }
 
 std::vector<Case> cases() {
@@ -78,7 +89,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, KernelsOfReductions, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryReduction, ::testing::ValuesIn(cases()),
                          [](const auto& tested) {
                            return std::string(name(tested.param.type)) + "_" +
                                   std::string(name(tested.param.reduction));

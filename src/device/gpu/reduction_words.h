@@ -47,7 +47,7 @@ struct Bf16Lanes {
 };
 struct Int32Lanes {
   using Element = std::uint32_t;
-  using Value = long long;  // an average is divided before the sum is truncated to 32 bits
+  using Value = std::int32_t;
   static constexpr int kInWord = 1;
   static __device__ Value get(std::uint32_t word, int) { return static_cast<std::int32_t>(word); }
   static __device__ std::uint32_t put(Value value, int) {
@@ -111,6 +111,9 @@ struct Sum {
   template <typename Value>
   static __device__ Value of(Value a, Value b) {
     return a + b;
+  }
+  static __device__ std::int32_t of(std::int32_t a, std::int32_t b) {  // wraps around
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
   }
 };
 struct Max {

@@ -30,15 +30,15 @@ struct Bf16 {
 };
 struct Int32 {
   using Element = std::int32_t;
-  using Value = std::int64_t;
+  using Value = std::int32_t;
   static Value load(Element element) { return element; }
-  static Element store(Value value) { return static_cast<Element>(value); }
+  static Element store(Value value) { return value; }
 };
 
 template <typename Value>
 Value combined(Reduction reduction, Value a, Value b) {
   if (reduction == Reduction::max) return std::max(a, b);
-  return reduction == Reduction::min ? std::min(a, b) : a + b;
+  return reduction == Reduction::min ? std::min(a, b) : sum_of(a, b);
 }
 
 template <typename Type>
