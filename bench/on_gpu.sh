@@ -9,6 +9,7 @@
 #   bench/on_gpu.sh preloaded OUT   PyTorch's collectives by NCCL, and with Duet's library before it; its kernels checked
 #   bench/on_gpu.sh preloaded_layers OUT   PyTorch's tensor-parallel and expert-parallel layers, likewise
 #   bench/on_gpu.sh preloaded_training OUT   PyTorch's FSDP2 and DDP by NCCL, and with Duet's library before it
+#   bench/on_gpu.sh preloaded_ends OUT   ranks that are killed, stopped or end their communicator, by NCCL and with the library
 #   bench/on_gpu.sh nccl_tests OUT   programs of nccl-tests in the folder NCCL_TESTS, by NCCL and with Duet's library
 #   bench/on_gpu.sh nccl_tests_options OUT   their options with Duet's library
 #   bench/on_gpu.sh tune_drop_in OUT   NCCL alone and behind Duet's library, and thresholds from both; the parts above
@@ -49,7 +50,7 @@ failed=0
 for part in bench/on_gpu/*.sh; do source "$part"; done
 
 case "${1:-}" in
-  check | gemm | quick | check_collectives | collectives | reductions | preloaded | preloaded_layers | preloaded_training | nccl_tests | nccl_tests_options | tune_drop_in | nodes | auto | copy | overlap | \
+  check | gemm | quick | check_collectives | collectives | reductions | preloaded | preloaded_layers | preloaded_training | preloaded_ends | nccl_tests | nccl_tests_options | tune_drop_in | nodes | auto | copy | overlap | \
     check_halo | halo | halo_processes | packets | fabric | fabric_memory | node | advise | check_train | parallel | \
     qwen3 | train | curves | parallel_curves) "$1" ;;
   *)

@@ -91,7 +91,7 @@ def rows_of(trainings, options):
         yield Row(training, recipe, mode, device.type, device.index or 0, options.seconds,
                   options.attention, options.parallel or "none", options.ranks,
                   options.bucket_mb or 0, not options.no_communication, options.keep_gathered,
-                  options.limit)
+                  options.deterministic, options.limit)
 
 
 def main():

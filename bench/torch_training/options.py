@@ -96,6 +96,8 @@ def add_row_options(parser):
                         "backward pass (reshard_after_forward=False)")
     parser.add_argument("--no-communication", action="store_true",
                         help="--parallel ddp: gradients are not summed, by no_sync()")
+    parser.add_argument("--deterministic", action="store_true",
+                        help="the same numbers in every run, by use_deterministic_algorithms()")
     parser.add_argument("--limit", type=positive_seconds, default=300.0, metavar="SECONDS",
                         help="--parallel: of a row, after which it has failed (300)")
     parser.add_argument("--seconds", type=positive_seconds, default=3.0, help="of each row (3)")
@@ -113,6 +115,8 @@ def parse_options(description):
     check_lists(parser, options)
     trainings = find_trainings(parser, options)
     options.torch_device = find_device(parser, options)
+    if options.deterministic:  # as cuBLAS needs it, before it is loaded; ranks inherit it
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
     return trainings, open_journal(parser, options.json), options
 
 

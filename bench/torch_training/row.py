@@ -16,6 +16,7 @@ class Row:
     bucket_mb: int = 25  # ddp
     communicates: bool = True  # ddp; otherwise gradients stay where they are
     keep_gathered: bool = False  # fsdp2; blocks are gathered once a step
+    deterministic: bool = False  # the same numbers in every run
     limit: float = 600.0  # seconds after which ranks are given up
 
     def axes(self):
@@ -28,4 +29,5 @@ class Row:
     def engine(self):
         attention = "" if self.attention == "auto" else f"-{self.attention}"
         alone = "" if self.communicates else "-no-communication"
-        return f"torch-{self.mode}{self.training.engine_ending}{attention}{alone}"
+        repeated = "-deterministic" if self.deterministic else ""
+        return f"torch-{self.mode}{self.training.engine_ending}{attention}{alone}{repeated}"

@@ -55,6 +55,7 @@ class Step:
 
     def __init__(self, row, device, rank):
         choose_backend(row.attention)
+        torch.use_deterministic_algorithms(row.deterministic)
         torch.manual_seed(1)
         model = make_model(row, device)
         torch.manual_seed(1 + rank)  # of its data
