@@ -33,11 +33,11 @@ preloaded_layers() {
 }
 
 # A rank that is killed, stopped or ends its communicator at each point of a call: what its peers see, by
-# NCCL and with the library; and 10,000 calls with buffers that come and go.
+# NCCL and with the library; and 10,000 calls with buffers that come and go. CASES names some.
 preloaded_ends() {
   find_nccl
   say "ranks that end"
-  must timeout -s KILL "${LIMIT:-250}" tests/nccl_shim/ends_on_gpus.sh "$build/tests/ends_on_gpus_test" \
+  must timeout -s KILL "${LIMIT:-300}" tests/nccl_shim/ends_on_gpus.sh "$build/tests/ends_on_gpus_test" ${CASES:+"$CASES"} \
     > "$out/ends.txt" 2>&1
   cat "$out/ends.txt"
 }

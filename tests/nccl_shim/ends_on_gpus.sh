@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
 # The cases of ends_on_gpus_test: first what must have the GPUs' memory for itself, then those in which
-# ranks end, twelve at once, since each mostly waits. ends_on_gpus.sh PROGRAM; 77: skipped
+# ranks end, twelve at once, since each mostly waits; lines begin with the number of their process.
+#   ends_on_gpus.sh PROGRAM [CASES]    CASES as --gtest_filter has them (all); exit code 77: skipped
 set -uo pipefail
-program=${1:?usage: ends_on_gpus.sh PROGRAM}
+program=${1:?usage: ends_on_gpus.sh PROGRAM [CASES]}
+cases=${2:-*EndsOnGpus*}
 code=0
 alone=$("$program" --gtest_filter='BuffersOnGpus*' --gtest_brief=1 2>&1) || code=$?
 echo "$alone"
 [[ $alone != *SKIPPED* ]] || exit 77
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
 shards=12 pids=()
 for ((shard = 0; shard < shards; ++shard)); do
-  GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$program" --gtest_filter='*EndsOnGpus*' \
-    --gtest_brief=1 > "$out/$shard" 2>&1 &
+  GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$program" --gtest_filter="$cases" \
+    --gtest_brief=1 2>&1 | sed -u "s/^/[$shard] /" &
   pids+=($!)
 done
-for ((shard = 0; shard < shards; ++shard)); do wait "${pids[shard]}" || code=$?; done
-cat "$out"/*
+for pid in "${pids[@]}"; do wait "$pid" || code=$?; done
 exit "$code"
