@@ -91,9 +91,9 @@ class CollectiveCommand : public Command {
     add_network_flags(*app_, network_);
     app_->add_flag("--tune", tune_,
                    "Measure from which size on dma is faster than kernel, and store it for the "
-                   "engine auto (docs/collectives.md); if NCCL is installed, also from which "
-                   "size on the drop-in is as fast as NCCL, for duet nccl-env; default sizes 64K "
-                   "to 1G (CPUs: 16M)");
+                   "engine auto (docs/collectives.md); if NCCL is installed, also at which sizes "
+                   "the drop-in is as fast as NCCL, for duet nccl-env; default sizes 64K (with "
+                   "NCCL 8K) to 1G (CPUs: 16M)");
     add_nccl_flags();
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/lists.h"
+#include "collectives/nccl/drop_in.h"
 #include "collectives/tuning/tuning_file.h"
 #include "core/error.h"
 #include "core/module.h"
@@ -41,6 +42,12 @@ constexpr std::array<TakenOver, 6> kTakenOver = {
      {CollectiveKind::reduce_scatter, "DUET_NCCL_MIN_REDUCE_SCATTER"},
      {CollectiveKind::all_reduce, "DUET_NCCL_MIN_ALL_REDUCE"},
      {CollectiveKind::send_recv, "DUET_NCCL_MIN_SEND_RECV"}}};
+
+// What it makes as packets, up to one size for all.
+constexpr std::array<CollectiveKind, 4> kByPackets = {
+    CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter,
+    CollectiveKind::all_reduce};
+constexpr std::uint64_t kPacketUnit = 128;  // of DUET_NCCL_PACKETS
 
 // As the drop-in reads it: "64M", or bytes.
 std::string short_size(std::uint64_t bytes) {
@@ -127,9 +134,10 @@ void require_plain(const std::string& what, const std::string& value) {
 
 // The thresholds beside NCCL that hold for so many GPUs.
 struct DropInThresholds {
-  std::string model;  // "": of no model
-  Thresholds sizes;   // without those that are kNever
-  std::string note;   // why there are none; else ""
+  std::string model;          // "": of no model
+  Thresholds sizes;           // without those that are kNever
+  std::uint64_t packets = 0;  // up to which size; 0: none
+  std::string note;           // why there are none; else ""
 };
 
 using Entries = std::vector<TuningFile::Entry>;
@@ -138,7 +146,7 @@ using Entries = std::vector<TuningFile::Entry>;
 Entries entries_for(const TuningFile& file, int gpus, const std::string& model) {
   Entries found;
   for (const TuningFile::Entry& each : file.entries()) {
-    if (each.setup.ranks != gpus || each.beside_nccl.all().empty()) continue;
+    if (each.setup.ranks != gpus || each.beside_nccl.empty()) continue;
     if (model.empty() || each.setup.device == model) found.push_back(each);
   }
   return found;
@@ -151,13 +159,26 @@ Thresholds largest_of(const Entries& entries) {
     std::uint64_t from = 0;
     bool measured = false;
     for (const TuningFile::Entry& entry : entries) {
-      if (entry.beside_nccl.all().count(each.kind) == 0) continue;
+      const Thresholds& copies = entry.beside_nccl.copies;
+      if (copies.all().count(each.kind) == 0) continue;
       measured = true;
-      from = std::max(from, entry.beside_nccl.dma_from(each.kind));
+      from = std::max(from, copies.dma_from(each.kind));
     }
     if (measured && from != Thresholds::kNever) sizes.set(each.kind, from);
   }
   return sizes;
+}
+
+// The smallest of all collectives, of one process and of several; 0 where one was not measured.
+std::uint64_t packets_of(const Entries& entries) {
+  std::uint64_t to = nccl::kMostDropInPackets;
+  for (const TuningFile::Entry& entry : entries) {
+    for (const CollectiveKind kind : kByPackets) {
+      const auto found = entry.beside_nccl.packets.find(kind);
+      to = std::min(to, found == entry.beside_nccl.packets.end() ? 0 : found->second);
+    }
+  }
+  return to / kPacketUnit * kPacketUnit;
 }
 
 DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model) {
@@ -170,12 +191,13 @@ DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::str
   if (entries.empty()) {
     return {model,
             {},
+            0,
             fmt::format("no threshold is set, so every call is forwarded to NCCL: the tuning file "
                         "has no figures of NCCL for {} x {}; to measure them: {}",
                         gpus, model.empty() ? "NVIDIA GPU" : model, kTuneCommand)};
   }
-  DropInThresholds found{*models.begin(), largest_of(entries), ""};
-  if (found.sizes.all().empty()) {
+  DropInThresholds found{*models.begin(), largest_of(entries), packets_of(entries), ""};
+  if (found.sizes.all().empty() && found.packets == 0) {
     found.note = fmt::format(
         "no threshold is set, so every call is forwarded to NCCL, which is the faster one on {} x "
         "{}",
@@ -190,7 +212,7 @@ class NcclEnvCommand : public Command {
       : app_(root.add_subcommand(
             "nccl-env",
             "Print the variables to put before a command that uses NCCL, so that Duet's "
-            "collectives take over its large calls (docs/pytorch.md)")) {
+            "collectives take over the calls that they make faster (docs/pytorch.md)")) {
     add("--for", launcher_, "LAUNCHER",
         "Launcher of the program: shell, torchrun, srun, mpirun (Open MPI), docker, or mpijob "
         "(Kubernetes); default shell");
@@ -219,9 +241,10 @@ class NcclEnvCommand : public Command {
     const int gpus = find_gpus();
     const DropInThresholds found = thresholds_for(TuningFile(path), gpus, model_);
     Variables variables = library;
-    if (!found.sizes.all().empty()) {
+    if (!found.sizes.all().empty() || found.packets > 0) {
       variables.emplace_back("DUET_NCCL_RANKS", std::to_string(gpus));
     }
+    if (found.packets > 0) variables.emplace_back("DUET_NCCL_PACKETS", short_size(found.packets));
     for (const TakenOver& each : kTakenOver) {
       if (found.sizes.all().count(each.kind) == 0) continue;
       variables.emplace_back(each.variable, short_size(found.sizes.dma_from(each.kind)));
@@ -303,6 +326,7 @@ class NcclEnvCommand : public Command {
     for (const auto& [kind, bytes] : found.sizes.all()) {
       json["thresholds"][std::string(name(kind))] = bytes;
     }
+    json["packets"] = found.packets;
     json["note"] = found.note;
     std::cout << json.dump(1) << '\n';
   }

@@ -39,16 +39,23 @@ bool has_nccl(Machine& machine) {
                      [](const CollectiveEngine* one) { return one->name() == "nccl"; });
 }
 
-std::string nccl_line(CollectiveKind kind, std::uint64_t from) {
+std::string copies_line(CollectiveKind kind, std::uint64_t from) {
   return from == Thresholds::kNever
              ? fmt::format("nccl: {} by the drop-in is slower at the largest size\n", name(kind))
              : fmt::format("nccl: {} by the drop-in is as fast from {} on\n", name(kind),
                            format_bytes(from));
 }
 
+std::string packets_line(CollectiveKind kind, std::uint64_t to) {
+  return to == 0 ? fmt::format("nccl: {} by the drop-in's packets is slower at the smallest size\n",
+                               name(kind))
+                 : fmt::format("nccl: {} by the drop-in's packets is as fast up to {}\n",
+                               name(kind), format_bytes(to));
+}
+
 // Stores the thresholds and returns the message about them.
 std::string store_in(TuningFile& file, const TuningSetup& setup, const Thresholds& measured,
-                     const Thresholds& nccl) {
+                     const BesideNccl& nccl) {
   if (measured.all().empty()) {
     return "auto: nothing stored: no collective was measured by both kernel and dma\n";
   }
@@ -59,7 +66,8 @@ std::string store_in(TuningFile& file, const TuningSetup& setup, const Threshold
     const bool known = before.all().count(kind) > 0;
     text += line(kind, bytes, (known ? before : built_in).dma_from(kind), known);
   }
-  for (const auto& [kind, bytes] : nccl.all()) text += nccl_line(kind, bytes);
+  for (const auto& [kind, bytes] : nccl.packets) text += packets_line(kind, bytes);
+  for (const auto& [kind, bytes] : nccl.copies.all()) text += copies_line(kind, bytes);
   return text +
          fmt::format("auto: stored for {} in {}\n", in_words(setup), TuningFile::usual_path());
 }
@@ -77,7 +85,8 @@ std::vector<std::string> CollectiveTuning::engines(Machine& machine) {
   const std::vector<std::string> all =
       processes_.gather_all(has_nccl(machine) ? "nccl" : "", "all to say whether they have NCCL",
                             kDefaultDeadlineSeconds);
-  if (std::count(all.begin(), all.end(), "nccl") == processes_.size()) {
+  has_nccl_ = std::count(all.begin(), all.end(), "nccl") == processes_.size();
+  if (has_nccl_) {
     names.insert(names.end(), {"nccl", "nccl-duet"});
   }
   return names;
@@ -88,7 +97,8 @@ std::vector<std::uint64_t> CollectiveTuning::sizes(const std::vector<std::uint64
   if (!asked.empty()) return asked;
   const bool cpu = machine.device(0).info().kind == "host";
   std::vector<std::uint64_t> sizes;
-  for (std::uint64_t bytes = 64 << 10; bytes <= (cpu ? 16u << 20 : 1u << 30); bytes *= 2) {
+  for (std::uint64_t bytes = has_nccl_ ? 8 << 10 : 64 << 10; bytes <= (cpu ? 16u << 20 : 1u << 30);
+       bytes *= 2) {
     sizes.push_back(bytes);
   }
   return sizes;

@@ -26,8 +26,8 @@ class CollectiveTuning {
 
   // Collective: all processes call it.
   std::vector<std::string> engines(Machine& machine);
-  // The sizes in bytes that the user asked for, else 64 KiB to 1 GiB (on CPUs to 16 MiB) by factors
-  // of 2.
+  // The sizes in bytes that the user asked for, else 64 KiB (where engines() has NCCL 8 KiB) to 1
+  // GiB (on CPUs to 16 MiB) by factors of 2.
   std::vector<std::uint64_t> sizes(const std::vector<std::uint64_t>& asked, Machine& machine) const;
 
   // Makes the benchmark pass its results to this object when it ends. This object and the machine
@@ -43,6 +43,7 @@ class CollectiveTuning {
   };
 
   Processes& processes_;
+  bool has_nccl_ = false;            // all processes
   std::deque<TunedRun> tuned_runs_;  // benchmarks point into it
 };
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "collectives/nccl/drop_in.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "nccl_shim/protocol/creation.h"
@@ -81,10 +82,9 @@ std::optional<int> read_ranks() {
 }
 
 std::size_t read_packets() {
-  constexpr std::uint64_t kMost = 1 << 20;  // a rank has five times as much for each other one
   const char* const name = "DUET_NCCL_PACKETS";
   const std::uint64_t bytes = read_least(name).value_or(0);
-  if (bytes > kMost || bytes % kAlignment != 0) {
+  if (bytes > nccl::kMostDropInPackets || bytes % kAlignment != 0) {
     refuse(name, variable(name), "a multiple of 128 bytes up to 1M, as 64K");
   }
   return bytes;

@@ -12,8 +12,8 @@ if [[ ! -e $shim/libduet-nccl.so ]]; then
   exit 0
 fi
 
-entry() { # DEVICE RANKS SEVERAL BESIDE_NCCL
-  echo "{\"device\":\"$1\",\"ranks\":$2,\"several_processes\":$3,\"dma_from\":{},\"dma_from_beside_nccl\":$4}"
+entry() { # DEVICE RANKS SEVERAL BESIDE_NCCL [PACKETS]
+  echo "{\"device\":\"$1\",\"ranks\":$2,\"several_processes\":$3,\"dma_from\":{},\"dma_from_beside_nccl\":$4,\"packets_beside_nccl\":${5:-{\}}}"
 }
 file() { (IFS=, && echo "{\"format\":1,\"entries\":[$*]}"); }
 h200='NVIDIA H200'
@@ -59,6 +59,23 @@ LD_LIBRARY_PATH=/a:/b prints "env $folder_line:/a:/b DUET_NCCL=$real $ranks $gat
 prints "docker run -v $shim/replacement:$shim/replacement:ro -e $folder_line -e DUET_NCCL=/there/libnccl.so.2 -e $ranks -e $gather -e $broadcast -e $reduce -e $message" \
   --for docker --replace /there/libnccl.so.2
 
+# Packets: up to the smallest size of all four collectives, of one process and of several; else none.
+four() { echo "{\"all_gather\":$1,\"all_to_all\":$2,\"reduce_scatter\":$3,\"all_reduce\":$4}"; }
+# packets EXPECTED ENTRY...
+packets() {
+  file "${@:2}" > packets.json
+  expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning packets.json
+  [[ $(cat out) == "env $preload${1:+ $ranks $1}" ]] || fail "packets: expected $1, got $(cat out)"
+}
+packets DUET_NCCL_PACKETS=256K "$(entry "$h200" 4 true {} "$(four 1048576 262144 1048576 524288)")"
+packets DUET_NCCL_PACKETS=128K "$(entry "$h200" 4 true {} "$(four 1048576 262144 1048576 524288)")" "$(entry "$h200" 4 false {} "$(four 131072 262144 1048576 524288)")"
+packets DUET_NCCL_PACKETS=1M "$(entry "$h200" 4 true {} "$(four 2097152 1048576 1048576 1048576)")"
+packets DUET_NCCL_PACKETS=1536 "$(entry "$h200" 4 true {} "$(four 1600 4096 4096 4096)")" # in multiples of 128 B
+packets "DUET_NCCL_PACKETS=64K DUET_NCCL_MIN_BROADCAST=1M" "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 65536 65536 65536 65536)")"
+packets "" "$(entry "$h200" 4 true {} "$(four 1048576 0 1048576 524288)")"
+packets "" "$(entry "$h200" 4 true {} '{"all_gather":4096,"all_to_all":4096,"reduce_scatter":4096}')"
+packets DUET_NCCL_MIN_BROADCAST=1M "$(entry "$h200" 4 true {} "$(four 65536 65536 65536 65536)")" "$(entry "$h200" 4 false '{"broadcast":1048576}')"
+
 # No threshold: one line says why, and what to run. What was measured beside another engine is none.
 for gpus in 3 5; do
   expect_code 0 nccl-env --gpus $gpus --model "$h200"
@@ -79,6 +96,7 @@ import json, sys
 told = json.load(open(sys.argv[2]))
 assert told["variables"]["LD_PRELOAD"] == sys.argv[1].split("=")[1]
 assert told["thresholds"] == {"all_gather": 67108864, "broadcast": 1000, "all_reduce": 4096, "send_recv": 1048576}, told
+assert told["packets"] == 0, told
 assert told["lines"] == ["env " + " ".join(f"{k}={v}" for k, v in told["variables"].items())]
 assert (told["gpus"], told["model"], told["note"], told["for"]) == (4, "NVIDIA H200", "", "shell")
 end

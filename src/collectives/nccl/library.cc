@@ -4,8 +4,10 @@
 
 #include <cstdlib>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
+#include "collectives/nccl/drop_in.h"
 #include "collectives/nccl/vendor.h"
 #include "core/error.h"
 #include "core/module.h"
@@ -86,6 +88,7 @@ Library with_drop_in(const Library& library, const std::string& path) {
        {"ALL_GATHER", "ALL_TO_ALL", "BROADCAST", "REDUCE_SCATTER", "ALL_REDUCE", "SEND_RECV"}) {
     setenv(fmt::format("DUET_NCCL_MIN_{}", kind).c_str(), "1", 0);
   }
+  setenv("DUET_NCCL_PACKETS", std::to_string(kMostDropInPackets).c_str(), 0);
   Library both = library;
   load(duet::Library({path}), both);
   return both;

@@ -56,8 +56,9 @@ struct Library {
 const Library& library();
 
 // The library with Duet's drop-in (docs/pytorch.md), the file `path`, before it. The drop-in takes
-// over every call that it can unless the user has set DUET_NCCL_MIN_...: this sets those variables
-// to one byte. Throws Unavailable if the file cannot be opened.
+// over every call that it can, small ones as packets, unless the user has set DUET_NCCL_MIN_... and
+// DUET_NCCL_PACKETS: this sets those variables to one byte, and to kMostDropInPackets. Throws
+// Unavailable if the file cannot be opened.
 Library with_drop_in(const Library& library, const std::string& path);
 
 // "2.28.9"

@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "collectives/nccl/drop_in.h"
+
 namespace duet {
 namespace {
 
@@ -40,6 +42,14 @@ std::map<std::string, MeasuredCall> calls_of(const std::vector<Finished>& finish
   return calls;
 }
 
+// As PairCopies::by_packets().
+bool has_packets(CollectiveKind kind) {
+  return kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all ||
+         kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
+}
+
+using KeepsUp = std::map<CollectiveKind, std::map<std::uint64_t, bool>>;  // by size
+
 }  // namespace
 
 std::uint64_t changeover(const std::vector<EngineTimes>& times) {
@@ -74,21 +84,27 @@ Thresholds changeovers(const std::vector<Finished>& finished) {
   return found;
 }
 
-Thresholds beside_nccl(const std::vector<Finished>& finished) {
-  std::map<CollectiveKind, std::map<std::uint64_t, bool>> keeps_up;  // by size
+BesideNccl beside_nccl(const std::vector<Finished>& finished) {
+  KeepsUp by_copies, by_packets;
   for (const auto& [key, call] : calls_of(finished)) {
     if (call.nccl_seconds <= 0 || call.drop_in_seconds <= 0) continue;
-    const bool holds = call.nccl_seconds >= kLeastShareOfNccl * call.drop_in_seconds;
-    bool& all = keeps_up[call.kind].emplace(call.times.bytes, true).first->second;
-    all = all && holds;
+    const std::uint64_t bytes = call.times.bytes;
+    const bool as_packets = has_packets(call.kind) && bytes <= nccl::kMostDropInPackets;
+    KeepsUp& keeps_up = as_packets ? by_packets : by_copies;
+    bool& all = keeps_up[call.kind].emplace(bytes, true).first->second;
+    all = all && call.nccl_seconds >= kLeastShareOfNccl * call.drop_in_seconds;
   }
-  Thresholds found;
-  for (const auto& [kind, sizes] : keeps_up) {
+  BesideNccl found;
+  for (const auto& [kind, sizes] : by_copies) {
     std::uint64_t from = Thresholds::kNever;
     for (auto size = sizes.rbegin(); size != sizes.rend() && size->second; ++size) {
       from = size->first;
     }
-    found.set(kind, from);
+    found.copies.set(kind, from);
+  }
+  for (const auto& [kind, sizes] : by_packets) {
+    std::uint64_t& to = found.packets[kind];
+    for (auto size = sizes.begin(); size != sizes.end() && size->second; ++size) to = size->first;
   }
   return found;
 }

@@ -26,10 +26,12 @@ std::uint64_t changeover(const std::vector<EngineTimes>& times);
 // Times that differ in other parameters (in place, element type) are combined.
 Thresholds changeovers(const std::vector<Finished>& finished);
 
-// For every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it: the
-// smallest size at which, and at all larger ones, the drop-in reaches 0.98 of NCCL's speed in each
-// of its calls; what is below that is within the noise between runs. kNever: not at the largest
-// size. Never below what was measured.
-Thresholds beside_nccl(const std::vector<Finished>& finished);
+// Of every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it: the
+// sizes at which the drop-in reaches 0.98 of NCCL's speed in each of its calls; what is below that
+// is within the noise between runs. `copies`: the smallest such size that has none but such above
+// it, kNever where the largest size is none; `packets`: the largest that has none but such below
+// it. The drop-in makes calls up to kMostDropInPackets as packets, but for broadcast and send_recv.
+// Never outside what was measured.
+BesideNccl beside_nccl(const std::vector<Finished>& finished);
 
 }  // namespace duet

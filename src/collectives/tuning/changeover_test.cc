@@ -52,12 +52,12 @@ TEST(Changeovers, AddUpPlacesAndLeaveOutWhatOneEngineHasNot) {
 }
 
 std::uint64_t all_gather_beside_nccl(const std::vector<Finished>& finished) {
-  return beside_nccl(finished).dma_from(CollectiveKind::all_gather);
+  return beside_nccl(finished).copies.dma_from(CollectiveKind::all_gather);
 }
 
 TEST(BesideNccl, IsWhereNoCallIsSlowerFromThereOn) {
   std::vector<Finished> finished;
-  for (const std::uint64_t size : {1, 4, 16, 64}) {
+  for (const std::uint64_t size : {2, 4, 16, 64}) {
     const std::uint64_t bytes = size * kMi;
     for (const bool in_place : {false, true}) {
       finished.push_back(figure("nccl", "all_gather", bytes, in_place, 98.0));
@@ -76,13 +76,36 @@ TEST(BesideNccl, IsWhereNoCallIsSlowerFromThereOn) {
 }
 
 TEST(BesideNccl, IsNotBelowWhatWasMeasured) {
-  EXPECT_EQ(all_gather_beside_nccl({figure("nccl", "all_gather", kMi, false, 2),
-                                    figure("nccl-duet", "all_gather", kMi, false, 1)}),
-            kMi);
+  EXPECT_EQ(all_gather_beside_nccl({figure("nccl", "all_gather", 2 * kMi, false, 2),
+                                    figure("nccl-duet", "all_gather", 2 * kMi, false, 1)}),
+            2 * kMi);
   EXPECT_TRUE(beside_nccl({figure("dma", "all_gather", kMi, false, 1),
                            figure("nccl", "all_gather", kMi, false, 2)})
-                  .all()
                   .empty());
+}
+
+using Packets = std::map<CollectiveKind, std::uint64_t>;
+
+TEST(BesideNccl, PacketsAreWhereNoCallIsSlowerUpToThere) {
+  std::vector<Finished> finished;
+  const auto add = [&](const std::string& kind, std::uint64_t bytes, double seconds) {
+    finished.push_back(figure("nccl", kind, bytes, false, 98));
+    finished.push_back(figure("nccl-duet", kind, bytes, false, seconds));
+  };
+  for (const std::uint64_t bytes : {kMi / 8, kMi / 4, kMi, 2 * kMi}) {
+    add("all_gather", bytes, bytes == kMi ? 110 : 99.9);  // the last one by copies
+    add("all_reduce", bytes, 100.1);
+    add("all_to_all", bytes, 1);
+  }
+  add("broadcast", kMi / 8, 1);  // is none of packets
+  const BesideNccl found = beside_nccl(finished);
+  EXPECT_EQ(found.packets, (Packets{{CollectiveKind::all_gather, kMi / 4},
+                                    {CollectiveKind::all_to_all, kMi},
+                                    {CollectiveKind::all_reduce, 0}}));
+  EXPECT_EQ(found.copies.all(), (Packets{{CollectiveKind::all_gather, 2 * kMi},
+                                         {CollectiveKind::all_to_all, 2 * kMi},
+                                         {CollectiveKind::all_reduce, Thresholds::kNever},
+                                         {CollectiveKind::broadcast, kMi / 8}}));
 }
 
 }  // namespace

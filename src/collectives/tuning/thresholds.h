@@ -49,6 +49,15 @@ class Thresholds {
   std::map<CollectiveKind, std::uint64_t> set_;
 };
 
+// Where Duet's drop-in (docs/pytorch.md) is as fast as NCCL.
+struct BesideNccl {
+  Thresholds copies;  // from which size on, by copy engines
+  // Up to which size, as packets; 0: at none.
+  std::map<CollectiveKind, std::uint64_t> packets;
+
+  bool empty() const { return copies.all().empty() && packets.empty(); }
+};
+
 // The thresholds that all ranks of the team use, for every collective: those of process 0's tuning
 // file, completed by the built-in ones for its devices. Collective among processes; called outside
 // Team::each(). Throws UsageError in all processes where the file is damaged.

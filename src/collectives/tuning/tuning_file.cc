@@ -1,5 +1,6 @@
 // The tuning file's form: {"format": 1, "entries": [{"device", "ranks", "several_processes",
-// "dma_from", "dma_from_beside_nccl"}]}; the last is left out where NCCL was not measured.
+// "dma_from", "dma_from_beside_nccl", "packets_beside_nccl"}]}; the last two are left out where
+// NCCL was not measured.
 #include "collectives/tuning/tuning_file.h"
 
 #include <fmt/format.h>
@@ -32,14 +33,15 @@ Json parse(const std::string& text, const std::string& source) {
   return json;
 }
 
-Json to_json(const Thresholds& thresholds) {
+Json to_json(const std::map<CollectiveKind, std::uint64_t>& sizes) {
   Json json = Json::object();
-  for (const auto& [kind, bytes] : thresholds.all()) {
+  for (const auto& [kind, bytes] : sizes) {
     json[std::string(name(kind))] = bytes == Thresholds::kNever ? Json() : Json(bytes);
   }
   return json;
 }
 
+// Bytes by collective. null: kNever.
 Thresholds thresholds_of(const Json& json, const std::string& source) {
   require(json.is_object(), source, "an object with bytes by collective");
   Thresholds thresholds;
@@ -57,6 +59,24 @@ Thresholds thresholds_of(const Json& json, const std::string& source) {
   return thresholds;
 }
 
+std::map<CollectiveKind, std::uint64_t> packets_of(const Json& json, const std::string& source) {
+  const Thresholds read = thresholds_of(json, source);
+  for (const auto& [kind, bytes] : read.all()) {
+    require(bytes != Thresholds::kNever, source,
+            fmt::format("bytes of packets for {}, not null", name(kind)));
+  }
+  return read.all();
+}
+
+BesideNccl beside_nccl_of(const Json& entry, const std::string& source) {
+  const auto copies = entry.find("dma_from_beside_nccl");
+  const auto packets = entry.find("packets_beside_nccl");
+  BesideNccl read;
+  if (copies != entry.end()) read.copies = thresholds_of(*copies, source);
+  if (packets != entry.end()) read.packets = packets_of(*packets, source);
+  return read;
+}
+
 TuningSetup setup_of(const Json& entry, const std::string& source) {
   require(entry.is_object() && entry.contains("device") && entry["device"].is_string(), source,
           "\"device\", a text");
@@ -71,7 +91,9 @@ TuningSetup setup_of(const Json& entry, const std::string& source) {
 
 }  // namespace
 
-std::string thresholds_text(const Thresholds& thresholds) { return to_json(thresholds).dump(); }
+std::string thresholds_text(const Thresholds& thresholds) {
+  return to_json(thresholds.all()).dump();
+}
 
 Thresholds parse_thresholds(const std::string& text, const std::string& source) {
   return thresholds_of(parse(text, source), source);
@@ -97,10 +119,8 @@ void TuningFile::read() {
   for (const Json& entry : json["entries"]) {
     const std::string place = fmt::format("{}, entry {}", source, entries_.size() + 1);
     const TuningSetup setup = setup_of(entry, place);
-    const auto beside_nccl = entry.find("dma_from_beside_nccl");
     entries_.push_back(
-        {setup, thresholds_of(entry["dma_from"], place),
-         beside_nccl == entry.end() ? Thresholds{} : thresholds_of(*beside_nccl, place)});
+        {setup, thresholds_of(entry["dma_from"], place), beside_nccl_of(entry, place)});
   }
 }
 
@@ -111,13 +131,16 @@ Thresholds TuningFile::thresholds(const TuningSetup& setup) const {
 }
 
 void TuningFile::store(const TuningSetup& setup, const Thresholds& thresholds,
-                       const Thresholds& beside_nccl) {
+                       const BesideNccl& beside_nccl) {
   read();
   const auto same = [&](const Entry& entry) { return entry.setup == setup; };
   auto found = std::find_if(entries_.begin(), entries_.end(), same);
   if (found == entries_.end()) found = entries_.insert(entries_.end(), {setup, {}, {}});
   for (const auto& [kind, bytes] : thresholds.all()) found->thresholds.set(kind, bytes);
-  for (const auto& [kind, bytes] : beside_nccl.all()) found->beside_nccl.set(kind, bytes);
+  for (const auto& [kind, bytes] : beside_nccl.copies.all()) {
+    found->beside_nccl.copies.set(kind, bytes);
+  }
+  for (const auto& [kind, bytes] : beside_nccl.packets) found->beside_nccl.packets[kind] = bytes;
   write();
 }
 
@@ -127,8 +150,10 @@ void TuningFile::write() const {
     Json entry = {{"device", setup.device},
                   {"ranks", setup.ranks},
                   {"several_processes", setup.several_processes},
-                  {"dma_from", to_json(thresholds)}};
-    if (!beside_nccl.all().empty()) entry["dma_from_beside_nccl"] = to_json(beside_nccl);
+                  {"dma_from", to_json(thresholds.all())}};
+    const auto& [copies, packets] = beside_nccl;
+    if (!copies.all().empty()) entry["dma_from_beside_nccl"] = to_json(copies.all());
+    if (!packets.empty()) entry["packets_beside_nccl"] = to_json(packets);
     json["entries"].push_back(std::move(entry));
   }
   file_.replace(json.dump(1) + '\n');

@@ -14,7 +14,7 @@ class TuningFile {
   struct Entry {
     TuningSetup setup;
     Thresholds thresholds;   // changeovers()
-    Thresholds beside_nccl;  // beside_nccl(); empty where NCCL was not measured
+    BesideNccl beside_nccl;  // beside_nccl(); empty where NCCL was not measured
   };
 
   // $DUET_TUNING, else $XDG_CONFIG_HOME/duet/tuning.json, else ~/.config/duet/tuning.json; "" where
@@ -32,7 +32,7 @@ class TuningFile {
   // entries of other setups stay, and so do this setup's thresholds of other collectives. Creates
   // the folder. Throws UsageError where the file cannot be written.
   void store(const TuningSetup& setup, const Thresholds& thresholds,
-             const Thresholds& beside_nccl = {});
+             const BesideNccl& beside_nccl = {});
 
   // Throws UsageError where store() could not write. Does not change the file.
   void require_writable() const { file_.require_writable(); }

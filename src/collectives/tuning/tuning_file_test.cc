@@ -70,14 +70,17 @@ TEST_F(Tuned, KeepsOtherSetupsAndOtherCollectives) {
 
 TEST_F(Tuned, KeepsWhatWasMeasuredBesideNccl) {
   TuningFile(path()).store(kHere, with(CollectiveKind::gather, 7),
-                           with(CollectiveKind::all_gather, 8192));
+                           {with(CollectiveKind::all_gather, 8192), {}});
   TuningFile(path()).store(kThere, with(CollectiveKind::gather, 7));
-  TuningFile(path()).store(kHere, with(CollectiveKind::gather, 9));
+  TuningFile(path()).store(kHere, with(CollectiveKind::gather, 9),
+                           {{}, {{CollectiveKind::all_reduce, 4096}}});
   const TuningFile file(path());
   ASSERT_EQ(file.entries().size(), 2u);
-  EXPECT_EQ(file.entries()[0].beside_nccl.dma_from(CollectiveKind::all_gather), 8192u);
+  const BesideNccl& found = file.entries()[0].beside_nccl;
+  EXPECT_EQ(found.copies.all(), with(CollectiveKind::all_gather, 8192).all());
+  EXPECT_EQ(found.packets, with(CollectiveKind::all_reduce, 4096).all());
   EXPECT_EQ(file.thresholds(kHere).all(), with(CollectiveKind::gather, 9).all());
-  EXPECT_TRUE(file.entries()[1].beside_nccl.all().empty());
+  EXPECT_TRUE(file.entries()[1].beside_nccl.empty());
 }
 
 TEST_F(Tuned, MakesItsFolderAndFollowsALink) {
@@ -103,7 +106,9 @@ TEST_F(Tuned, DamageNamesTheFileAndStays) {
         R"({"format": 1, "entries": [{"device": "a", "ranks": 2, "several_processes": true,
             "dma_from": {"gather": 1.5}}]})",
         R"({"format": 1, "entries": [{"device": "a", "ranks": 2, "several_processes": true,
-            "dma_from": {}, "dma_from_beside_nccl": 5}]})"}) {
+            "dma_from": {}, "dma_from_beside_nccl": 5}]})",
+        R"({"format": 1, "entries": [{"device": "a", "ranks": 2, "several_processes": true,
+            "dma_from": {}, "packets_beside_nccl": {"all_gather": null}}]})"}) {
     write(text);
     try {
       TuningFile{path()};
