@@ -124,7 +124,7 @@ END
 # two processes; `#wrong` must be 0.
 nccl_tests() {
   find_nccl
-  export LD_LIBRARY_PATH="$NCCL_TESTS:$LD_LIBRARY_PATH"
+  export LD_LIBRARY_PATH="$NCCL_TESTS${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
   local program how turn with
   for program in ${PROGRAMS:-all_gather reduce_scatter all_reduce alltoall broadcast sendrecv}; do
     for how in ${NCCL_TESTS_HOW:-thread threads processes}; do
@@ -140,41 +140,37 @@ nccl_tests() {
 }
 
 # Their options with the library: threads, graphs, calls of several iterations in a group, buffers that are not
-# aligned or registered, every type and operation; with four GPUs parts of a communicator; and, where programs
-# built with MPI are there, one rank without the library. They fail where data are wrong.
+# aligned or registered, every type and operation. Where programs built with MPI are there, one rank of two without
+# the library, so that all calls are forwarded, and with four GPUs two communicators of two ranks each. They fail
+# where data are wrong.
 nccl_tests_options() {
   find_nccl
-  export LD_LIBRARY_PATH="$NCCL_TESTS:$LD_LIBRARY_PATH"
+  export LD_LIBRARY_PATH="$NCCL_TESTS${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
   local program options=("-t 2 -g 1" "-g 2 -G 10" "-g 2 -m 4" "-g 2 -u 1" "-g 2 -R 1" "-g 2 -R 2" "-g 2 -o all -d all") option
+  local gpus path processes=(mpirun --allow-run-as-root --oversubscribe --bind-to none -n)
+  rm -f "$out/wrong"
+  gpus=$(count_gpus)
+  ((gpus < 4)) || options+=("-g 4")
   for program in ${PROGRAMS:-all_gather reduce_scatter all_reduce alltoall broadcast sendrecv}; do
-    for option in "${options[@]}"; do
-      with_library checked_option "$program" "$option" || failed=1
-    done
-    (($(count_gpus) < 4)) || NCCL_TESTS_SPLIT="MOD 2" with_library checked_option "$program" "-g 4" || failed=1
-    [[ ! -x $NCCL_TESTS/${program}_perf_mpi ]] || one_without_library "$program" || failed=1
+    path=$NCCL_TESTS/${program}_perf
+    for option in "${options[@]}"; do with_library checked_data "$program $option" "$path" $option; done
+    [[ -x ${path}_mpi ]] || continue
+    with_library checked_data "$program, one rank without the library" "${processes[@]}" 2 bash -c \
+      '[[ $OMPI_COMM_WORLD_RANK != 0 ]] || unset LD_PRELOAD; exec "$@"' _ "${path}_mpi" -g 1
+    ((gpus < 4)) || NCCL_TESTS_SPLIT="MOD 2" with_library checked_data "$program, two of four ranks" \
+      "${processes[@]}" 4 "${path}_mpi" -g 1
   done
+  ! grep -qs . "$out/wrong" || failed=1
 }
 
-# PROGRAM OPTION: prints one line.
-checked_option() {
-  local file="$out/$1${2// /}${NCCL_TESTS_SPLIT:+-split}.txt"
-  if timeout -s KILL 60 "$NCCL_TESTS/$1_perf" $2 -b 4K -e "${LARGEST:-64M}" -f 16 -n 5 -w 2 -c 1 > "$file" 2>&1 &&
+# WHAT COMMAND...: of a program of nccl-tests; prints one line.
+checked_data() {
+  local file="$out/${1//[ ,]/}.txt"
+  if timeout -s KILL 60 "${@:2}" -b 4K -e "${LARGEST:-64M}" -f 16 -n 5 -w 2 -c 1 > "$file" 2>&1 &&
     grep -q 'Out of bounds values : 0 OK' "$file"; then
-    echo "$1 $2: data are right"
+    echo "$1: data are right"
   else
-    echo "FAILED: $1 $2: see $file" && return 1
-  fi
-}
-
-# PROGRAM: rank 0 is without the library, so that all calls are forwarded.
-one_without_library() {
-  local file="$out/$1-one-without.txt"
-  if with_library timeout -s KILL 60 mpirun --allow-run-as-root --bind-to none -n 2 bash -c \
-    '[[ $OMPI_COMM_WORLD_RANK != 0 ]] || unset LD_PRELOAD; exec "$@"' _ "$NCCL_TESTS/$1_perf_mpi" -g 1 -b 4K -e 64M -f 16 -n 5 -w 2 -c 1 \
-    > "$file" 2>&1 && grep -q 'Out of bounds values : 0 OK' "$file"; then
-    echo "$1, one rank without the library: data are right"
-  else
-    echo "FAILED: $1, one rank without the library: see $file" && return 1
+    echo "FAILED: $1: see $file" | tee -a "$out/wrong"
   fi
 }
 
