@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -10,14 +9,6 @@ namespace duet {
 // accumulated in fp32 and rounded once. Sums of int32 wrap around, as NCCL's. avg is the sum
 // divided by the number of ranks; for integers, rounded towards zero.
 enum class Reduction { sum, max, min, avg };
-
-template <typename Value>
-constexpr Value sum_of(Value a, Value b) {
-  return a + b;
-}
-constexpr std::int32_t sum_of(std::int32_t a, std::int32_t b) {
-  return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
-}
 
 std::string_view name(Reduction op);
 Reduction parse_reduction(std::string_view text);  // throws UsageError that lists the known names

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/sum.h"
+
 namespace duet {
 namespace {
 

@@ -1,9 +1,10 @@
 // The elements in a word of memory, as kernels reduce them: floating point is accumulated in fp32
-// and rounded once; integers are exact.
+// and rounded once; sums of int32 wrap around.
 #pragma once
 
 #include <cstdint>
 
+#include "core/sum.h"
 #include "device/gpu/element.h"
 #include "device/gpu/quad.h"
 #include "device/gpu/vendor.h"
@@ -110,10 +111,7 @@ struct SingleWords {
 struct Sum {
   template <typename Value>
   static __device__ Value of(Value a, Value b) {
-    return a + b;
-  }
-  static __device__ std::int32_t of(std::int32_t a, std::int32_t b) {  // wraps around
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+    return sum_of(a, b);
   }
 };
 struct Max {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/sum.h"
 #include "device/gpu/element.h"
 
 namespace duet::nccl_shim::host {
