@@ -43,12 +43,6 @@ constexpr std::array<TakenOver, 6> kTakenOver = {
      {CollectiveKind::all_reduce, "DUET_NCCL_MIN_ALL_REDUCE"},
      {CollectiveKind::send_recv, "DUET_NCCL_MIN_SEND_RECV"}}};
 
-// What it makes as packets, up to one size for all.
-constexpr std::array<CollectiveKind, 4> kByPackets = {
-    CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter,
-    CollectiveKind::all_reduce};
-constexpr std::uint64_t kPacketUnit = 128;  // of DUET_NCCL_PACKETS
-
 // As the drop-in reads it: "64M", or bytes.
 std::string short_size(std::uint64_t bytes) {
   if (bytes > 0 && bytes % (1 << 20) == 0) return fmt::format("{}M", bytes >> 20);
@@ -169,19 +163,28 @@ Thresholds largest_of(const Entries& entries) {
   return sizes;
 }
 
-// The smallest of all collectives, of one process and of several; 0 where one was not measured.
-std::uint64_t packets_of(const Entries& entries) {
+// The smallest of all collectives, of one process and of several. `note`: why there is none.
+std::uint64_t packets_of(const Entries& entries, std::string& note) {
   std::uint64_t to = nccl::kMostDropInPackets;
   for (const TuningFile::Entry& entry : entries) {
-    for (const CollectiveKind kind : kByPackets) {
+    for (const CollectiveKind kind : kInPackets) {
       const auto found = entry.beside_nccl.packets.find(kind);
-      to = std::min(to, found == entry.beside_nccl.packets.end() ? 0 : found->second);
+      if (found == entry.beside_nccl.packets.end()) {
+        note = fmt::format(
+            "no packets: the tuning file has no figures of small calls of {} for {}; "
+            "to measure them: {}",
+            name(kind), in_words(entry.setup), kTuneCommand);
+        return 0;
+      }
+      to = std::min(to, found->second);
     }
   }
-  return to / kPacketUnit * kPacketUnit;
+  if (to == 0) note = "no packets: NCCL is faster at the smallest size";
+  return to / nccl::kDropInPacketUnit * nccl::kDropInPacketUnit;
 }
 
-DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model) {
+DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model,
+                                bool packets) {
   const Entries entries = entries_for(file, gpus, model);
   std::set<std::string> models;
   for (const TuningFile::Entry& each : entries) models.insert(each.setup.device);
@@ -196,7 +199,8 @@ DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::str
                         "has no figures of NCCL for {} x {}; to measure them: {}",
                         gpus, model.empty() ? "NVIDIA GPU" : model, kTuneCommand)};
   }
-  DropInThresholds found{*models.begin(), largest_of(entries), packets_of(entries), ""};
+  DropInThresholds found{*models.begin(), largest_of(entries), 0, ""};
+  if (packets) found.packets = packets_of(entries, found.note);
   if (found.sizes.all().empty() && found.packets == 0) {
     found.note = fmt::format(
         "no threshold is set, so every call is forwarded to NCCL, which is the faster one on {} x "
@@ -226,6 +230,9 @@ class NcclEnvCommand : public Command {
     add("--replace", real_, "FILE",
         "Replace NCCL's library by Duet's, for programs that open NCCL by its path; FILE: the real "
         "libnccl.so.2");
+    app_->add_flag("--packets", packets_,
+                   "Take over small calls too, as packets, up to the size up to which they were "
+                   "measured to be as fast as NCCL");
     app_->add_flag("--json", json_, "Print all of it as JSON");
   }
 
@@ -239,7 +246,7 @@ class NcclEnvCommand : public Command {
       throw UsageError(fmt::format("--tuning {}: there is no such file", tuning_));
     }
     const int gpus = find_gpus();
-    const DropInThresholds found = thresholds_for(TuningFile(path), gpus, model_);
+    const DropInThresholds found = thresholds_for(TuningFile(path), gpus, model_, packets_);
     Variables variables = library;
     if (!found.sizes.all().empty() || found.packets > 0) {
       variables.emplace_back("DUET_NCCL_RANKS", std::to_string(gpus));
@@ -333,7 +340,7 @@ class NcclEnvCommand : public Command {
 
   CLI::App* app_;
   std::string launcher_, gpus_, model_, tuning_, real_;
-  bool json_ = false;
+  bool packets_ = false, json_ = false;
 };
 
 }  // namespace

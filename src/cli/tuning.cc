@@ -1,8 +1,10 @@
 #include "cli/tuning.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "collectives/engine.h"
 #include "collectives/tuning/built_in_tuning.h"
@@ -53,6 +55,19 @@ std::string packets_line(CollectiveKind kind, std::uint64_t to) {
                                name(kind), format_bytes(to));
 }
 
+// The drop-in would follow them when it is measured.
+void require_no_drop_in_settings() {
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view setting = *each;
+    const std::string_view variable = setting.substr(0, setting.find('='));
+    if (variable.rfind("DUET_NCCL_", 0) != 0 || variable == "DUET_NCCL_LOG") continue;
+    throw UsageError(
+        fmt::format("--tune: expected no {} in the environment: the drop-in, which is measured "
+                    "beside NCCL, would go by it",
+                    variable));
+  }
+}
+
 // Stores the thresholds and returns the message about them.
 std::string store_in(TuningFile& file, const TuningSetup& setup, const Thresholds& measured,
                      const BesideNccl& nccl) {
@@ -76,6 +91,7 @@ std::string store_in(TuningFile& file, const TuningSetup& setup, const Threshold
 
 CollectiveTuning::CollectiveTuning(Processes& processes) : processes_(processes) {
   run_together(processes_, [&] {
+    require_no_drop_in_settings();
     if (processes_.index() == 0) TuningFile(TuningFile::usual_path()).require_writable();
   });
 }

@@ -15,6 +15,8 @@
 namespace duet::nccl_shim {
 namespace {
 
+static_assert(nccl::kDropInPacketUnit == kAlignment);
+
 constexpr std::string_view kPrefix = "DUET_NCCL_";
 // By Kind.
 constexpr const char* kLeast[kKinds] = {"DUET_NCCL_MIN_ALL_GATHER", "DUET_NCCL_MIN_ALL_TO_ALL",
@@ -84,7 +86,7 @@ std::optional<int> read_ranks() {
 std::size_t read_packets() {
   const char* const name = "DUET_NCCL_PACKETS";
   const std::uint64_t bytes = read_least(name).value_or(0);
-  if (bytes > nccl::kMostDropInPackets || bytes % kAlignment != 0) {
+  if (bytes > nccl::kMostDropInPackets || bytes % nccl::kDropInPacketUnit != 0) {
     refuse(name, variable(name), "a multiple of 128 bytes up to 1M, as 64K");
   }
   return bytes;

@@ -59,22 +59,29 @@ LD_LIBRARY_PATH=/a:/b prints "env $folder_line:/a:/b DUET_NCCL=$real $ranks $gat
 prints "docker run -v $shim/replacement:$shim/replacement:ro -e $folder_line -e DUET_NCCL=/there/libnccl.so.2 -e $ranks -e $gather -e $broadcast -e $reduce -e $message" \
   --for docker --replace /there/libnccl.so.2
 
-# Packets: up to the smallest size of all four collectives, of one process and of several; else none.
+# Packets, if they are asked for: up to the smallest size of all four collectives, of one process and of several;
+# else none, and why.
 four() { echo "{\"all_gather\":$1,\"all_to_all\":$2,\"reduce_scatter\":$3,\"all_reduce\":$4}"; }
-# packets EXPECTED ENTRY...
+# packets EXPECTED NOTE ENTRY...
 packets() {
-  file "${@:2}" > packets.json
-  expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning packets.json
+  file "${@:3}" > packets.json
+  expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning packets.json --packets
   [[ $(cat out) == "env $preload${1:+ $ranks $1}" ]] || fail "packets: expected $1, got $(cat out)"
+  [[ -n $2 || ! -s err ]] || fail "packets: $(cat err)"
+  grep -q "$2" err || [[ -z $2 ]] || fail "packets: expected $2, got $(cat err)"
 }
-packets DUET_NCCL_PACKETS=256K "$(entry "$h200" 4 true {} "$(four 1048576 262144 1048576 524288)")"
-packets DUET_NCCL_PACKETS=128K "$(entry "$h200" 4 true {} "$(four 1048576 262144 1048576 524288)")" "$(entry "$h200" 4 false {} "$(four 131072 262144 1048576 524288)")"
-packets DUET_NCCL_PACKETS=1M "$(entry "$h200" 4 true {} "$(four 2097152 1048576 1048576 1048576)")"
-packets DUET_NCCL_PACKETS=1536 "$(entry "$h200" 4 true {} "$(four 1600 4096 4096 4096)")" # in multiples of 128 B
-packets "DUET_NCCL_PACKETS=64K DUET_NCCL_MIN_BROADCAST=1M" "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 65536 65536 65536 65536)")"
-packets "" "$(entry "$h200" 4 true {} "$(four 1048576 0 1048576 524288)")"
-packets "" "$(entry "$h200" 4 true {} '{"all_gather":4096,"all_to_all":4096,"reduce_scatter":4096}')"
-packets DUET_NCCL_MIN_BROADCAST=1M "$(entry "$h200" 4 true {} "$(four 65536 65536 65536 65536)")" "$(entry "$h200" 4 false '{"broadcast":1048576}')"
+packets DUET_NCCL_PACKETS=256K "" "$(entry "$h200" 4 true {} "$(four 1048576 262144 1048576 524288)")"
+packets DUET_NCCL_PACKETS=128K "" "$(entry "$h200" 4 true {} "$(four 1048576 262144 1048576 524288)")" "$(entry "$h200" 4 false {} "$(four 131072 262144 1048576 524288)")"
+packets DUET_NCCL_PACKETS=1M "" "$(entry "$h200" 4 true {} "$(four 2097152 1048576 1048576 1048576)")"
+packets DUET_NCCL_PACKETS=1536 "" "$(entry "$h200" 4 true {} "$(four 1600 4096 4096 4096)")" # in multiples of 128 B
+packets "DUET_NCCL_PACKETS=64K DUET_NCCL_MIN_BROADCAST=1M" "" "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 65536 65536 65536 65536)")"
+packets "" "NCCL, which is the faster one" "$(entry "$h200" 4 true {} "$(four 1048576 0 1048576 524288)")"
+packets DUET_NCCL_MIN_BROADCAST=1M "no packets: NCCL is faster" "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 0 1 1 1)")"
+packets DUET_NCCL_MIN_BROADCAST=1M "no packets: .*no figures of small calls of all_gather for 4 x $h200 in one process; .*--tune" \
+  "$(entry "$h200" 4 true {} "$(four 65536 65536 65536 65536)")" "$(entry "$h200" 4 false '{"broadcast":1048576}')"
+file "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 1048576 262144 1048576 524288)")" > packets.json
+expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning packets.json
+[[ $(cat out) == "env $preload $ranks DUET_NCCL_MIN_BROADCAST=1M" ]] || fail "packets that were not asked for: $(cat out)"
 
 # No threshold: one line says why, and what to run. What was measured beside another engine is none.
 for gpus in 3 5; do

@@ -4,6 +4,7 @@ source "$(dirname "$0")/check.sh"
 export DUET_TUNING=$folder/made/by/duet/tuning.json
 
 refuses 'expected one of them' collective all_gather --device host:2 --tune --engine dma
+DUET_NCCL_RANKS=2 refuses '--tune: expected no DUET_NCCL_RANKS in the environment' collective all_gather --tune -b 64K
 DUET_TUNING=/dev/null/tuning.json refuses 'cannot be written' collective all_gather --tune -b 64K
 
 # What auto chose for the sizes of an all-gather, a line each.

@@ -11,6 +11,7 @@ namespace duet {
 namespace {
 
 constexpr double kLeastShareOfNccl = 0.98;
+constexpr std::uint64_t kSmallCall = 8 << 10;
 
 std::uint64_t rounded(double bytes) {
   const double unit = std::max(1.0, std::exp2(std::floor(std::log2(bytes))) / 8);
@@ -42,10 +43,8 @@ std::map<std::string, MeasuredCall> calls_of(const std::vector<Finished>& finish
   return calls;
 }
 
-// As PairCopies::by_packets().
 bool has_packets(CollectiveKind kind) {
-  return kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all ||
-         kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
+  return std::find(kInPackets.begin(), kInPackets.end(), kind) != kInPackets.end();
 }
 
 using KeepsUp = std::map<CollectiveKind, std::map<std::uint64_t, bool>>;  // by size
@@ -103,6 +102,7 @@ BesideNccl beside_nccl(const std::vector<Finished>& finished) {
     found.copies.set(kind, from);
   }
   for (const auto& [kind, sizes] : by_packets) {
+    if (sizes.begin()->first > kSmallCall) continue;
     std::uint64_t& to = found.packets[kind];
     for (auto size = sizes.begin(); size != sizes.end() && size->second; ++size) to = size->first;
   }

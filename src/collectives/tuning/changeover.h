@@ -26,12 +26,16 @@ std::uint64_t changeover(const std::vector<EngineTimes>& times);
 // Times that differ in other parameters (in place, element type) are combined.
 Thresholds changeovers(const std::vector<Finished>& finished);
 
-// Of every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it: the
-// sizes at which the drop-in reaches 0.98 of NCCL's speed in each of its calls; what is below that
-// is within the noise between runs. `copies`: the smallest such size that has none but such above
-// it, kNever where the largest size is none; `packets`: the largest that has none but such below
-// it. The drop-in makes calls up to kMostDropInPackets as packets, but for broadcast and send_recv.
-// Never outside what was measured.
+// Of every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it, which
+// makes calls of kInPackets up to kMostDropInPackets as packets. A size is fast enough if the
+// drop-in reaches 0.98 of NCCL's speed in each of its calls: what is below that is within the noise
+// between runs.
+// - `copies`: the smallest measured size from which on all are fast enough; kNever where the
+// largest
+//   is not.
+// - `packets`: the largest measured size up to which all are; 0 where the smallest is not. Only
+// where
+//   8 KiB or less was measured: calls that are smaller still take as long.
 BesideNccl beside_nccl(const std::vector<Finished>& finished);
 
 }  // namespace duet

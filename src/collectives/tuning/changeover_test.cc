@@ -86,26 +86,44 @@ TEST(BesideNccl, IsNotBelowWhatWasMeasured) {
 
 using Packets = std::map<CollectiveKind, std::uint64_t>;
 
-TEST(BesideNccl, PacketsAreWhereNoCallIsSlowerUpToThere) {
-  std::vector<Finished> finished;
-  const auto add = [&](const std::string& kind, std::uint64_t bytes, double seconds) {
-    finished.push_back(figure("nccl", kind, bytes, false, 98));
-    finished.push_back(figure("nccl-duet", kind, bytes, false, seconds));
-  };
-  for (const std::uint64_t bytes : {kMi / 8, kMi / 4, kMi, 2 * kMi}) {
-    add("all_gather", bytes, bytes == kMi ? 110 : 99.9);  // the last one by copies
-    add("all_reduce", bytes, 100.1);
-    add("all_to_all", bytes, 1);
+class PacketsBesideNccl : public ::testing::Test {
+ protected:
+  // NCCL takes 98 s.
+  void add(const std::string& kind, std::uint64_t bytes, double out_of_place, double in_place) {
+    for (const bool place : {false, true}) {
+      finished_.push_back(figure("nccl", kind, bytes, place, 98));
+      finished_.push_back(figure("nccl-duet", kind, bytes, place, place ? in_place : out_of_place));
+    }
   }
-  add("broadcast", kMi / 8, 1);  // is none of packets
-  const BesideNccl found = beside_nccl(finished);
-  EXPECT_EQ(found.packets, (Packets{{CollectiveKind::all_gather, kMi / 4},
-                                    {CollectiveKind::all_to_all, kMi},
-                                    {CollectiveKind::all_reduce, 0}}));
+  std::vector<Finished> finished_;
+};
+
+TEST_F(PacketsBesideNccl, AreFastUpToTheFirstSizeWithASlowCall) {
+  for (const std::uint64_t bytes : {kMi / 128, kMi / 4, kMi / 2, kMi}) {
+    add("all_gather", bytes, 99.9, bytes == kMi / 2 ? 110 : 99.9);
+    add("all_to_all", bytes, 1, 1);
+    add("all_reduce", bytes, bytes == kMi / 128 ? 100.1 : 1, 1);
+  }
+  EXPECT_EQ(beside_nccl(finished_).packets, (Packets{{CollectiveKind::all_gather, kMi / 4},
+                                                     {CollectiveKind::all_to_all, kMi},
+                                                     {CollectiveKind::all_reduce, 0}}));
+  EXPECT_TRUE(beside_nccl(finished_).copies.all().empty());
+}
+
+TEST_F(PacketsBesideNccl, AreNotWhatTheDropInCopies) {
+  add("all_gather", kMi / 128, 1, 1);
+  add("all_gather", 2 * kMi, 1, 1);
+  add("broadcast", kMi / 128, 1, 1);
+  const BesideNccl found = beside_nccl(finished_);
+  EXPECT_EQ(found.packets, (Packets{{CollectiveKind::all_gather, kMi / 128}}));
   EXPECT_EQ(found.copies.all(), (Packets{{CollectiveKind::all_gather, 2 * kMi},
-                                         {CollectiveKind::all_to_all, 2 * kMi},
-                                         {CollectiveKind::all_reduce, Thresholds::kNever},
-                                         {CollectiveKind::broadcast, kMi / 8}}));
+                                         {CollectiveKind::broadcast, kMi / 128}}));
+}
+
+TEST_F(PacketsBesideNccl, NeedSmallCalls) {
+  add("all_gather", kMi / 64, 1, 1);
+  add("all_gather", kMi, 1, 1);
+  EXPECT_TRUE(beside_nccl(finished_).empty());
 }
 
 }  // namespace

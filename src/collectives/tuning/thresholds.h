@@ -2,6 +2,7 @@
 // They are measured on the machine (`duet collective --tune`) or built in.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -49,9 +50,15 @@ class Thresholds {
   std::map<CollectiveKind, std::uint64_t> set_;
 };
 
-// Where Duet's drop-in (docs/pytorch.md) is as fast as NCCL.
+// The collectives that Duet's drop-in for NCCL (docs/pytorch.md) makes as packets, all up to one
+// size.
+constexpr std::array<CollectiveKind, 4> kInPackets = {
+    CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter,
+    CollectiveKind::all_reduce};
+
+// Where the drop-in is as fast as NCCL.
 struct BesideNccl {
-  Thresholds copies;  // from which size on, by copy engines
+  Thresholds copies;  // dma_from(): from which size on, by copy engines
   // Up to which size, as packets; 0: at none.
   std::map<CollectiveKind, std::uint64_t> packets;
 
