@@ -5,6 +5,10 @@
 set -uo pipefail
 program=${1:?usage: ends_on_gpus.sh PROGRAM [CASES]}
 cases=${2:-*EndsOnGpus*}
+if [[ $("$program" --gtest_list_tests --gtest_filter="$cases") != *EndsOnGpus* ]]; then
+  echo "ends_on_gpus.sh: expected cases of $program --gtest_list_tests, not '$cases'" >&2
+  exit 2
+fi
 code=0
 alone=$("$program" --gtest_filter='BuffersOnGpus*' --gtest_brief=1 2>&1) || code=$?
 echo "$alone"

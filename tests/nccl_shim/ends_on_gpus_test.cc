@@ -1,6 +1,7 @@
 // Ranks on GPUs that are killed, stopped or end their communicator, at each point of a call. The
 // others must come to an end, as with NCCL alone: get the error where the drop-in knows it, or give
 // up by themselves as a watchdog does, end the communicator, and find that nothing writes any more.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -26,7 +27,9 @@ using Clock = std::chrono::steady_clock;
 constexpr double kWatchdog = 2500;    // ms until a rank gives up
 constexpr double kLongAbort = 15000;  // ms; the drop-in's waits 10 s at most for peers
 constexpr int kFilled = 0x5a;
-constexpr int kMany = 20;  // calls
+
+// For a millisecond or more.
+int many_calls(const CallKind& kind) { return kind.part < (1u << 20) ? 100 : 20; }
 
 enum class Point {
   before_first,      // of its first call
@@ -34,44 +37,37 @@ enum class Point {
   came_first,        // its call waits for the others, which come when it is gone
   with_new_buffers,  // likewise, and the others have never mapped its buffers
   came_second,       // the others wait; it has just made the call, and copies may run
-  behind             // all have made many calls, of which most have yet to run
+  behind             // all have enqueued many calls, of which the first run
 };
 enum class End { killed, stopped, aborted };
-
-CallKind of_nccl(CallKind kind) {
-  kind.name = "nccl_" + kind.name;
-  kind.by_nccl = true;
-  return kind;
-}
 
 std::vector<CallKind> kinds() {
   using Function = CallKind::Function;
   constexpr std::size_t kLarge = std::size_t{128} << 20, kSmall = std::size_t{16} << 10;
-  const std::vector<std::pair<const char*, const char*>> packets = {{"DUET_NCCL_PACKETS", "64K"}};
-  const CallKind gather{"all_gather", Function::all_gather, kLarge, false, {}};
-  const CallKind exchange{"exchange", Function::exchange, kLarge, false, {}};
-  return {gather,
-          exchange,
-          {"staged", Function::all_gather, kLarge, false, {{"DUET_NCCL_MODE", "staged"}}},
-          {"reduce_scatter", Function::reduce_scatter, kLarge, false, {}},
-          {"all_reduce", Function::all_reduce, kLarge / 2, false, {}},
-          {"packets", Function::all_gather, kSmall, false, packets},
-          {"launch", Function::launch, kSmall, false, packets},
-          of_nccl(gather),
-          of_nccl(exchange)};
+  const char *const by_copies = "by copy engines;", *const by_packets = "B as packets;";
+  const std::pair<const char*, const char*> packets = {"DUET_NCCL_PACKETS", "64K"},
+                                            staged = {"DUET_NCCL_MODE", "staged"};
+  return {{"all_gather", Function::all_gather, kLarge, {}, by_copies, true},
+          {"exchange", Function::exchange, kLarge, {}, by_copies, true},
+          {"staged", Function::all_gather, kLarge, {staged}, "by copy engines through slots;"},
+          {"reduce_scatter", Function::reduce_scatter, kLarge, {}, by_copies},
+          {"all_reduce", Function::all_reduce, kLarge / 2, {}, by_copies, true},
+          {"packets", Function::all_gather, kSmall, {packets}, by_packets},
+          {"captured", Function::captured_all_gather, kSmall, {packets}, by_packets},
+          {"nccl_all_gather", Function::all_gather, kLarge, {}, ""},
+          {"nccl_exchange", Function::exchange, kLarge, {}, ""}};
 }
 
 using Case = std::tuple<CallKind, Point, End>;
 
-// Packets map nobody's buffers. NCCL's first call waits for its peers on the CPU, and for ever if
-// one has ended.
+// NCCL's first call waits for its peers on the CPU, and for ever if one has ended.
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const CallKind& kind : kinds()) {
     for (const Point point : {Point::before_first, Point::between, Point::came_first,
                               Point::with_new_buffers, Point::came_second, Point::behind}) {
-      if (point == Point::with_new_buffers && kind.part < (1u << 20)) continue;
-      if (point == Point::before_first && kind.by_nccl) continue;
+      if (point == Point::with_new_buffers && !kind.lends) continue;
+      if (point == Point::before_first && kind.by_nccl()) continue;
       for (const End end : {End::killed, End::stopped, End::aborted}) {
         all.emplace_back(kind, point, end);
       }
@@ -155,6 +151,12 @@ class Part {
     std::snprintf(outcome_.text.data(), outcome_.text.size(), "%s", gpu_.last_error().c_str());
   }
 
+  void call_at(Point point) {
+    if (point != Point::behind) return call();
+    gpu_.hold();
+    for (int i = 0; i < many_calls(std::get<CallKind>(case_)); ++i) call();
+    gpu_.release();
+  }
   bool called(int rank) const { return shared_.has_called[static_cast<std::size_t>(rank)]; }
   void has_called() { shared_.has_called[static_cast<std::size_t>(rank_)] = true; }
 
@@ -166,7 +168,7 @@ class Part {
       }
     }
     const bool calls = point != Point::before_first && point != Point::between;
-    for (int i = 0; calls && i < (point == Point::behind ? kMany : 1); ++i) call();
+    if (calls) call_at(point);
     has_called();
     const bool came_first = point == Point::came_first || point == Point::with_new_buffers;
     if (came_first) std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -191,8 +193,7 @@ class Part {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     begin_ = Clock::now();
-    for (int i = 0; i < (point == Point::behind ? kMany : 1) && outcome_.error_after < 0; ++i)
-      call();
+    call_at(point);
     has_called();
     watch();
     abort();
@@ -256,34 +257,60 @@ class Shared {
   SharedByRanks* of_;
 };
 
-// `part` in a process a rank. Out: how each ended, as waitpid says; -1: not within a minute.
-std::vector<int> in_processes(int ranks, const Shared& shared,
-                              const std::function<void(int rank)>& part) {
+struct Ended {
+  std::vector<int> statuses;  // of each rank's process, as waitpid has them
+  std::string said;           // on standard error, by all
+};
+
+[[noreturn]] void run_and_exit(int rank, std::FILE* said, const std::function<void(int)>& part) {
+  setenv("DUET_NCCL_LOG", "info", 1);
+  dup2(fileno(said), STDERR_FILENO);
+  try {
+    part(rank);
+    std::fflush(stdout);
+    _exit(0);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
+    _exit(1);
+  }
+}
+
+std::string contents_of(std::FILE* file) {
+  std::string all(static_cast<std::size_t>(lseek(fileno(file), 0, SEEK_END)), '\0');
+  const ssize_t read = pread(fileno(file), all.data(), all.size(), 0);
+  all.resize(read < 0 ? 0 : static_cast<std::size_t>(read));
+  return all;
+}
+
+// `part` in a process a rank, which is killed if it has not ended within a minute.
+Ended in_processes(int ranks, const Shared& shared, const std::function<void(int rank)>& part) {
+  std::FILE* const said = std::tmpfile();
+  if (said == nullptr) throw Error("no file for what ranks say");
+  fcntl(fileno(said), F_SETFL, O_APPEND);
   std::fflush(stdout);  // or children print it once more
+  std::vector<pid_t> children;
   for (int rank = 0; rank < ranks; ++rank) {
     const pid_t child = fork();
-    if (child == 0) {
-      try {
-        part(rank);
-        std::fflush(stdout);
-        _exit(0);
-      } catch (const std::exception& error) {
-        std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
-        _exit(1);
-      }
+    if (child == 0) run_and_exit(rank, said, part);
+    if (child < 0) {
+      for (const pid_t each : children) kill(each, SIGKILL);
+      throw Error("fork failed");
     }
+    children.push_back(child);
     shared->process[static_cast<std::size_t>(rank)] = child;
   }
-  std::vector<int> ends(static_cast<std::size_t>(ranks), -1);
+  Ended ended;
   const Clock::time_point begin = Clock::now();
-  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
-    const pid_t child = shared->process[rank];
-    while (waitpid(child, &ends[rank], WNOHANG) == 0) {
+  for (const pid_t child : children) {
+    int& status = ended.statuses.emplace_back(0);
+    while (waitpid(child, &status, WNOHANG) == 0) {
       if (milliseconds_since(begin) > 60e3) kill(child, SIGKILL);
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
-  return ends;
+  ended.said = contents_of(said);
+  std::fclose(said);
+  return ended;
 }
 
 // With a GPU for each of at least two ranks; else the test is skipped.
@@ -303,14 +330,21 @@ class OnGpus : public ::testing::Test {
 
 class EndsOnGpus : public OnGpus, public ::testing::WithParamInterface<Case> {};
 
+bool was_killed(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
+
 TEST_P(EndsOnGpus, TheOthersComeToAnEnd) {
   const auto& [kind, point, end] = GetParam();
   const Shared shared;
-  const std::vector<int> ends = in_processes(
+  const Ended ended = in_processes(
       ranks_, shared, [&](int rank) { Part(GetParam(), rank, ranks_, *shared).run(); });
+  EXPECT_NE(ended.said.find(kind.said), std::string::npos) << "these calls were not taken over";
   for (int rank = 0; rank < ranks_; ++rank) {
-    const int status = ends[static_cast<std::size_t>(rank)];
-    if (rank + 1 == ranks_ && end == End::killed) continue;
+    const bool is_last = rank + 1 == ranks_;
+    const int status = ended.statuses[static_cast<std::size_t>(rank)];
+    if (is_last && end == End::killed) {
+      EXPECT_TRUE(was_killed(status)) << "the rank that is killed ended before: " << status;
+      continue;
+    }
     const SharedByRanks::Outcome& outcome = shared->outcome[static_cast<std::size_t>(rank)];
     std::printf("%-44s rank %d: error after %7.1f ms, abort took %7.1f ms  %s%s\n",
                 name_of(GetParam()).c_str(), rank, outcome.error_after, outcome.abort_took,
@@ -318,12 +352,13 @@ TEST_P(EndsOnGpus, TheOthersComeToAnEnd) {
     EXPECT_EQ(status, 0) << "rank " << rank << " did not end by itself";
     EXPECT_LT(outcome.abort_took, kLongAbort);
     // NCCL itself ends calls of ranks whose peer has aborted, with wrong data.
-    EXPECT_TRUE(outcome.right_data || kind.by_nccl) << "wrong data of a call of rank " << rank;
+    EXPECT_TRUE(outcome.right_data || kind.by_nccl()) << "wrong data of a call of rank " << rank;
     EXPECT_TRUE(outcome.data_kept) << "something wrote to rank " << rank << " behind its abort";
-    if (!kind.by_nccl && end != End::stopped && rank + 1 < ranks_) {
+    if (!kind.by_nccl() && end != End::stopped && !is_last) {
       EXPECT_GE(outcome.error_after, 0) << "rank " << rank << " got no error";
     }
   }
+  if (HasFailure()) std::printf("%s", ended.said.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, EndsOnGpus, ::testing::ValuesIn(cases()),
@@ -342,15 +377,15 @@ std::size_t free_memory() {
 // Other ranks replace their buffers at other calls.
 TEST_F(BuffersOnGpus, TenThousandCallsWithBuffersThatComeAndGoLeaveNothing) {
   const CallKind kind{
-      "all_gather", CallKind::Function::all_gather, std::size_t{1} << 20, false, {}};
+      "all_gather", CallKind::Function::all_gather, std::size_t{2} << 20, {}, "by copy engines;"};
   const Shared shared;
-  const std::vector<int> ends = in_processes(ranks_, shared, [&](int rank) {
+  const Ended ended = in_processes(ranks_, shared, [&](int rank) {
     GpuRank gpu(kind, rank, ranks_, *shared);
     std::size_t files = 0, maps = 0, memory = 0;
     for (int number = 0; number < 10000; ++number) {
       if (number % (4 + rank) == 0) gpu.replace_buffers();
       if (gpu.call() != nccl::kSuccess) throw Error(gpu.last_error());
-      if (number % 100 == 99) {
+      if (number % 20 == 19) {
         gpu.synchronise();
         if (!gpu.data_are_right()) throw Error("wrong data of call " + std::to_string(number));
       }
@@ -362,10 +397,12 @@ TEST_F(BuffersOnGpus, TenThousandCallsWithBuffersThatComeAndGoLeaveNothing) {
         static_cast<long>(memory - free_memory()));
     if (open_files() > files + 4) throw Error("files stay open");
     if (mappings() > maps + 16) throw Error("memory stays mapped");
-    if (free_memory() + (std::size_t{64} << 20) < memory)
+    if (free_memory() + (std::size_t{64} << 20) < memory) {
       throw Error("memory of the GPU stays in use");
+    }
   });
-  for (const int status : ends) EXPECT_EQ(status, 0);
+  for (const int status : ended.statuses) EXPECT_EQ(status, 0) << ended.said;
+  EXPECT_NE(ended.said.find(kind.said), std::string::npos) << "these calls were not taken over";
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ void must_succeed(cudaError_t result, const char* call) {
 
 int count_gpu_ranks() {
   const pid_t child = fork();
+  if (child < 0) throw Error("fork failed");
   if (child == 0) {
     int count = 0;
     if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
@@ -46,12 +47,13 @@ double milliseconds_since(std::chrono::steady_clock::time_point begin) {
 GpuRank::GpuRank(const CallKind& kind, int rank, int ranks, SharedByRanks& shared)
     : kind_(kind), rank_(rank), ranks_(ranks) {
   const std::size_t all = kind.part * static_cast<std::size_t>(ranks);
-  const bool gathers = kind.function == Function::all_gather || kind.function == Function::launch;
+  const bool gathers =
+      kind.function == Function::all_gather || kind.function == Function::captured_all_gather;
   send_bytes_ = gathers || kind.function == Function::exchange ? kind.part : all;
   receive_bytes_ = gathers || kind.function == Function::all_reduce ? all : kind.part;
   for (const auto& [name, value] : kind.settings) setenv(name, value, 1);
   library_ = nccl::library();
-  if (!kind.by_nccl) {
+  if (!kind.by_nccl()) {
     library_ = nccl::with_drop_in(library_, own_file("nccl_shim", "libduet-nccl.so"));
   }
   must_succeed(cudaSetDevice(rank), "cudaSetDevice");
@@ -63,16 +65,16 @@ GpuRank::GpuRank(const CallKind& kind, int rank, int ranks, SharedByRanks& share
   wait_until([&shared] { return shared.has_id.load(); }, "a unique id of rank 0");
   DUET_NCCL_CHECK(library_, comm_init(&communicator_, ranks, shared.id, rank));
   allocate();
-  if (kind.function == Function::launch) capture();
+  if (kind.function == Function::captured_all_gather) capture();
 }
 
 void GpuRank::allocate() {
   must_succeed(cudaMalloc(&send_, send_bytes_), "cudaMalloc");
   must_succeed(cudaMalloc(&receive_, receive_bytes_), "cudaMalloc");
-  must_succeed(cudaMemsetAsync(send_, rank_ + 1, send_bytes_, stream_), "cudaMemsetAsync");
-  must_succeed(cudaMemsetAsync(receive_, 0, receive_bytes_, stream_), "cudaMemsetAsync");
-  synchronise();
 }
+
+// Of four ranks' bytes no sum carries.
+int GpuRank::value(int rank) const { return 1 + (calls_ * 7 + rank) % 60; }
 
 void GpuRank::replace_buffers() {
   synchronise();
@@ -91,6 +93,13 @@ void GpuRank::capture() {
 }
 
 nccl::Result GpuRank::call() {
+  ++calls_;
+  must_succeed(cudaMemsetAsync(send_, value(rank_), send_bytes_, stream_), "cudaMemsetAsync");
+  must_succeed(cudaMemsetAsync(receive_, 0, receive_bytes_, stream_), "cudaMemsetAsync");
+  return enqueue();
+}
+
+nccl::Result GpuRank::enqueue() {
   switch (kind_.function) {
     case Function::all_gather:
       return library_.all_gather(send_, receive_, kind_.part, nccl::kUint8, communicator_, stream_);
@@ -102,7 +111,7 @@ nccl::Result GpuRank::call() {
                                  nccl::kSum, communicator_, stream_);
     case Function::exchange:
       return exchange();
-    case Function::launch:
+    case Function::captured_all_gather:
       must_succeed(cudaGraphLaunch(graph_, stream_), "cudaGraphLaunch");
       return nccl::kSuccess;
   }
@@ -120,6 +129,16 @@ nccl::Result GpuRank::exchange() {
   if (result == nccl::kSuccess) result = received;
   const nccl::Result ended = library_.group_end();
   return result == nccl::kSuccess ? ended : result;
+}
+
+void GpuRank::hold() {
+  held_ = true;
+  const auto wait = [](void* held) {
+    while (*static_cast<std::atomic<bool>*>(held)) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  };
+  must_succeed(cudaLaunchHostFunc(stream_, wait, &held_), "cudaLaunchHostFunc");
 }
 
 void GpuRank::synchronise() const {
@@ -156,26 +175,27 @@ bool all_are(const unsigned char* begin, std::size_t bytes, int value) {
 
 }  // namespace
 
-// Rank r sends bytes of r + 1, of whose sums no byte carries.
 bool GpuRank::data_are_right() const {
   const std::vector<unsigned char> received = bytes_of(receive_, receive_bytes_);
   const auto all = [&received](int value) {
     return all_are(received.data(), received.size(), value);
   };
+  int sum = 0;
+  for (int rank = 0; rank < ranks_; ++rank) sum += value(rank);
   switch (kind_.function) {
     case Function::reduce_scatter:
     case Function::all_reduce:
-      return all(ranks_ * (ranks_ + 1) / 2);
+      return all(sum);
     case Function::exchange:
-      return all((rank_ + ranks_ - 1) % ranks_ + 1);
+      return all(value((rank_ + ranks_ - 1) % ranks_));
     case Function::all_gather:
-    case Function::launch:
+    case Function::captured_all_gather:
       break;
   }
   bool right = true;
   for (int from = 0; from < ranks_; ++from) {
     right = right && all_are(received.data() + static_cast<std::size_t>(from) * kind_.part,
-                             kind_.part, from + 1);
+                             kind_.part, value(from));
   }
   return right;
 }

@@ -50,12 +50,16 @@ struct SharedByRanks {
 
 // What a rank calls, and with whose library.
 struct CallKind {
-  enum class Function { all_gather, reduce_scatter, all_reduce, exchange, launch };
+  enum class Function { all_gather, reduce_scatter, all_reduce, exchange, captured_all_gather };
   std::string name;
   Function function;
   std::size_t part;                                           // bytes of each rank's part
-  bool by_nccl = false;                                       // without the drop-in
   std::vector<std::pair<const char*, const char*>> settings;  // of the environment
+  // What the drop-in says of the communicator if it takes these calls over; "": NCCL, without it.
+  std::string said;
+  bool lends = false;  // peers map the buffers
+
+  bool by_nccl() const { return said.empty(); }
 };
 
 class GpuRank {
@@ -63,9 +67,14 @@ class GpuRank {
   // Creates a communicator of all ranks, and buffers.
   GpuRank(const CallKind& kind, int rank, int ranks, SharedByRanks& shared);
 
-  // Calls of ranks come in one order. Out: the error of NCCL or the drop-in.
+  // A call behind a new content of the send buffer and an empty receive buffer. Calls of ranks come
+  // in one order. Out: the error of NCCL or the drop-in.
   nccl::Result call();
-  void replace_buffers();  // which no call may use any more, or a graph
+  // No call or graph may use the old buffers any more.
+  void replace_buffers();
+  // What is enqueued between the two begins with release().
+  void hold();
+  void release() { held_ = false; }
   void synchronise() const;
   bool has_ended() const;      // all calls so far
   nccl::Result error() const;  // of the communicator
@@ -77,7 +86,9 @@ class GpuRank {
   bool holds(int value) const;
 
  private:
+  nccl::Result enqueue();
   nccl::Result exchange();
+  int value(int rank) const;  // of the bytes that the rank sends in the last call
   void allocate();
   void capture();
 
@@ -89,6 +100,8 @@ class GpuRank {
   void *send_ = nullptr, *receive_ = nullptr;
   std::size_t send_bytes_, receive_bytes_;
   cudaGraphExec_t graph_ = nullptr;
+  int calls_ = 0;
+  std::atomic<bool> held_{false};
 };
 
 }  // namespace duet::nccl_shim::testing
