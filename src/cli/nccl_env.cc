@@ -13,8 +13,8 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/lists.h"
-#include "collectives/nccl/drop_in.h"
 #include "collectives/tuning/tuning_file.h"
+#include "core/drop_in_packets.h"
 #include "core/error.h"
 #include "core/module.h"
 #include "core/suggestion.h"
@@ -165,7 +165,7 @@ Thresholds largest_of(const Entries& entries) {
 
 // The smallest of all collectives, of one process and of several. `note`: why there is none.
 std::uint64_t packets_of(const Entries& entries, std::string& note) {
-  std::uint64_t to = nccl::kMostDropInPackets;
+  std::uint64_t to = kMostDropInPackets;
   for (const TuningFile::Entry& entry : entries) {
     for (const CollectiveKind kind : kInPackets) {
       const auto found = entry.beside_nccl.packets.find(kind);
@@ -180,7 +180,7 @@ std::uint64_t packets_of(const Entries& entries, std::string& note) {
     }
   }
   if (to == 0) note = "no packets: NCCL is faster at the smallest size";
-  return to / nccl::kDropInPacketUnit * nccl::kDropInPacketUnit;
+  return to / kDropInPacketUnit * kDropInPacketUnit;
 }
 
 DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model,

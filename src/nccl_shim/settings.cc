@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "collectives/nccl/drop_in.h"
+#include "core/drop_in_packets.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "nccl_shim/protocol/creation.h"
@@ -15,7 +15,7 @@
 namespace duet::nccl_shim {
 namespace {
 
-static_assert(nccl::kDropInPacketUnit == kAlignment);
+static_assert(kDropInPacketUnit == kAlignment);
 
 constexpr std::string_view kPrefix = "DUET_NCCL_";
 // By Kind.
@@ -86,7 +86,7 @@ std::optional<int> read_ranks() {
 std::size_t read_packets() {
   const char* const name = "DUET_NCCL_PACKETS";
   const std::uint64_t bytes = read_least(name).value_or(0);
-  if (bytes > nccl::kMostDropInPackets || bytes % nccl::kDropInPacketUnit != 0) {
+  if (bytes > kMostDropInPackets || bytes % kDropInPacketUnit != 0) {
     refuse(name, variable(name), "a multiple of 128 bytes up to 1M, as 64K");
   }
   return bytes;

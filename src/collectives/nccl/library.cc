@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "collectives/nccl/drop_in.h"
 #include "collectives/nccl/vendor.h"
+#include "core/drop_in_packets.h"
 #include "core/error.h"
 #include "core/module.h"
 

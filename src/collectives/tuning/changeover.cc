@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "collectives/nccl/drop_in.h"
+#include "core/drop_in_packets.h"
 
 namespace duet {
 namespace {
@@ -88,7 +88,7 @@ BesideNccl beside_nccl(const std::vector<Finished>& finished) {
   for (const auto& [key, call] : calls_of(finished)) {
     if (call.nccl_seconds <= 0 || call.drop_in_seconds <= 0) continue;
     const std::uint64_t bytes = call.times.bytes;
-    const bool as_packets = has_packets(call.kind) && bytes <= nccl::kMostDropInPackets;
+    const bool as_packets = has_packets(call.kind) && bytes <= kMostDropInPackets;
     KeepsUp& keeps_up = as_packets ? by_packets : by_copies;
     bool& all = keeps_up[call.kind].emplace(bytes, true).first->second;
     all = all && call.nccl_seconds >= kLeastShareOfNccl * call.drop_in_seconds;
