@@ -40,6 +40,10 @@ enum class Point {
   behind             // all have enqueued many calls, of which the first run
 };
 enum class End { killed, stopped, aborted };
+// In the order of the values.
+constexpr const char* kPoints[] = {"before_first",     "between",     "came_first",
+                                   "with_new_buffers", "came_second", "behind"};
+constexpr const char* kEnds[] = {"killed", "stopped", "aborted"};
 
 std::vector<CallKind> kinds() {
   using Function = CallKind::Function;
@@ -76,39 +80,10 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::string name_of(Point point) {
-  switch (point) {
-    case Point::before_first:
-      return "before_first";
-    case Point::between:
-      return "between";
-    case Point::came_first:
-      return "came_first";
-    case Point::with_new_buffers:
-      return "with_new_buffers";
-    case Point::came_second:
-      return "came_second";
-    case Point::behind:
-      return "behind";
-  }
-  return "";
-}
-
-std::string name_of(End end) {
-  switch (end) {
-    case End::killed:
-      return "killed";
-    case End::stopped:
-      return "stopped";
-    case End::aborted:
-      return "aborted";
-  }
-  return "";
-}
-
 std::string name_of(const Case& of) {
   const auto& [kind, point, end] = of;
-  return kind.name + "_" + name_of(point) + "_" + name_of(end);
+  return kind.name + "_" + kPoints[static_cast<std::size_t>(point)] + "_" +
+         kEnds[static_cast<std::size_t>(end)];
 }
 
 // One rank's part of a case. The last rank is the one that ends.
