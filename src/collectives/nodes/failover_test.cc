@@ -134,7 +134,7 @@ class FailoverTest : public ::testing::Test {
     NetworkOptions network;
     network.provider = "tcp;ofi_rxm";
     network.rails = "w0,w1,w2";
-    network.stall_seconds = 1;  // a sound rail must not seem lost where cores are loaded
+    network.stall_seconds = 2;  // a sound rail must not seem lost where cores are loaded
     network.failover = failover;
     return network;
   }
