@@ -179,8 +179,9 @@ std::uint64_t packets_of(const Entries& entries, std::string& note) {
       to = std::min(to, found->second);
     }
   }
+  to -= to % kDropInPacketUnit;
   if (to == 0) note = "no packets: NCCL is faster at the smallest size";
-  return to / kDropInPacketUnit * kDropInPacketUnit;
+  return to;
 }
 
 DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model,
@@ -231,8 +232,8 @@ class NcclEnvCommand : public Command {
         "Replace NCCL's library by Duet's, for programs that open NCCL by its path; FILE: the real "
         "libnccl.so.2");
     app_->add_flag("--packets", packets_,
-                   "Take over small calls too, as packets, up to the size up to which they were "
-                   "measured to be as fast as NCCL");
+                   "Take over small calls too, as packets, if they were measured to be as fast as "
+                   "NCCL's, and up to that size");
     app_->add_flag("--json", json_, "Print all of it as JSON");
   }
 

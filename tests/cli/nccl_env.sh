@@ -72,11 +72,11 @@ packets() {
 }
 packets DUET_NCCL_PACKETS=256K "" "$(entry "$h200" 4 true {} "$(four 1048576 262144 1048576 524288)")"
 packets DUET_NCCL_PACKETS=128K "" "$(entry "$h200" 4 true {} "$(four 1048576 262144 1048576 524288)")" "$(entry "$h200" 4 false {} "$(four 131072 262144 1048576 524288)")"
-packets DUET_NCCL_PACKETS=1M "" "$(entry "$h200" 4 true {} "$(four 2097152 1048576 1048576 1048576)")"
+packets DUET_NCCL_PACKETS=1M "" "$(entry "$h200" 4 true {} "$(four 2097152 2097152 2097152 2097152)")" # the most there is
 packets DUET_NCCL_PACKETS=1536 "" "$(entry "$h200" 4 true {} "$(four 1600 4096 4096 4096)")" # in multiples of 128 B
 packets "DUET_NCCL_PACKETS=64K DUET_NCCL_MIN_BROADCAST=1M" "" "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 65536 65536 65536 65536)")"
 packets "" "NCCL, which is the faster one" "$(entry "$h200" 4 true {} "$(four 1048576 0 1048576 524288)")"
-packets DUET_NCCL_MIN_BROADCAST=1M "no packets: NCCL is faster" "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 0 1 1 1)")"
+packets DUET_NCCL_MIN_BROADCAST=1M "no packets: NCCL is faster" "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 100 4096 4096 4096)")"
 packets DUET_NCCL_MIN_BROADCAST=1M "no packets: .*no figures of small calls of all_gather for 4 x $h200 in one process; .*--tune" \
   "$(entry "$h200" 4 true {} "$(four 65536 65536 65536 65536)")" "$(entry "$h200" 4 false '{"broadcast":1048576}')"
 file "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 1048576 262144 1048576 524288)")" > packets.json

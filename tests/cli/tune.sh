@@ -16,7 +16,7 @@ choices() {
 
 [[ $(choices sim:mi300x-8 | sort -u) == "one kernel" ]] || fail "built in: $(choices sim:mi300x-8)"
 sim=(collective all_gather --device sim:mi300x-8 --tune -n 1 -w 0)
-expect_code 0 "${sim[@]}" -b 64K -e 4M
+DUET_NCCL_LOG=info expect_code 0 "${sim[@]}" -b 64K -e 4M
 grep -q '^auto: all_gather by .* (was by kernel at every size, built in)$' out || fail "sim: $(cat out)"
 grep -q "^auto: stored for 8 x sim:mi300x-8 in one process in $DUET_TUNING$" out ||
   fail "where it was stored: $(cat out)"

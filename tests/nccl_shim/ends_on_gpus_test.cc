@@ -33,11 +33,11 @@ int many_calls(const CallKind& kind) { return kind.part < (1u << 20) ? 100 : 20;
 
 enum class Point {
   before_first,      // of its first call
-  between,           // behind calls that have ended
-  came_first,        // its call waits for the others, which come when it is gone
+  between,           // after calls that have ended
+  came_first,        // its call waits for the others, which make theirs when it is gone
   with_new_buffers,  // likewise, and the others have never mapped its buffers
-  came_second,       // the others wait; it has just made the call, and copies may run
-  behind             // all have enqueued many calls, of which the first run
+  came_second,       // the others wait in a call; it has just made the call, and copies may run
+  behind             // all have enqueued many calls, of which the first ones run
 };
 enum class End { killed, stopped, aborted };
 // In the order of the values.

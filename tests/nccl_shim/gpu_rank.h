@@ -67,12 +67,14 @@ class GpuRank {
   // Creates a communicator of all ranks, and buffers.
   GpuRank(const CallKind& kind, int rank, int ranks, SharedByRanks& shared);
 
-  // A call behind a new content of the send buffer and an empty receive buffer. Calls of ranks come
-  // in one order. Out: the error of NCCL or the drop-in.
+  // Fills the send buffer with the bytes of this call, clears the receive buffer and makes the
+  // call, all on the stream. All ranks make the same calls. Returns the error of NCCL or the
+  // drop-in.
   nccl::Result call();
-  // No call or graph may use the old buffers any more.
+  // Waits for all calls, then frees the buffers and allocates new ones. Not with a graph, which
+  // would use the old ones.
   void replace_buffers();
-  // What is enqueued between the two begins with release().
+  // What is enqueued after hold() starts with release().
   void hold();
   void release() { held_ = false; }
   void synchronise() const;

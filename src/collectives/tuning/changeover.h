@@ -26,16 +26,13 @@ std::uint64_t changeover(const std::vector<EngineTimes>& times);
 // Times that differ in other parameters (in place, element type) are combined.
 Thresholds changeovers(const std::vector<Finished>& finished);
 
-// Of every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it, which
+// For every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it, which
 // makes calls of kInPackets up to kMostDropInPackets as packets. A size is fast enough if the
 // drop-in reaches 0.98 of NCCL's speed in each of its calls: what is below that is within the noise
-// between runs.
-// - `copies`: the smallest measured size from which on all are fast enough; kNever where the
-// largest
-//   is not.
-// - `packets`: the largest measured size up to which all are; 0 where the smallest is not. Only
-// where
-//   8 KiB or less was measured: calls that are smaller still take as long.
+// between runs. `copies` is the smallest measured size from which on all sizes are fast enough, or
+// kNever if the largest is not. `packets` is the largest measured size up to which all are, or 0 if
+// the smallest is not; it is left out if 8 KiB or less was not measured. Smaller calls take as long
+// as those.
 BesideNccl beside_nccl(const std::vector<Finished>& finished);
 
 }  // namespace duet
