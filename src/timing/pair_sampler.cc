@@ -48,8 +48,10 @@ class PairTrial {
   void run_ungated() {
     team_.each([this](Rank& rank) {
       for (TimedWork* side : {&run_of(rank).first, &run_of(rank).second}) {
-        side->work.enqueue(rank, *side->stream);
-        side->stream->synchronize(mode_.deadline_seconds);
+        for (int call = 0; call < ungated_calls(team_); ++call) {
+          side->work.enqueue(rank, *side->stream);
+          side->stream->synchronize(mode_.deadline_seconds);
+        }
       }
     });
   }

@@ -18,6 +18,11 @@ namespace duet {
 // Far more than any calls take that only enqueue.
 inline constexpr double kEnqueueSeconds = 30;
 
+// How often work is run before it is run behind a gate. At its first call a library loads its
+// kernels. Of several processes it may unmap at the second one what another rank had freed before
+// the first. Both wait for the whole device, and so never end behind a held stream.
+inline int ungated_calls(Team& team) { return team.processes() != nullptr ? 2 : 1; }
+
 class StartGate {
  public:
   // Allocates the gate's semaphore in pinned memory of the first local rank's device, which every

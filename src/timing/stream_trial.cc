@@ -29,9 +29,11 @@ StreamTrial::StreamTrial(Team& team, Work& work, const Mode& mode, const Placeme
 
 void StreamTrial::run_ungated() {
   team_.each([&](Rank& rank) {
-    Stream& stream = *trial(rank).stream;
-    work_.enqueue(rank, stream);
-    stream.synchronize(mode_.deadline_seconds);
+    for (int call = 0; call < ungated_calls(team_); ++call) {
+      Stream& stream = *trial(rank).stream;
+      work_.enqueue(rank, stream);
+      stream.synchronize(mode_.deadline_seconds);
+    }
   });
 }
 

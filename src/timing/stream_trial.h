@@ -22,8 +22,7 @@ class StreamTrial : public Trial {
   StreamTrial(const StreamTrial&) = delete;
   StreamTrial& operator=(const StreamTrial&) = delete;
 
-  // Runs one iteration without the gate; must come before run(). A library loads its kernels at
-  // their first launch. Loading waits for the whole device, and so never ends behind a held stream.
+  // Runs ungated_calls() iterations without the gate; must come before run().
   void run_ungated();
 
   // Each sample is the slowest rank's, over all processes. Collective over processes.

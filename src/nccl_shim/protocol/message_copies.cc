@@ -217,6 +217,9 @@ void MessageCopies::end_group() {
 
 void MessageCopies::start(Stream user) {
   settle();
+  // Also where no copy here needs it: unmapping waits for the device, and so comes no later than at
+  // the next message. Behind it none of the buffers copied to or from here may be where one was.
+  borrowed_.release_ended();
   for (const Begun& each : begun_) check(each);
   for (const Begun& each : begun_) {
     if (sends(each) && each.lent != each.message.buffer) {
@@ -292,7 +295,6 @@ std::vector<MessageCopies::Lane*> MessageCopies::used_lanes() {
 
 void MessageCopies::copy(const Begun& begun) {
   const int peer = begun.message.peer;
-  borrowed_.release_ended();  // of the peer's buffers, none may be where this one is
   char* const theirs = borrowed_.address(peer, record_of_peer(begun).place, processes_[peer].get());
   Lane& on = lane(begun);
   if (!on.is_used) device_.wait(on.stream, *ready_);

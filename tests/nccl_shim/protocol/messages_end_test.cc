@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -262,6 +263,32 @@ TEST(MessagesOfProcesses, WhatAPeerHasFreedIsUnmapped) {
       exchange_all(rank, sides.messages());
       rank.synchronise();
       for (const auto& each : sides.all) EXPECT_EQ(each->wrong(number), 0u);
+    }
+  });
+}
+
+// Unmapping waits for the device: a program that holds its streams back must know when it comes.
+// The sender copies message 0 only, which the receiver comes to first.
+TEST(MessagesOfProcesses, WhatAPeerHasFreedIsUnmappedWhoeverCopies) {
+  std::atomic<int>* const sent = testing::shared_number();
+  std::atomic<int>* const received = testing::shared_number();
+  testing::on_processes({2, 0, 0}, [&](TestRank& rank) {
+    const bool sends = rank.rank == 0;
+    std::atomic<int>&own = sends ? *sent : *received, &peers = sends ? *received : *sent;
+    const std::size_t before = rank.device.mapped();
+    std::unique_ptr<Side> side;
+    for (int number = 0; number < 3; ++number) {
+      if (sends == (number == 0)) testing::wait_until(peers, number + 1);
+      if (number < 2) {
+        side = std::make_unique<Side>(rank, sends ? What::send : What::receive, 1 - rank.rank);
+      }
+      send(rank, *side);
+      own = number + 1;
+      rank.synchronise();
+      testing::wait_until(peers, number + 1);
+      if (sends) {
+        EXPECT_EQ(rank.device.mapped() - before, number < 2 ? 1u : 0u);
+      }
     }
   });
 }

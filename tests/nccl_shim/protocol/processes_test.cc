@@ -27,8 +27,10 @@ using testing::end_of;
 using testing::mappings;
 using testing::on_processes;
 using testing::open_files;
+using testing::shared_number;
 using testing::start_processes;
 using testing::TestRank;
+using testing::wait_until;
 
 // One all-gather of a byte value a rank, whose buffers begin at `send` and `receive`.
 void gather(TestRank& rank, unsigned char* send, unsigned char* receive, std::size_t bytes,
@@ -84,15 +86,6 @@ TEST(PairCopiesProcesses, ManyMoreBuffersThanARankLends) {
     }
     EXPECT_LE(rank.copies->lent(), kRows);
   });
-}
-
-std::atomic<int>* shared_number() {
-  return static_cast<std::atomic<int>*>(
-      mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-}
-
-void wait_until(const std::atomic<int>& number, int value) {
-  while (number != value) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 // Rank 0 waits in a call while rank 1 frees two buffers and takes a new one where one of them was:

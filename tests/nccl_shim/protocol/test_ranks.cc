@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,6 +180,15 @@ int end_of(int process) {
 
 void on_processes(const Setting& setting, const Body& body) {
   for (const int each : start_processes(setting, body)) EXPECT_EQ(end_of(each), 0);
+}
+
+std::atomic<int>* shared_number() {
+  return static_cast<std::atomic<int>*>(
+      mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+}
+
+void wait_until(const std::atomic<int>& number, int reaches) {
+  while (number < reaches) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 }  // namespace duet::nccl_shim::testing

@@ -1,6 +1,7 @@
 // Ranks on host devices, for tests: as threads of this process, or each in a process of its own.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -73,6 +74,7 @@ class TestDevice : public host::HostShimDevice {
   ExportedMemory export_memory(const Allocation& allocation) override;
   void* import_memory(const ExportedMemory& memory, std::size_t bytes) override;
   void unimport_memory(void* base, std::size_t bytes) override;
+  std::size_t mapped() const { return mapped_.size(); }  // of other processes
 
   std::function<void()> before_look_up, before_allocate;
   std::function<void(Stream)> before_copy;
@@ -123,5 +125,8 @@ std::vector<int> start_processes(const Setting& setting, const Body& body);
 // The status of waitpid().
 int end_of(int process);
 void on_processes(const Setting& setting, const Body& body);  // and expects that each ends with 0
+// Of processes that are started later; 0 at first.
+std::atomic<int>* shared_number();
+void wait_until(const std::atomic<int>& number, int reaches);
 
 }  // namespace duet::nccl_shim::testing
