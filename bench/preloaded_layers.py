@@ -7,7 +7,9 @@ Two micro-batches of bf16 go through
 - tensor-parallel, a pair of layers that the ranks share: all_gather of the ranks' tokens, GEMM, GELU,
   GEMM, reduce_scatter of the results;
 - expert-parallel, layers of which each rank has its own: all_to_all of tokens, GEMM, GELU, GEMM,
-  all_to_all back.
+  all_to_all back;
+- decode, a pair of layers that the ranks share, for so few tokens that its GEMMs only read weights: GEMM,
+  GELU, GEMM, all_reduce of the results, in a CUDA graph as servers of models launch it.
 In each of three ways: `alone` without collectives, `plain` one operation behind the other, `beside` with
 the collectives of one micro-batch beside the GEMMs of the other. Results of `beside` must be those of
 `plain` to the bit, and those of `plain` of a small batch must be what one rank computes by itself, within
@@ -48,6 +50,8 @@ def tokens(rank, batch, count, hidden):
 
 class Layers:
     """Two micro-batches; of each a rank has `own` tokens at first, and computes on `computed`."""
+
+    captured = False  # launched as a CUDA graph
 
     def __init__(self, ranks, rank, own, computed, hidden, inner):
         self.ranks = ranks
@@ -107,6 +111,41 @@ class ExpertParallel(Layers):
         return torch.cat(made)
 
 
+class Nothing:
+    """What has been waited for."""
+
+    def wait(self):
+        pass
+
+
+class Decode(Layers):
+    """A micro-batch has `count` tokens, which every rank has; the ranks share `inner` columns."""
+
+    name = 'decode'
+    captured = True
+
+    def __init__(self, ranks, rank, count, hidden, inner):
+        super().__init__(ranks, rank, count, count, hidden, inner // ranks)
+        self.gathered = [tokens(0, batch, count, hidden) for batch in range(2)]
+
+    def begin(self, batch):
+        return Nothing()
+
+    def compute(self, batch):
+        return torch.matmul(F.gelu(self.gathered[batch] @ self.up), self.down, out=self.results[batch])
+
+    def finish(self, batch, made):
+        return dist.all_reduce(made, async_op=True)
+
+    def expected(self, rank, batch):
+        hidden, inner = self.up.shape
+        total = torch.zeros(self.results[batch].shape, device='cuda', dtype=torch.float32)
+        for each in range(self.ranks):
+            up, down = weights(each, hidden, inner)
+            total += (F.gelu(self.gathered[batch] @ up) @ down).float()
+        return total
+
+
 def alone(layers):
     for batch in range(2):
         layers.compute(batch)
@@ -128,13 +167,26 @@ def beside(layers):
         each.wait()
 
 
+def prepared(way, layers):
+    """A function that launches the layers in this way."""
+    way(layers)
+    if not layers.captured:
+        return lambda: way(layers)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode='thread_local'):
+        way(layers)
+    return graph.replay
+
+
 def milliseconds(way, layers):
+    launch = prepared(way, layers)
     times = []
     for _ in range(WARM_UP + TIMED):
         dist.barrier()
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
-        way(layers)
+        launch()
         end.record()
         end.synchronize()
         times.append(begin.elapsed_time(end))
@@ -159,11 +211,12 @@ def wrong_by_itself(layers, rank):
 def wrong_beside(layers, rank):
     plain(layers)
     right = [each.clone() for each in layers.results]
+    launch = prepared(beside, layers)
     bad = 0
     for call in range(TIMED):
         for each in layers.results:
             each.fill_(float('nan'))
-        beside(layers)
+        launch()
         if not all(torch.equal(made, each) for made, each in zip(layers.results, right)):
             print(f'rank {rank}: {layers.name}: call {call} beside GEMMs left other data', file=sys.stderr)
             bad += 1
@@ -176,6 +229,7 @@ def main():
     parser.add_argument('--tokens', type=int, default=8192, help='of a micro-batch (8192)')
     parser.add_argument('--hidden', type=int, default=8192, help='values of a token (8192)')
     parser.add_argument('--inner', type=int, default=28672, help='columns between the GEMMs (28672); of an expert a quarter')
+    parser.add_argument('--decoded', type=int, default=16, help='tokens of a micro-batch of decode (16)')
     options = parser.parse_args()
     torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
     torch.zeros(1, device='cuda')  # a context, before the communicator is created
@@ -184,9 +238,11 @@ def main():
     if options.tokens % ranks or options.inner % (4 * ranks):
         parser.error(f'expected --tokens of a multiple of {ranks}, and --inner of one of {4 * ranks}')
     bad = 0
-    for kind, inner in ((TensorParallel, options.inner), (ExpertParallel, options.inner // 4)):
+    for kind, count, inner in ((TensorParallel, options.tokens, options.inner),
+                               (ExpertParallel, options.tokens, options.inner // 4),
+                               (Decode, options.decoded, options.inner)):
         bad += wrong_by_itself(kind(ranks, rank, CHECKED_TOKENS, 1024, 2048), rank)
-        layers = kind(ranks, rank, options.tokens, options.hidden, inner)
+        layers = kind(ranks, rank, count, options.hidden, inner)
         bad += wrong_beside(layers, rank)
         without = milliseconds(alone, layers)
         for way in (alone, plain, beside):

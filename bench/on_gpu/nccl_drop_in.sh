@@ -70,7 +70,7 @@ tune_drop_in() {
   must timeout -s KILL "${LIMIT:-250}" "$duet" "${what[@]}" --json "$out/tune-one.jsonl"
   say "thresholds in one process a GPU"
   must one_process_a_gpu "${what[@]}" --json "$out/tune-several.jsonl"
-  "$duet" nccl-env
+  "$duet" nccl-env --packets
 }
 
 # Qwen3-8B by FSDP2 and 7b by DDP on two GPUs. Losses of the third step must be the same: in `losses`,

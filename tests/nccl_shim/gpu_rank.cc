@@ -139,6 +139,15 @@ void GpuRank::hold() {
     }
   };
   must_succeed(cudaLaunchHostFunc(stream_, wait, &held_), "cudaLaunchHostFunc");
+  must_succeed(cudaEventCreateWithFlags(&let_go_, cudaEventDisableTiming),
+               "cudaEventCreateWithFlags");
+  must_succeed(cudaEventRecord(let_go_, stream_), "cudaEventRecord");
+}
+
+void GpuRank::release() {
+  held_ = false;
+  must_succeed(cudaEventSynchronize(let_go_), "cudaEventSynchronize");
+  must_succeed(cudaEventDestroy(let_go_), "cudaEventDestroy");
 }
 
 void GpuRank::synchronise() const {

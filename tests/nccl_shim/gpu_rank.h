@@ -74,9 +74,10 @@ class GpuRank {
   // Waits for all calls, then frees the buffers and allocates new ones. Not with a graph, which
   // would use the old ones.
   void replace_buffers();
-  // What is enqueued after hold() starts with release().
+  // What is enqueued after hold() starts with release(), behind which it needs no CPU: a process
+  // that is stopped then does not hold it up.
   void hold();
-  void release() { held_ = false; }
+  void release();
   void synchronise() const;
   bool has_ended() const;      // all calls so far
   nccl::Result error() const;  // of the communicator
@@ -104,6 +105,7 @@ class GpuRank {
   cudaGraphExec_t graph_ = nullptr;
   int calls_ = 0;
   std::atomic<bool> held_{false};
+  cudaEvent_t let_go_ = nullptr;
 };
 
 }  // namespace duet::nccl_shim::testing
