@@ -3,8 +3,8 @@
 preloaded() {
   local gpus run=(torchrun --nproc-per-node)
   gpus=$(count_gpus)
-  say "kernels of reductions beside the CPU's code, to the bit"
-  must timeout -s KILL 60 "$build/tests/kernels_of_reductions_test" --gtest_brief=1
+  say "kernels of reductions and packets beside the CPU's code, to the bit"
+  must timeout -s KILL 60 "$build/tests/drop_in_kernels_test" --gtest_brief=1
   say "PyTorch on $gpus GPUs by NCCL"
   must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label NCCL --kinds "${KINDS:-}" \
     > "$out/nccl.txt"

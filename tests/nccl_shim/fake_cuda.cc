@@ -41,9 +41,9 @@ struct CUgraphNode_st {
   std::size_t record;
 };
 
-// A kernel of reductions, or that of packets.
+// A kernel of reductions, or one of packets, which may reduce.
 struct CUfunc_st {
-  bool exchanges;
+  bool exchanges, reduces;
   duet::DType type;
   duet::Reduction reduction;
 };
@@ -77,7 +77,7 @@ CUgraphNode keep(const CUgraphNode_st& node) {
 
 host::HostEvent& of(CUevent event) { return *reinterpret_cast<host::HostEvent*>(event); }
 
-// By names such as duet_reduce_bf16_sum.
+// By names such as duet_reduce_bf16_sum and duet_exchange_bf16_sum.
 std::map<std::string, CUfunc_st>& kernels() {
   static auto& made = *new std::map<std::string, CUfunc_st>;
   if (!made.empty()) return made;
@@ -89,10 +89,12 @@ std::map<std::string, CUfunc_st>& kernels() {
       {"sum", duet::Reduction::sum}, {"max", duet::Reduction::max}, {"min", duet::Reduction::min}};
   for (const auto& [type_name, type] : types) {
     for (const auto& [name, reduction] : reductions) {
-      made[std::string("duet_reduce_") + type_name + "_" + name] = {false, type, reduction};
+      const std::string of = std::string(type_name) + "_" + name;
+      made["duet_reduce_" + of] = {false, true, type, reduction};
+      made["duet_exchange_" + of] = {true, true, type, reduction};
     }
   }
-  made["duet_exchange"] = {true, {}, {}};
+  made["duet_exchange"] = {true, false, {}, {}};
   return made;
 }
 
@@ -111,14 +113,21 @@ PartsToReduce launched(const CUfunc_st& kernel, const duet::nccl_shim::cuda::Red
   return reduced;
 }
 
-PacketExchange exchange_of(const duet::nccl_shim::cuda::PacketArguments& of) {
+PacketExchange exchange_of(const CUfunc_st& kernel,
+                           const duet::nccl_shim::cuda::PacketArguments& of) {
   auto* const words = reinterpret_cast<PacketWords*>(of.begun);
   if (of.made != reinterpret_cast<std::uint32_t*>(words->made.data()) ||
       of.ended != reinterpret_cast<std::uint32_t*>(&words->ended) ||
       of.places != duet::nccl_shim::kPacketBlocks) {
     throw Error("words in other places");
   }
-  PacketExchange made{{}, of.bytes, of.turn, of.last, words};
+  PacketExchange made{
+      {}, static_cast<int>(of.rank), of.own, of.result, {}, of.bytes, of.turn, of.last, words};
+  if (kernel.reduces) {
+    made.reduced = {kernel.type, of.divisor > 1 ? duet::Reduction::avg : kernel.reduction};
+  }
+  const auto own =
+      reinterpret_cast<std::uintptr_t>(of.own) | reinterpret_cast<std::uintptr_t>(of.result);
   for (std::uint32_t i = 0; i < of.count; ++i) {
     const auto& peer = of.peers[i];
     made.peers.push_back({peer.send, peer.to, peer.from, peer.receive});
@@ -126,7 +135,8 @@ PacketExchange exchange_of(const duet::nccl_shim::cuda::PacketArguments& of) {
                        reinterpret_cast<std::uintptr_t>(peer.receive);
     const auto buffers =
         reinterpret_cast<std::uintptr_t>(peer.to) | reinterpret_cast<std::uintptr_t>(peer.from);
-    if (buffers % 16 != 0 || (of.wide != 0 && parts % 8 != 0)) throw Error("misaligned addresses");
+    if (buffers % 16 != 0 || (of.wide != 0 && (parts | own) % 8 != 0))
+      throw Error("misaligned addresses");
   }
   return made;
 }
@@ -385,8 +395,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned rows, uns
       return CUDA_ERROR_INVALID_VALUE;
     }
     if (function->exchanges) {
-      const PacketExchange exchanged =
-          exchange_of(*static_cast<const duet::nccl_shim::cuda::PacketArguments*>(parameters[0]));
+      const PacketExchange exchanged = exchange_of(
+          *function, *static_cast<const duet::nccl_shim::cuda::PacketArguments*>(parameters[0]));
       of(stream).enqueue([exchanged] { host::exchange_packets(exchanged); });
       return CUDA_SUCCESS;
     }

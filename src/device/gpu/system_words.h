@@ -40,6 +40,17 @@ __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   __hip_atomic_store(word, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+__device__ inline void store_relaxed(std::uint32_t* word, std::uint32_t value) {
+  __hip_atomic_store(word, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+__device__ inline std::uint32_t load_relaxed(const std::uint32_t* word) {
+  return __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
+__device__ inline void store_release(std::uint32_t* word, std::uint32_t value) {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+  finish_write_back();
+  store_relaxed(word, value);
+}
 __device__ inline void store_relaxed(TwoWords* words, const TwoWords& values) {
   store_relaxed(&words->first, values.first);
   store_relaxed(&words->second, values.second);
@@ -65,6 +76,17 @@ __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
 }
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+__device__ inline void store_release(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+__device__ inline void store_relaxed(std::uint32_t* word, std::uint32_t value) {
+  asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+__device__ inline std::uint32_t load_relaxed(const std::uint32_t* word) {
+  std::uint32_t value;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
 }
 __device__ inline void store_relaxed(TwoWords* words, const TwoWords& values) {
   asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(words), "l"(values.first),

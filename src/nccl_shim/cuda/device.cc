@@ -274,7 +274,7 @@ void CudaShimDevice::reduce(Stream stream, const PartsToReduce& reduced) {
 bool CudaShimDevice::can_exchange() {
   const Entered entered(context_);
   try {
-    packets_ = &PacketKernel::of_current_context();
+    packets_ = &PacketKernels::of_current_context();
   } catch (const Error& error) {
     log_info(std::string("this GPU cannot exchange packets: ") + error.what());
   }

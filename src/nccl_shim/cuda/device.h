@@ -72,7 +72,7 @@ class CudaShimDevice : public ShimDevice {
   CUstream service_ = nullptr;  // for accesses of the CPU
   std::unique_ptr<CudaSegments> segments_;
   const ReduceKernels* kernels_ = nullptr;
-  const PacketKernel* packets_ = nullptr;
+  const PacketKernels* packets_ = nullptr;
   std::mutex mutex_;  // guards shared_
   std::vector<SharedWords> shared_;
 };

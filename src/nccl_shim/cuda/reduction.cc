@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 
 #include "core/error.h"
 #include "device/collective_kernel.h"
@@ -20,38 +19,11 @@ asm(".pushsection .rodata\n"
 extern "C" [[gnu::visibility("hidden")]] const unsigned char duet_reduce_image[];
 
 namespace duet::nccl_shim::cuda {
-namespace {
 
-constexpr const char* kTypeNames[] = {"fp32", "fp16", "bf16", "int32"};
-constexpr const char* kOperationNames[] = {"sum", "max", "min"};
-
-std::size_t type_index(DType type) {
-  if (type == DType::fp32) return 0;
-  if (type == DType::fp16) return 1;
-  if (type == DType::bf16) return 2;
-  if (type == DType::int32) return 3;
-  throw BadArgument("expected fp32, fp16, bf16 or int32");
-}
-
-std::size_t operation_index(Reduction reduction) {
-  if (reduction == Reduction::max) return 1;
-  return reduction == Reduction::min ? 2 : 0;
-}
-
-}  // namespace
-
-// With lazy loading a kernel is loaded when it is looked up.
 ReduceKernels::ReduceKernels() {
   CUmodule module = nullptr;  // never unloaded, which could wait for streams that wait for a peer
   check(driver().cuModuleLoadData(&module, duet_reduce_image), "cuModuleLoadData");
-  for (std::size_t type = 0; type < kTypes; ++type) {
-    for (std::size_t operation = 0; operation < kOperations; ++operation) {
-      const std::string name =
-          std::string("duet_reduce_") + kTypeNames[type] + "_" + kOperationNames[operation];
-      check(driver().cuModuleGetFunction(&functions_[type][operation], module, name.c_str()),
-            "cuModuleGetFunction");
-    }
-  }
+  kernels_ = KernelsByType(module, "duet_reduce_");
 }
 
 const ReduceKernels& ReduceKernels::of_current_context() {
@@ -70,10 +42,9 @@ void ReduceKernels::launch(const PartsToReduce& reduced, CUstream stream) const 
   if (blocks == 0) return;
   ReduceArguments arguments = reduce_arguments(reduced, blocks);
   void* parameters[] = {&arguments};
-  check(driver().cuLaunchKernel(
-            functions_[type_index(reduced.type)][operation_index(reduced.reduction)],
-            static_cast<unsigned>(blocks), 1, 1, kKernelThreads, 1, 1, 0, stream, parameters,
-            nullptr),
+  check(driver().cuLaunchKernel(kernels_.of(reduced.type, reduced.reduction),
+                                static_cast<unsigned>(blocks), 1, 1, kKernelThreads, 1, 1, 0,
+                                stream, parameters, nullptr),
         "cuLaunchKernel");
 }
 

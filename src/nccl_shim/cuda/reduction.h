@@ -1,8 +1,7 @@
 #pragma once
 
-#include <array>
-
 #include "nccl_shim/cuda/driver.h"
+#include "nccl_shim/cuda/kernels_by_type.h"
 #include "nccl_shim/protocol/device.h"
 
 namespace duet::nccl_shim::cuda {
@@ -21,8 +20,7 @@ class ReduceKernels {
  private:
   ReduceKernels();
 
-  static constexpr std::size_t kTypes = 4, kOperations = 3;
-  std::array<std::array<CUfunction, kOperations>, kTypes> functions_{};
+  KernelsByType kernels_;
 };
 
 }  // namespace duet::nccl_shim::cuda

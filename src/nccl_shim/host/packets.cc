@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <vector>
 
+#include "nccl_shim/host/reduce.h"
 #include "nccl_shim/protocol/packet_number.h"
 
 namespace duet::nccl_shim::host {
@@ -31,7 +33,7 @@ void push_packets(const PacketExchange::Peer& peer, std::size_t bytes, std::uint
 }
 
 // False if the exchange has been ended.
-bool pull_packets(const PacketExchange::Peer& peer, const PacketExchange& exchanged,
+bool pull_packets(const PacketExchange::Peer& peer, void* receive, const PacketExchange& exchanged,
                   std::uint32_t number, std::size_t offset) {
   char* const from = static_cast<char*>(const_cast<void*>(peer.from)) + offset;
   for (std::size_t at = 0; at < exchanged.bytes; at += kData) {
@@ -45,9 +47,31 @@ bool pull_packets(const PacketExchange::Peer& peer, const PacketExchange& exchan
       }
       data[i] = static_cast<std::uint32_t>(word);
     }
-    std::memcpy(static_cast<char*>(peer.receive) + at, data, std::min(kData, exchanged.bytes - at));
+    std::memcpy(static_cast<char*>(receive) + at, data, std::min(kData, exchanged.bytes - at));
   }
   return true;
+}
+
+void move(const PacketExchange& exchanged, std::uint32_t number, std::size_t offset) {
+  if (exchanged.result != exchanged.own) {
+    std::memcpy(exchanged.result, exchanged.own, exchanged.bytes);
+  }
+  for (const PacketExchange::Peer& peer : exchanged.peers) {
+    if (!pull_packets(peer, peer.receive, exchanged, number, offset)) return;
+  }
+}
+
+void reduce(const PacketExchange& exchanged, std::uint32_t number, std::size_t offset) {
+  std::vector<std::vector<char>> received(exchanged.peers.size());
+  PartsToReduce parts{
+      exchanged.result, {}, exchanged.bytes, exchanged.reduced->type, exchanged.reduced->reduction};
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    received[i].resize(exchanged.bytes);
+    if (!pull_packets(exchanged.peers[i], received[i].data(), exchanged, number, offset)) return;
+    parts.parts.push_back(received[i].data());
+  }
+  parts.parts.insert(parts.parts.begin() + exchanged.rank, exchanged.own);
+  reduce_parts(parts);
 }
 
 }  // namespace
@@ -60,9 +84,7 @@ void exchange_packets(const PacketExchange& exchanged) {
     push_packets(peer, exchanged.bytes, number, offset);
   }
   std::fill_n(exchanged.last, kPacketBlocks, number);
-  for (const PacketExchange::Peer& peer : exchanged.peers) {
-    if (!pull_packets(peer, exchanged, number, offset)) break;
-  }
+  (exchanged.reduced ? reduce : move)(exchanged, number, offset);
   for (Word& each : exchanged.words->made) each.store(number, std::memory_order_release);
 }
 

@@ -56,8 +56,7 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
   entry.device = device.identity();
   entry.settings = settings;
   entry.reduces = wanted.reduces && device.can_reduce() ? 1 : 0;
-  entry.exchanges =
-      wanted.most_by_packets > 0 && device.can_exchange() && device.can_reduce() ? 1 : 0;
+  entry.exchanges = wanted.most_by_packets > 0 && device.can_exchange() ? 1 : 0;
   set_stage(Stage::joined);
   if ((*segment_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) segment_->unlink();
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/dtype.h"
@@ -102,9 +103,17 @@ struct PacketExchange {
     const void* send;  // what goes
     void* to;          // into the peer's packet buffers,
     const void* from;  // what has come into the own ones
-    void* receive;     // goes here
+    void* receive;     // goes here, unless it is reduced
   };
-  std::vector<Peer> peers;
+  std::vector<Peer> peers;  // in the order of ranks
+  int rank;                 // this one
+  const void* own;          // its part for itself
+  void* result;             // where that goes, or what all parts are reduced to; may be `own`
+  struct Reduced {          // as PartsToReduce
+    DType type;
+    Reduction reduction;
+  };
+  std::optional<Reduced> reduced;
   std::size_t bytes;  // of a part
   std::size_t turn;   // from a packet buffer of calls of even numbers to that of odd ones, in bytes
   std::uint32_t* last;  // the last call's number, kPacketBlocks times; one exchange after the other

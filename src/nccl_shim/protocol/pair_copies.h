@@ -272,7 +272,6 @@ class PairCopies {
   std::size_t packet_turn() const;
   std::size_t packet_memory() const;  // bytes
   char* own_packets() const;
-  char* unpacked(int source) const;  // where parts that are to be reduced go
   std::uint32_t* last_number() const;
   bool exchanges(int rank) const;
   bool has_made(int rank, std::uint32_t number) const;

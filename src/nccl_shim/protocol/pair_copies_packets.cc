@@ -23,27 +23,18 @@ std::size_t PairCopies::packet_buffer(int source, int receiver) const {
 }
 
 // What stands in own_packets(): packet buffers of all peers for calls of even numbers, and of odd
-// ones, what they unpack for reductions, and the number of the last call.
+// ones, and the number of the last call.
 std::size_t PairCopies::packet_turn() const {
   return static_cast<std::size_t>(ranks_ - 1) * packet_bytes(method_.most_by_packets);
 }
 
 std::uint32_t* PairCopies::last_number() const {
-  char* const unpacked = own_packets() + 2 * packet_turn();
-  return reinterpret_cast<std::uint32_t*>(unpacked + static_cast<std::size_t>(ranks_ - 1) *
-                                                         method_.most_by_packets);
+  return reinterpret_cast<std::uint32_t*>(own_packets() + 2 * packet_turn());
 }
 
 std::size_t PairCopies::packet_memory() const {
   if (method_.most_by_packets == 0) return 0;
-  return 2 * packet_turn() + static_cast<std::size_t>(ranks_ - 1) * method_.most_by_packets +
-         kPacketBlocks * sizeof(std::uint32_t);
-}
-
-char* PairCopies::unpacked(int source) const {
-  const int place = source < rank_ ? source : source - 1;
-  return own_packets() + 2 * packet_turn() +
-         static_cast<std::size_t>(place) * method_.most_by_packets;
+  return 2 * packet_turn() + kPacketBlocks * sizeof(std::uint32_t);
 }
 
 // Whether a kernel of the rank has begun an exchange and has not ended it.
@@ -71,27 +62,27 @@ void PairCopies::enqueue_packets(const Call& call, Stream user) {
   const auto sent_to = [&](int rank) {
     return send + (of_one ? 0 : static_cast<std::size_t>(rank) * call.bytes);
   };
+  const bool reduced = reduces(call.kind);
   const auto received_from = [&](int rank) {
-    return reduces(call.kind) ? unpacked(rank)
-                              : receive + static_cast<std::size_t>(rank) * call.bytes;
+    return receive + (reduced ? 0 : static_cast<std::size_t>(rank) * call.bytes);
   };
-  PacketExchange exchanged{{}, call.bytes, packet_turn(), last_number(), &packet_words(rank_)};
-  for (int step = 1; step < ranks_; ++step) {
-    const int peer = (rank_ + step) % ranks_;
+  PacketExchange exchanged{};
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (peer == rank_) continue;
     char* const theirs = borrowed_.address(peer, (*segment_)->ranks[peer].packets);
     exchanged.peers.push_back({sent_to(peer), theirs + packet_buffer(rank_, peer),
-                               own_packets() + packet_buffer(peer, rank_), received_from(peer)});
+                               own_packets() + packet_buffer(peer, rank_),
+                               reduced ? nullptr : received_from(peer)});
   }
+  exchanged.rank = rank_;
+  exchanged.own = sent_to(rank_);
+  exchanged.result = received_from(rank_);
+  if (reduced) exchanged.reduced = {call.type, call.reduction};
+  exchanged.bytes = call.bytes;
+  exchanged.turn = packet_turn();
+  exchanged.last = last_number();
+  exchanged.words = &packet_words(rank_);
   device_.exchange(user, exchanged);
-  if (reduces(call.kind)) {
-    PartsToReduce parts{receive, {}, call.bytes, call.type, call.reduction};
-    for (int rank = 0; rank < ranks_; ++rank) {
-      parts.parts.push_back(rank == rank_ ? sent_to(rank) : unpacked(rank));
-    }
-    device_.reduce(user, parts);
-  } else if (sent_to(rank_) != received_from(rank_)) {
-    device_.copy(user, received_from(rank_), sent_to(rank_), call.bytes);
-  }
 }
 
 }  // namespace duet::nccl_shim

@@ -1,8 +1,11 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
+#include <new>
+
 #include "core/error.h"
-#include "kernels_of_reductions.h"
+#include "drop_in_kernels.h"
 #include "nccl_shim/cuda/device.h"
 
 namespace duet::nccl_shim::testing {
@@ -21,7 +24,8 @@ ShimDevice& gpu() {
   CUcontext context = nullptr;
   cuda::check(cuda::driver().cuCtxGetCurrent(&context), "cuCtxGetCurrent");
   device = new cuda::CudaShimDevice(context);
-  if (!device->can_reduce()) throw Error("expected kernels for this GPU");
+  if (!device->can_reduce() || !device->can_exchange())
+    throw Error("expected kernels for this GPU");
   return *device;
 }
 
@@ -35,6 +39,21 @@ unsigned char* memory_of_both(std::size_t bytes) {
 
 void reduce_by_kernel(const PartsToReduce& reduced) {
   gpu().reduce(nullptr, reduced);
+  must_succeed(cudaDeviceSynchronize());
+}
+
+PacketWords& words_of_both() {
+  static PacketWords* words = nullptr;
+  if (words != nullptr) return *words;
+  constexpr std::size_t kPage = 4096;
+  void* const page = std::aligned_alloc(kPage, kPage);
+  gpu().share_words(page, kPage);
+  words = new (page) PacketWords{};
+  return *words;
+}
+
+void exchange_by_kernel(const PacketExchange& exchanged) {
+  gpu().exchange(nullptr, exchanged);
   must_succeed(cudaDeviceSynchronize());
 }
 

@@ -1,5 +1,3 @@
-#include "kernels_of_reductions.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -7,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/random.h"
+#include "drop_in_kernels.h"
 #include "nccl_shim/host/reduce.h"
 
 namespace duet::nccl_shim {
@@ -15,34 +13,20 @@ namespace {
 
 constexpr std::size_t kMostElements = 70001, kMostParts = 8, kRoom = kMostElements * 4 + 256;
 
-struct Case {
-  DType type;
-  Reduction reduction;
-};
-
-std::size_t element_size(DType type) { return type == DType::fp32 || type == DType::int32 ? 4 : 2; }
-
-// Any bits but those of NaNs and infinities.
-void fill(unsigned char* part, DType type, std::size_t elements, std::uint64_t seed) {
-  for (std::size_t i = 0; i < elements; ++i) {
-    auto bits = static_cast<std::uint32_t>(random_word(seed, i));
-    if (type == DType::fp32 && (bits & 0x7f800000) == 0x7f800000) bits ^= 0x40000000;
-    if (type == DType::bf16 && (bits & 0x7f80) == 0x7f80) bits ^= 0x4000;
-    if (type == DType::fp16 && (bits & 0x7c00) == 0x7c00) bits ^= 0x4000;
-    std::memcpy(part + i * element_size(type), &bits, element_size(type));
-  }
-}
+using testing::element_size;
+using testing::fill_elements;
+using testing::ReductionCase;
 
 // `shift`: elements by which every other part is away from aligned memory. `in_place`: the result
 // is where the last part was.
-void check_reduction(const Case& tested, std::size_t elements, std::size_t count, std::size_t shift,
-                     bool in_place) {
+void check_reduction(const ReductionCase& tested, std::size_t elements, std::size_t count,
+                     std::size_t shift, bool in_place) {
   static unsigned char* const memory = testing::memory_of_both((kMostParts + 1) * kRoom);
   const std::size_t bytes = elements * element_size(tested.type);
   PartsToReduce reduced{memory + kMostParts * kRoom, {}, bytes, tested.type, tested.reduction};
   for (std::size_t i = 0; i < count; ++i) {
     unsigned char* const part = memory + i * kRoom + i % 2 * shift * element_size(tested.type);
-    fill(part, tested.type, elements, i + 1);
+    fill_elements(part, tested.type, elements, i + 1);
     reduced.parts.push_back(part);
     if (in_place) reduced.to = part;
   }
@@ -60,7 +44,7 @@ void check_reduction(const Case& tested, std::size_t elements, std::size_t count
   EXPECT_EQ(to[bytes], 0x5a) << "behind the result";
 }
 
-class EveryReduction : public ::testing::TestWithParam<Case> {};
+class EveryReduction : public ::testing::TestWithParam<ReductionCase> {};
 
 TEST_P(EveryReduction, HaveTheBitsOfTheHost) {
   for (const std::size_t count : {2u, 3u, 4u, 8u}) {
@@ -81,19 +65,8 @@ TEST(KernelsOfReductions, AverageSumsOfInt32ThatWrapAround) {
   EXPECT_EQ(memory[2], std::numeric_limits<std::int32_t>::min() / 2 + 1);
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
-  for (const DType type : {DType::fp32, DType::fp16, DType::bf16, DType::int32}) {
-    for (const Reduction reduction : all_reductions()) all.push_back({type, reduction});
-  }
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryReduction, ::testing::ValuesIn(cases()),
-                         [](const auto& tested) {
-                           return std::string(name(tested.param.type)) + "_" +
-                                  std::string(name(tested.param.reduction));
-                         });
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryReduction, ::testing::ValuesIn(testing::reduction_cases()),
+                         [](const auto& tested) { return testing::name_of(tested.param); });
 
 }  // namespace
 }  // namespace duet::nccl_shim
