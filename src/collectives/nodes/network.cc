@@ -23,8 +23,10 @@
 namespace duet {
 namespace {
 
-constexpr double kPollBetweenCalls = 1e-3;  // seconds for which the proxy polls without a pause
-constexpr double kLinger = 0.1;             // seconds without an event, before rails are closed
+// Seconds without an event for which the proxy polls without a pause. In a call it may wait for a
+// late peer or for work of its device, which kDoze then delays by a hundredth at most.
+constexpr double kPollBetweenCalls = 1e-3, kPollInCalls = 5e-3;
+constexpr double kLinger = 0.1;  // seconds without an event, before rails are closed
 constexpr double kLongestLinger = 2;
 constexpr std::chrono::microseconds kDoze{50};
 
@@ -266,8 +268,8 @@ void Network::fail(const std::string& what) {
   team_.fail(rank_, what);
 }
 
-// Between calls it sleeps for a moment now and then, and where no wire is left it still polls:
-// peers may wait for the acknowledgement of their last message.
+// Where nothing comes for long it sleeps for a moment now and then. Where no wire is left it still
+// polls: peers may wait for the acknowledgement of their last message.
 void Network::drive() {
   PollingCore core(std::nullopt);
   double found_at = steady_now(), stopped_at = 0;
@@ -293,7 +295,7 @@ void Network::drive() {
     if (found) found_at = now;
     const bool active = std::any_of(drivers_.begin(), drivers_.end(),
                                     [](const auto& each) { return each.second->active(); });
-    if (well() && (active || now - found_at < kPollBetweenCalls)) {
+    if (well() && now - found_at < (active ? kPollInCalls : kPollBetweenCalls)) {
       core.polled(found);
     } else {
       std::this_thread::sleep_for(kDoze);
