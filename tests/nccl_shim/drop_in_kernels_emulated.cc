@@ -1,36 +1,38 @@
+#include <map>
 #include <new>
+#include <string>
 
 #include "device/collective_kernel.h"
 #include "drop_in_kernels.h"
 #include "emulation.h"
 #include "nccl_shim/cuda/packet_arguments.h"
 #include "nccl_shim/cuda/reduce_arguments.h"
+#include "nccl_shim/cuda/reducing_kernels.h"
 
 using duet::nccl_shim::cuda::PacketArguments;
 using duet::nccl_shim::cuda::ReduceArguments;
 
 extern "C" void duet_exchange(PacketArguments);
-#define DUET_DECLARE_KERNELS(prefix, type, Arguments)                                             \
-  extern "C" void prefix##_##type##_sum(Arguments);                                               \
-  extern "C" void prefix##_##type##_max(Arguments);                                               \
-  extern "C" void prefix##_##type##_min(Arguments);                                               \
-  constexpr void (*prefix##_##type[])(Arguments) = {prefix##_##type##_sum, prefix##_##type##_max, \
-                                                    prefix##_##type##_min};
-#define DUET_DECLARE_ALL_TYPES(prefix, Arguments) \
-  DUET_DECLARE_KERNELS(prefix, fp32, Arguments)   \
-  DUET_DECLARE_KERNELS(prefix, fp16, Arguments)   \
-  DUET_DECLARE_KERNELS(prefix, bf16, Arguments)   \
-  DUET_DECLARE_KERNELS(prefix, int32, Arguments)
-DUET_DECLARE_ALL_TYPES(duet_reduce, ReduceArguments)
-DUET_DECLARE_ALL_TYPES(duet_exchange, PacketArguments)
+#define DUET_DECLARE_KERNELS(type, Lanes, operation, Op)             \
+  extern "C" void duet_reduce_##type##_##operation(ReduceArguments); \
+  extern "C" void duet_exchange_##type##_##operation(PacketArguments);
+DUET_FOR_REDUCING_KERNELS(DUET_DECLARE_KERNELS)
 
 namespace duet::nccl_shim::testing {
 namespace {
 
-// Of one type's kernels that which is of an operation.
-std::size_t place_of(Reduction reduction) {
-  if (reduction == Reduction::max) return 1;
-  return reduction == Reduction::min ? 2 : 0;
+template <typename Arguments>
+using Kernels = std::map<std::string, void (*)(Arguments)>;
+
+#define DUET_NAMED_REDUCE(type, Lanes, operation, Op) \
+  {#type "_" #operation, duet_reduce_##type##_##operation},
+#define DUET_NAMED_EXCHANGE(type, Lanes, operation, Op) \
+  {#type "_" #operation, duet_exchange_##type##_##operation},
+const Kernels<ReduceArguments> reduce_kernels = {DUET_FOR_REDUCING_KERNELS(DUET_NAMED_REDUCE)};
+const Kernels<PacketArguments> packet_kernels = {DUET_FOR_REDUCING_KERNELS(DUET_NAMED_EXCHANGE)};
+
+std::string kernel_name(DType type, Reduction reduction) {
+  return name_of({type, reduction == Reduction::avg ? Reduction::sum : reduction});
 }
 
 }  // namespace
@@ -40,14 +42,11 @@ unsigned char* memory_of_both(std::size_t bytes) {
 }
 
 void reduce_by_kernel(const PartsToReduce& reduced) {
-  const auto& kernels = reduced.type == DType::fp32   ? duet_reduce_fp32
-                        : reduced.type == DType::fp16 ? duet_reduce_fp16
-                        : reduced.type == DType::bf16 ? duet_reduce_bf16
-                                                      : duet_reduce_int32;
+  const auto kernel = reduce_kernels.at(kernel_name(reduced.type, reduced.reduction));
   const int blocks = cuda::reduce_blocks(reduced);
   const ReduceArguments arguments = cuda::reduce_arguments(reduced, blocks);
   emulation::run(dim3(static_cast<unsigned>(blocks)), kKernelThreads, 0,
-                 [&] { kernels[place_of(reduced.reduction)](arguments); });
+                 [&] { kernel(arguments); });
 }
 
 PacketWords& words_of_both() {
@@ -58,12 +57,7 @@ PacketWords& words_of_both() {
 void exchange_by_kernel(const PacketExchange& exchanged) {
   void (*kernel)(PacketArguments) = duet_exchange;
   if (exchanged.reduced) {
-    const DType type = exchanged.reduced->type;
-    const auto& kernels = type == DType::fp32   ? duet_exchange_fp32
-                          : type == DType::fp16 ? duet_exchange_fp16
-                          : type == DType::bf16 ? duet_exchange_bf16
-                                                : duet_exchange_int32;
-    kernel = kernels[place_of(exchanged.reduced->reduction)];
+    kernel = packet_kernels.at(kernel_name(exchanged.reduced->type, exchanged.reduced->reduction));
   }
   const PacketArguments arguments =
       cuda::packet_arguments(exchanged, reinterpret_cast<std::uintptr_t>(exchanged.words));

@@ -5,6 +5,7 @@
 #include "device/gpu/packet.h"
 #include "device/gpu/system_words.h"
 #include "nccl_shim/cuda/packet_arguments.h"
+#include "nccl_shim/cuda/reducing_kernels.h"
 #include "nccl_shim/protocol/packet_number.h"
 
 namespace duet::DUET_GPU {
@@ -153,12 +154,5 @@ __device__ void exchange(const PacketArguments& of) {
 #define DUET_REDUCING_KERNEL(type, Lanes, operation, Op) \
   DUET_PACKET_KERNEL(duet_exchange_##type##_##operation, \
                      Reducing<duet::DUET_GPU::Lanes, duet::DUET_GPU::Op>)
-#define DUET_REDUCING_KERNELS(type, Lanes)    \
-  DUET_REDUCING_KERNEL(type, Lanes, sum, Sum) \
-  DUET_REDUCING_KERNEL(type, Lanes, max, Max) \
-  DUET_REDUCING_KERNEL(type, Lanes, min, Min)
 DUET_PACKET_KERNEL(duet_exchange, Moving)
-DUET_REDUCING_KERNELS(fp32, Fp32Lanes)
-DUET_REDUCING_KERNELS(fp16, Fp16Lanes)
-DUET_REDUCING_KERNELS(bf16, Bf16Lanes)
-DUET_REDUCING_KERNELS(int32, Int32Lanes)
+DUET_FOR_REDUCING_KERNELS(DUET_REDUCING_KERNEL)

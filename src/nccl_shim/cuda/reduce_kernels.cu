@@ -2,6 +2,7 @@
 #include "device/gpu/item_slices.h"
 #include "device/gpu/kernel_parameter.h"
 #include "nccl_shim/cuda/reduce_arguments.h"
+#include "nccl_shim/cuda/reducing_kernels.h"
 
 namespace duet::DUET_GPU {
 namespace {
@@ -29,11 +30,4 @@ __device__ void reduce_own_slice(const nccl_shim::cuda::ReduceArguments& argumen
           const DUET_GPU_PARAMETER duet::nccl_shim::cuda::ReduceArguments of) {      \
     duet::DUET_GPU::reduce_own_slice<duet::DUET_GPU::Lanes, duet::DUET_GPU::Op>(of); \
   }
-#define DUET_REDUCE_KERNELS(type, Lanes)    \
-  DUET_REDUCE_KERNEL(type, Lanes, sum, Sum) \
-  DUET_REDUCE_KERNEL(type, Lanes, max, Max) \
-  DUET_REDUCE_KERNEL(type, Lanes, min, Min)
-DUET_REDUCE_KERNELS(fp32, Fp32Lanes)
-DUET_REDUCE_KERNELS(fp16, Fp16Lanes)
-DUET_REDUCE_KERNELS(bf16, Bf16Lanes)
-DUET_REDUCE_KERNELS(int32, Int32Lanes)
+DUET_FOR_REDUCING_KERNELS(DUET_REDUCE_KERNEL)
