@@ -1,4 +1,4 @@
-// What the kernel of packets is launched with, for the code of CPUs and of GPUs.
+// What the kernels of packets are launched with, for the code of CPUs and of GPUs.
 #pragma once
 
 #include <cstddef>
