@@ -8,8 +8,9 @@ Two micro-batches of bf16 go through
   GEMM, reduce_scatter of the results;
 - expert-parallel, layers of which each rank has its own: all_to_all of tokens, GEMM, GELU, GEMM,
   all_to_all back;
-- decode, a pair of layers that the ranks share, for so few tokens that its GEMMs only read weights: GEMM,
-  GELU, GEMM, all_reduce of the results, in a CUDA graph as servers of models launch it.
+- decode, a pair of layers that the ranks share, for so few tokens that reading the weights is all that its
+  GEMMs take time for: GEMM, GELU, GEMM, all_reduce of the results, launched as a CUDA graph, as inference
+  servers do.
 In each of three ways: `alone` without collectives, `plain` one operation behind the other, `beside` with
 the collectives of one micro-batch beside the GEMMs of the other. Results of `beside` must be those of
 `plain` to the bit, and those of `plain` of a small batch must be what one rank computes by itself, within
@@ -112,7 +113,7 @@ class ExpertParallel(Layers):
 
 
 class Nothing:
-    """What has been waited for."""
+    """In the place of a collective's handle, where there is no collective to wait for."""
 
     def wait(self):
         pass

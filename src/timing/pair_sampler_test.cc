@@ -167,6 +167,33 @@ TEST_P(PairSamplerTest, RefusesWorkThatBlocksTheHost) {
 }
 
 // Their clocks and users differ, yet all make as many iterations, and all know every rank's times.
+// Waits for its stream at its first two calls, as a library may that loads a kernel at the first
+// and unmaps at the second what another process had freed.
+class WaitsAtFirst : public Flops {
+ public:
+  WaitsAtFirst() : Flops(1e5) {}
+  void enqueue(Rank& rank, Stream& stream) override {
+    if (calls_++ < 2) stream.synchronize(1);
+    Flops::enqueue(rank, stream);
+  }
+
+ private:
+  int calls_ = 0;
+};
+
+TEST(PairSampler, OfSeveralProcessesRunsBothSidesTwiceBeforeItHoldsAStream) {
+  run_processes(2, [](Processes& processes) {
+    const auto machine = open_machine("host");
+    Team team(*machine, {}, &processes);
+    WaitsAtFirst first, second;
+    PairMode mode;
+    mode.warm_up_seconds = 0;
+    mode.iterations = 3;
+    mode.deadline_seconds = 20;
+    EXPECT_NO_THROW(PairSampler(team).measure(first, {}, second, {}, mode));
+  });
+}
+
 TEST(PairSampler, ProcessesAgree) {
   std::atomic<int> ran{0};
   std::vector<PairSampling> all(3);

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cctype>
 
+#include "team/processes_fixture.h"
+
 namespace duet {
 namespace {
 
@@ -93,24 +95,37 @@ TEST_P(SamplerTest, ReleasesAfterAFailureAnywhere) {
   EXPECT_TRUE(sampler_.measure(sound, mode_).verified);
 }
 
-// Waits for its stream at the first enqueue(), as a vendor's library does that loads a kernel.
-// Behind a stream that the start gate holds, the wait would never end.
+// Waits for its stream at the first calls of enqueue(), as a vendor's library does that loads a
+// kernel. Behind a stream that the start gate holds, the wait would never end.
 class LazilyLoaded : public FragileWork {
  public:
-  LazilyLoaded() : FragileWork(Point::nowhere) {}
+  explicit LazilyLoaded(int calls) : FragileWork(Point::nowhere), calls_(calls) {}
   void enqueue(Rank& rank, Stream& stream) override {
-    if (!loaded_[static_cast<std::size_t>(rank.index)]) stream.synchronize(1);
-    loaded_[static_cast<std::size_t>(rank.index)] = true;
+    if (made_[static_cast<std::size_t>(rank.index)]++ < calls_) stream.synchronize(1);
     FragileWork::enqueue(rank, stream);
   }
 
  private:
-  std::array<std::atomic<bool>, 8> loaded_{};
+  int calls_;
+  std::array<std::atomic<int>, 8> made_{};
 };
 
 TEST_P(SamplerTest, RunsAWorkOnceBeforeItHoldsAStream) {
-  LazilyLoaded work;
+  LazilyLoaded work(1);
   EXPECT_NO_THROW(sampler_.measure(work, mode_));
+}
+
+// At its second call a library may unmap what another process had freed before the first.
+TEST(Sampler, OfSeveralProcessesRunsAWorkTwiceBeforeItHoldsAStream) {
+  run_processes(2, [](Processes& processes) {
+    const auto machine = open_machine("host");
+    Team team(*machine, {}, &processes);
+    LazilyLoaded work(2);
+    Mode mode;
+    mode.seconds = 0.02;
+    mode.deadline_seconds = 20;
+    EXPECT_NO_THROW(Sampler(team).measure(work, mode));
+  });
 }
 
 // Blocks at every enqueue() except the first, as a library does that takes a lock of the device.

@@ -18,9 +18,10 @@ namespace duet {
 // Far more than any calls take that only enqueue.
 inline constexpr double kEnqueueSeconds = 30;
 
-// How often work is run before it is run behind a gate. At its first call a library loads its
-// kernels. Of several processes it may unmap at the second one what another rank had freed before
-// the first. Both wait for the whole device, and so never end behind a held stream.
+// How many calls of a work are made before any is made behind a gate. At the first call a library
+// loads its kernels; with several processes it may at the second call unmap memory that another
+// rank freed before the first. Loading and unmapping wait for all work of the device, and so never
+// end behind a held stream.
 inline int ungated_calls(Team& team) { return team.processes() != nullptr ? 2 : 1; }
 
 class StartGate {

@@ -59,8 +59,10 @@ __device__ Turn turn_of(const PacketArguments& of) {
 
 // To the ranks behind this one first, so that ranks do not all push to one at a time.
 __device__ void push_unit(const PacketArguments& of, std::uint64_t unit, const Turn& turn) {
+  std::uint32_t place = of.rank < of.count ? of.rank : 0;
   for (std::uint32_t step = 0; step < of.count; ++step) {
-    const PacketArguments::Peer& peer = of.peers[(of.rank + step) % of.count];
+    const PacketArguments::Peer& peer = of.peers[place];
+    place = place + 1 < of.count ? place + 1 : 0;
     store_packet(peer.to + turn.offset + unit * kPacketBytes,
                  packet_of(load_unit(of, peer.send, unit), turn.number));
   }
@@ -99,7 +101,8 @@ __device__ Pair either(bool whether, const Pair& one, const Pair& other) {
   return {whether ? one.x : other.x, whether ? one.y : other.y};
 }
 
-// In the order of ranks, so that all have the same bits.
+// In the order of ranks, so that all have the same bits. In `data` ranks before this one stand at
+// their numbers, and ranks behind it one place lower.
 template <typename Type, typename Op>
 struct Reducing {
   static __device__ void take(const PacketArguments& of, std::uint64_t unit,
@@ -111,7 +114,7 @@ struct Reducing {
 #pragma unroll
     for (std::uint32_t rank = 1; rank <= kMostExchanging; ++rank) {
       if (rank > of.count) continue;
-      const Pair behind = data[rank - 1];  // of ranks behind this one
+      const Pair behind = data[rank - 1];
       const Pair before = rank < kMostExchanging ? data[rank % kMostExchanging] : behind;
       add<Shape, Op>(values, either(rank == of.rank, own, either(rank < of.rank, before, behind)));
     }

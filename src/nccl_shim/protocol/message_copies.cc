@@ -217,8 +217,9 @@ void MessageCopies::end_group() {
 
 void MessageCopies::start(Stream user) {
   settle();
-  // Also where no copy here needs it: unmapping waits for the device, and so comes no later than at
-  // the next message. Behind it none of the buffers copied to or from here may be where one was.
+  // Before address(): a peer's new buffer may be where one was that it has freed. Also where this
+  // rank copies nothing: unmapping waits for all work of the device, so a program that holds its
+  // streams back must be able to tell at which call it happens.
   borrowed_.release_ended();
   for (const Begun& each : begun_) check(each);
   for (const Begun& each : begun_) {
