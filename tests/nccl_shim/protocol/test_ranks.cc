@@ -188,7 +188,13 @@ std::atomic<int>* shared_number() {
 }
 
 void wait_until(const std::atomic<int>& number, int reaches) {
-  while (number < reaches) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (const double begin = steady_now(); number < reaches;) {
+    if (steady_now() - begin > kSeconds) {
+      throw Timeout("another rank of the test: expected its number to reach " +
+                    std::to_string(reaches) + ", not to stay " + std::to_string(number));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 }  // namespace duet::nccl_shim::testing

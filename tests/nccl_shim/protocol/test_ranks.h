@@ -127,6 +127,6 @@ int end_of(int process);
 void on_processes(const Setting& setting, const Body& body);  // and expects that each ends with 0
 // Of processes that are started later; 0 at first.
 std::atomic<int>* shared_number();
-void wait_until(const std::atomic<int>& number, int reaches);
+void wait_until(const std::atomic<int>& number, int reaches);  // throws Timeout after 60 s
 
 }  // namespace duet::nccl_shim::testing
