@@ -115,9 +115,8 @@ PartsToReduce launched(const CUfunc_st& kernel, const duet::nccl_shim::cuda::Red
 
 PacketExchange exchange_of(const CUfunc_st& kernel,
                            const duet::nccl_shim::cuda::PacketArguments& of) {
-  auto* const words = reinterpret_cast<PacketWords*>(of.begun);
-  if (of.made != reinterpret_cast<std::uint32_t*>(words->made.data()) ||
-      of.ended != reinterpret_cast<std::uint32_t*>(&words->ended) ||
+  auto* const words = reinterpret_cast<PacketWords*>(const_cast<std::uint32_t*>(of.ended));
+  if (of.awaited != reinterpret_cast<std::uint32_t*>(words->awaited.data()) ||
       of.places != duet::nccl_shim::kPacketBlocks) {
     throw Error("words in other places");
   }

@@ -142,6 +142,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
 
 CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   return in_context([&] {
+    if (bytes % (2 << 20) != 0) return CUDA_ERROR_INVALID_VALUE;  // copies of peers would be slower
     *address = reinterpret_cast<CUdeviceptr>(host::allocate(bytes));
     host_gpu_count_allocation();
     return CUDA_SUCCESS;

@@ -43,12 +43,14 @@ class Exchange {
     std::memset(memory().packets, 0, 2 * kMostExchangeRanks * packet_bytes(kPartRoom));
     std::fill_n(memory().last, kPacketBlocks, 0u);
     words().ended = 0;
+    for (Word& each : words().awaited) each = 0;
   }
 
   unsigned char* sent(int rank) const { return memory().sent + at(rank); }
   unsigned char* received(int rank) const { return memory().received + at(rank); }
   std::size_t bytes() const { return bytes_; }
   PacketWords& words() const { return testing::words_of_both(); }
+  const std::uint32_t* last() const { return memory().last; }
 
   // Fills what is sent, differently at every call, and clears what is received.
   void fill(std::uint64_t call) const {
@@ -128,8 +130,10 @@ TEST(PacketKernels, MovePartsAndCountCalls) {
       for (int from = 0; from < ranks; ++from) {
         expect_bytes(one.received(from), one.sent(from), one.bytes());
       }
-      EXPECT_EQ(one.words().begun, call);
-      for (const Word& each : one.words().made) EXPECT_EQ(each, call);
+      for (std::size_t block = 0; block < kPacketBlocks; ++block) {
+        EXPECT_EQ(one.last()[block], call);
+      }
+      for (const Word& each : one.words().awaited) EXPECT_EQ(each, 0u);
     }
   });
 }
@@ -173,18 +177,18 @@ TEST_P(PacketReduction, MayBeInPlace) {
 INSTANTIATE_TEST_SUITE_P(Kernels, PacketReduction, ::testing::ValuesIn(testing::reduction_cases()),
                          [](const auto& tested) { return testing::name_of(tested.param); });
 
-// Peers that send nothing: an abort ends the kernel, which writes no results.
+// A peer that sends nothing: the kernel says so, an abort ends it, and it writes no results.
 TEST(PacketKernels, EndWhereTheExchangeIsEnded) {
-  const Exchange one(DType::fp32, 3, 0, 999, 0);
+  const Exchange one(DType::fp32, 4, 1, 999, 0);
   one.fill(1);
   PacketExchange exchanged = one.reducing(one.received(0), Reduction::sum);
-  for (auto& each : exchanged.peers) {
-    each.from = static_cast<const unsigned char*>(each.from) + 4 * packet_bytes(one.bytes());
-  }
+  auto& silent = exchanged.peers[1];  // rank 2
+  silent.from = static_cast<const unsigned char*>(silent.from) + 4 * packet_bytes(one.bytes());
   one.words().ended = 1;
   testing::exchange_by_kernel(exchanged);
   EXPECT_EQ(*one.received(0), kNothing);
-  EXPECT_EQ(one.words().made[0], 1u);
+  const std::vector<std::uint32_t> awaited(one.words().awaited.begin(), one.words().awaited.end());
+  EXPECT_EQ(awaited, (std::vector<std::uint32_t>{0, 0, 1, 0, 0, 0, 0, 0}));
 }
 
 }  // namespace

@@ -283,7 +283,7 @@ bool CudaShimDevice::can_exchange() {
 
 void CudaShimDevice::exchange(Stream stream, const PacketExchange& exchanged) {
   const Entered entered(context_);
-  packets_->launch(exchanged, device_address(&exchanged.words->begun), of(stream));
+  packets_->launch(exchanged, device_address(exchanged.words), of(stream));
 }
 
 void CudaShimDevice::share_words(void* base, std::size_t bytes) {
@@ -307,8 +307,8 @@ void CudaShimDevice::unshare_words(void* base) {
   locked_pages().unlock(base);
 }
 
-CUdeviceptr CudaShimDevice::device_address(const Word* word) {
-  const auto* const at = reinterpret_cast<const char*>(word);
+CUdeviceptr CudaShimDevice::device_address(const void* word) {
+  const auto* const at = static_cast<const char*>(word);
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const SharedWords& each : shared_) {
     if (at >= each.base && at < each.base + each.bytes) {
@@ -378,10 +378,13 @@ void CudaShimDevice::reach(const void* memory) {
   if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) check(result, "cuCtxEnablePeerAccess");
 }
 
+// In whole pages: into an allocation of 128 MiB and a few KiB another process copies at 260 GB/s,
+// into one of whole pages at 355 (NVLink of two H200).
 void* CudaShimDevice::allocate(std::size_t bytes) {
+  constexpr std::size_t kPage = 2 << 20;
   const Entered entered(context_);
   CUdeviceptr base = 0;
-  check(driver().cuMemAlloc(&base, bytes), "cuMemAlloc");
+  check(driver().cuMemAlloc(&base, (bytes + kPage - 1) / kPage * kPage), "cuMemAlloc");
   return reinterpret_cast<void*>(base);
 }
 

@@ -63,7 +63,7 @@ class CudaShimDevice : public ShimDevice {
     CUdeviceptr device;
   };
 
-  CUdeviceptr device_address(const Word* word);
+  CUdeviceptr device_address(const void* word);
   void transfer(CUdeviceptr to, CUdeviceptr from, std::size_t bytes);
 
   const CUcontext context_;

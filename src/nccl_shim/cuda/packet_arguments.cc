@@ -31,9 +31,8 @@ PacketArguments packet_arguments(const PacketExchange& exchanged, std::uintptr_t
   const auto word = [words](std::size_t offset) {
     return reinterpret_cast<std::uint32_t*>(words + offset);
   };
-  made.begun = word(offsetof(PacketWords, begun));
-  made.made = word(offsetof(PacketWords, made));
   made.ended = word(offsetof(PacketWords, ended));
+  made.awaited = word(offsetof(PacketWords, awaited));
   made.bytes = exchanged.bytes;
   made.turn = exchanged.turn;
   made.rank = static_cast<std::uint32_t>(exchanged.rank);

@@ -24,9 +24,8 @@ struct PacketArguments {
   const unsigned char* own;
   unsigned char* result;
   std::uint32_t* last;
-  std::uint32_t* begun;  // as PacketWords
-  std::uint32_t* made;
-  const std::uint32_t* ended;
+  const std::uint32_t* ended;  // as PacketWords
+  std::uint32_t* awaited;
   std::uint64_t bytes, turn;
   std::uint32_t count;  // of peers
   std::uint32_t rank;

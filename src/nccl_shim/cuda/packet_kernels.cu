@@ -16,8 +16,9 @@ using nccl_shim::cuda::kMostExchanging;
 using nccl_shim::cuda::PacketArguments;
 
 constexpr unsigned kDataBytes = 8;  // of a packet
-// Polls of a packet between two looks whether the exchange has been ended.
-constexpr unsigned kPollsPerLook = 512;
+// Polls of a packet after which the thread tells the CPU, and looks whether it has ended the
+// exchange.
+constexpr unsigned kPollsPerReport = 512;
 
 __device__ unsigned bytes_of_unit(const PacketArguments& of, std::uint64_t unit) {
   const std::uint64_t left = of.bytes - unit * kDataBytes;
@@ -57,40 +58,100 @@ __device__ Turn turn_of(const PacketArguments& of) {
   return {number, number % 2 * of.turn};
 }
 
+// What a thread has under way at a time, since each read of memory takes long: four units of the
+// peer's part where there are two ranks, one of each peer's else.
+template <std::uint32_t kPeers, unsigned kUnits>
+struct GroupOf {
+  static constexpr std::uint32_t kMostPeers = kPeers;
+  static constexpr unsigned kTogether = kUnits;
+};
+using OfTwoRanks = GroupOf<1, 4>;
+using OfMoreRanks = GroupOf<kMostExchanging, 1>;
+
+// What is at `unit`, unit + step, ... of one part.
+template <typename Group>
+struct Units {
+  std::uint64_t unit, step, end;
+  __device__ std::uint64_t at(unsigned i) const { return unit + i * step; }
+  __device__ bool has(unsigned i) const { return at(i) < end; }
+};
+
+template <typename Group>
+__device__ void load_units(const PacketArguments& of, const unsigned char* part,
+                           const Units<Group>& units, Pair (&data)[Group::kTogether]) {
+#pragma unroll
+  for (unsigned i = 0; i < Group::kTogether; ++i) {
+    if (units.has(i)) data[i] = load_unit(of, part, units.at(i));
+  }
+}
+
 // To the ranks behind this one first, so that ranks do not all push to one at a time.
-__device__ void push_unit(const PacketArguments& of, std::uint64_t unit, const Turn& turn) {
+template <typename Group>
+__device__ void push_units(const PacketArguments& of, const Units<Group>& units, const Turn& turn) {
   std::uint32_t place = of.rank < of.count ? of.rank : 0;
   for (std::uint32_t step = 0; step < of.count; ++step) {
     const PacketArguments::Peer& peer = of.peers[place];
     place = place + 1 < of.count ? place + 1 : 0;
-    store_packet(peer.to + turn.offset + unit * kPacketBytes,
-                 packet_of(load_unit(of, peer.send, unit), turn.number));
+    Pair data[Group::kTogether] = {};
+    load_units(of, peer.send, units, data);
+#pragma unroll
+    for (unsigned i = 0; i < Group::kTogether; ++i) {
+      if (!units.has(i)) continue;
+      store_packet(peer.to + turn.offset + units.at(i) * kPacketBytes,
+                   packet_of(data[i], turn.number));
+    }
   }
 }
 
-// Waits for a unit of each peer. False if the exchange has been ended.
-__device__ bool pull_unit(const PacketArguments& of, std::uint64_t unit, const Turn& turn,
-                          Pair (&data)[kMostExchanging]) {
-  for (unsigned looks = 1;; ++looks) {
+__device__ Packet packet_from(const PacketArguments& of, std::uint32_t p, std::uint64_t unit,
+                              const Turn& turn) {
+  return load_packet(of.peers[p].from + turn.offset + unit * kPacketBytes);
+}
+
+// Tells the CPU whose packets are missing. False if it has ended the exchange.
+template <typename Group>
+__device__ bool report(const PacketArguments& of, const Units<Group>& units, const Turn& turn) {
+  for (std::uint32_t p = 0; p < of.count; ++p) {
+    bool come = true;
+    for (unsigned i = 0; i < Group::kTogether && units.has(i); ++i) {
+      come = come && is_of(packet_from(of, p, units.at(i), turn), turn.number);
+    }
+    if (!come) store_relaxed(of.awaited + (p < of.rank ? p : p + 1), 1);
+  }
+  return load_relaxed(of.ended) == 0;
+}
+
+// Waits for the units of each peer. False if the exchange has been ended.
+template <typename Group>
+__device__ bool pull_units(const PacketArguments& of, const Units<Group>& units, const Turn& turn,
+                           Pair (&data)[Group::kTogether][Group::kMostPeers]) {
+  for (unsigned polls = 1;; ++polls) {
     bool come = true;
 #pragma unroll
-    for (std::uint32_t p = 0; p < kMostExchanging; ++p) {
-      if (p >= of.count) continue;
-      const Packet packet = load_packet(of.peers[p].from + turn.offset + unit * kPacketBytes);
-      come = come && is_of(packet, turn.number);
-      data[p] = data_of(packet);
+    for (unsigned i = 0; i < Group::kTogether; ++i) {
+      if (!units.has(i)) continue;
+#pragma unroll
+      for (std::uint32_t p = 0; p < Group::kMostPeers; ++p) {
+        if (p >= of.count) continue;
+        const Packet packet = packet_from(of, p, units.at(i), turn);
+        come = come && is_of(packet, turn.number);
+        data[i][p] = data_of(packet);
+      }
     }
     if (come) return true;
-    if (looks % kPollsPerLook == 0 && load_relaxed(of.ended) != 0) return false;
+    if (polls % kPollsPerReport == 0 && !report(of, units, turn)) return false;
   }
 }
 
 struct Moving {
-  static __device__ void take(const PacketArguments& of, std::uint64_t unit,
-                              const Pair (&data)[kMostExchanging]) {
-    if (of.own != of.result) store_unit(of, of.result, unit, load_unit(of, of.own, unit));
+  static __device__ bool needs_own(const PacketArguments& of) { return of.own != of.result; }
+
+  template <std::uint32_t kPeers>
+  static __device__ void take(const PacketArguments& of, std::uint64_t unit, const Pair& own,
+                              const Pair (&data)[kPeers]) {
+    if (needs_own(of)) store_unit(of, of.result, unit, own);
 #pragma unroll
-    for (std::uint32_t p = 0; p < kMostExchanging; ++p) {
+    for (std::uint32_t p = 0; p < kPeers; ++p) {
       if (p < of.count) store_unit(of, of.peers[p].receive, unit, data[p]);
     }
   }
@@ -105,17 +166,19 @@ __device__ Pair either(bool whether, const Pair& one, const Pair& other) {
 // their numbers, and ranks behind it one place lower.
 template <typename Type, typename Op>
 struct Reducing {
-  static __device__ void take(const PacketArguments& of, std::uint64_t unit,
-                              const Pair (&data)[kMostExchanging]) {
+  static __device__ bool needs_own(const PacketArguments&) { return true; }
+
+  template <std::uint32_t kPeers>
+  static __device__ void take(const PacketArguments& of, std::uint64_t unit, const Pair& own,
+                              const Pair (&data)[kPeers]) {
     using Shape = WordPairs<Type>;
     typename Type::Value values[Shape::kCount];
-    const Pair own = load_unit(of, of.own, unit);
     set<Shape>(values, either(of.rank == 0, own, data[0]));
 #pragma unroll
-    for (std::uint32_t rank = 1; rank <= kMostExchanging; ++rank) {
+    for (std::uint32_t rank = 1; rank <= kPeers; ++rank) {
       if (rank > of.count) continue;
       const Pair behind = data[rank - 1];
-      const Pair before = rank < kMostExchanging ? data[rank % kMostExchanging] : behind;
+      const Pair before = rank < kPeers ? data[rank % kPeers] : behind;
       add<Shape, Op>(values, either(rank == of.rank, own, either(rank < of.rank, before, behind)));
     }
     store_unit(of, of.result, unit, rounded<Shape>(values, of.divisor));
@@ -125,25 +188,38 @@ struct Reducing {
 // Pushes all packets before it waits for any. Each block counts for itself, so that none has to
 // wait until all have read the last number. A result may be where parts are that are sent: a thread
 // writes the units that it has pushed.
-template <typename Take>
-__device__ void exchange(const PacketArguments& of) {
-  const std::uint64_t units = (of.bytes + kDataBytes - 1) / kDataBytes;
+template <typename Take, typename Group>
+__device__ void exchange_groups(const PacketArguments& of) {
+  const std::uint64_t end = (of.bytes + kDataBytes - 1) / kDataBytes;
   const std::uint64_t first = blockIdx.x * blockDim.x + threadIdx.x;
   const std::uint64_t step = gridDim.x * blockDim.x;
   const std::uint32_t place = threadIdx.x;
   const bool is_own_place = place < of.places && place % gridDim.x == blockIdx.x;
   const Turn turn = turn_of(of);
-  if (first == 0) store_relaxed(of.begun, turn.number);
-  for (std::uint64_t unit = first; unit < units; unit += step) push_unit(of, unit, turn);
+  for (std::uint64_t unit = first; unit < end; unit += Group::kTogether * step) {
+    push_units(of, Units<Group>{unit, step, end}, turn);
+  }
   __syncthreads();  // all threads have read the last number
   if (is_own_place) of.last[place] = turn.number;
-  for (std::uint64_t unit = first; unit < units; unit += step) {
-    Pair data[kMostExchanging] = {};
-    if (!pull_unit(of, unit, turn, data)) break;
-    Take::take(of, unit, data);
+  for (std::uint64_t unit = first; unit < end; unit += Group::kTogether * step) {
+    const Units<Group> units{unit, step, end};
+    Pair own[Group::kTogether] = {}, data[Group::kTogether][Group::kMostPeers] = {};
+    if (Take::needs_own(of)) load_units(of, of.own, units, own);
+    if (!pull_units(of, units, turn, data)) return;
+#pragma unroll
+    for (unsigned i = 0; i < Group::kTogether; ++i) {
+      if (units.has(i)) Take::take(of, units.at(i), own[i], data[i]);
+    }
   }
-  __syncthreads();
-  if (is_own_place) store_release(of.made + place, turn.number);
+}
+
+template <typename Take>
+__device__ void exchange(const PacketArguments& of) {
+  if (of.count == 1) {
+    exchange_groups<Take, OfTwoRanks>(of);
+  } else {
+    exchange_groups<Take, OfMoreRanks>(of);
+  }
 }
 
 }  // namespace

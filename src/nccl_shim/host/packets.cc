@@ -32,16 +32,18 @@ void push_packets(const PacketExchange::Peer& peer, std::size_t bytes, std::uint
   }
 }
 
-// False if the exchange has been ended.
-bool pull_packets(const PacketExchange::Peer& peer, void* receive, const PacketExchange& exchanged,
+// Of the peer at `place`. False if the exchange has been ended.
+bool pull_packets(std::size_t place, void* receive, const PacketExchange& exchanged,
                   std::uint32_t number, std::size_t offset) {
-  char* const from = static_cast<char*>(const_cast<void*>(peer.from)) + offset;
+  char* const from = static_cast<char*>(const_cast<void*>(exchanged.peers[place].from)) + offset;
+  const std::size_t rank = place < static_cast<std::size_t>(exchanged.rank) ? place : place + 1;
   for (std::size_t at = 0; at < exchanged.bytes; at += kData) {
     const std::uint64_t* const words = packet_at(from, at);
     std::uint32_t data[2] = {};
     for (int i = 0; i < 2; ++i) {
       std::uint64_t word = 0;
       while ((word = __atomic_load_n(words + i, __ATOMIC_RELAXED)) >> 32 != number) {
+        exchanged.words->awaited[rank].store(1, std::memory_order_release);
         if (exchanged.words->ended.load(std::memory_order_acquire) != 0) return false;
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       }
@@ -56,8 +58,8 @@ void move(const PacketExchange& exchanged, std::uint32_t number, std::size_t off
   if (exchanged.result != exchanged.own) {
     std::memcpy(exchanged.result, exchanged.own, exchanged.bytes);
   }
-  for (const PacketExchange::Peer& peer : exchanged.peers) {
-    if (!pull_packets(peer, peer.receive, exchanged, number, offset)) return;
+  for (std::size_t i = 0; i < exchanged.peers.size(); ++i) {
+    if (!pull_packets(i, exchanged.peers[i].receive, exchanged, number, offset)) return;
   }
 }
 
@@ -67,7 +69,7 @@ void reduce(const PacketExchange& exchanged, std::uint32_t number, std::size_t o
       exchanged.result, {}, exchanged.bytes, exchanged.reduced->type, exchanged.reduced->reduction};
   for (std::size_t i = 0; i < received.size(); ++i) {
     received[i].resize(exchanged.bytes);
-    if (!pull_packets(exchanged.peers[i], received[i].data(), exchanged, number, offset)) return;
+    if (!pull_packets(i, received[i].data(), exchanged, number, offset)) return;
     parts.parts.push_back(received[i].data());
   }
   parts.parts.insert(parts.parts.begin() + exchanged.rank, exchanged.own);
@@ -79,13 +81,11 @@ void reduce(const PacketExchange& exchanged, std::uint32_t number, std::size_t o
 void exchange_packets(const PacketExchange& exchanged) {
   const std::uint32_t number = next_number(*exchanged.last);
   const std::size_t offset = number % 2 * exchanged.turn;
-  exchanged.words->begun.store(number, std::memory_order_release);
   for (const PacketExchange::Peer& peer : exchanged.peers) {
     push_packets(peer, exchanged.bytes, number, offset);
   }
   std::fill_n(exchanged.last, kPacketBlocks, number);
   (exchanged.reduced ? reduce : move)(exchanged, number, offset);
-  for (Word& each : exchanged.words->made) each.store(number, std::memory_order_release);
 }
 
 }  // namespace duet::nccl_shim::host

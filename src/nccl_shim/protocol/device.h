@@ -16,6 +16,8 @@
 
 namespace duet::nccl_shim {
 
+constexpr int kMostRanks = 8;  // of a communicator
+
 // A word in memory that all ranks' processes share. Streams set it and wait for it, and so do CPUs.
 using Word = std::atomic<std::uint32_t>;
 
@@ -87,12 +89,13 @@ struct PartsToReduce {
 // Blocks of a kernel that exchanges packets, at most: all find room beside a GEMM's.
 constexpr std::size_t kPacketBlocks = 16;
 
-// What CPUs know of a rank's exchanges of packets, in memory that share_words() was given: numbers
-// (packet_number.h) of the last that has begun, and of each block's last that has ended.
+// Of a rank's exchanges of packets, in memory that share_words() was given. An exchange reads and
+// writes it only where it has waited for long, since writes to the CPU's memory take longer than
+// the exchange: a call of 128 bytes that makes two takes 5.2 us instead of 2.8 (two H200).
 struct PacketWords {
-  alignas(64) Word begun;
-  Word ended;  // set by a CPU: if it is not 0, no packet is waited for
-  std::array<Word, kPacketBlocks> made;
+  alignas(64) Word ended;  // set by a CPU: if it is not 0, no packet is waited for
+  // By rank: set to 1 again and again while packets of that rank are waited for.
+  std::array<Word, kMostRanks> awaited;
 };
 
 // Equal parts that ranks exchange as packets: words of data, each beside the number of its call, in

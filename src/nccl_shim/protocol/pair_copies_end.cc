@@ -83,7 +83,7 @@ bool PairCopies::waits_for(int peer) const {
   return !has_come(from.ready, expected.ready) || !has_come(from.pushed, expected.pushed) ||
          !has_come(from.pulled, expected.pulled) || !has_come(from.arrived, pieces_) ||
          !has_come(from.freed, pieces_ - 2) ||  // the last that is waited for
-         (messages_ && messages_->waits_for(peer)) || waits_for_packets_of(peer);
+         (messages_ && messages_->waits_for(peer));
 }
 
 void PairCopies::watch() {
@@ -93,10 +93,10 @@ void PairCopies::watch() {
     return;
   }
   for (int peer = 0; peer < ranks_; ++peer) {
-    if (peer == rank_ || !waits_for(peer)) continue;
+    if (peer == rank_) continue;
     const std::string why = why_gone(**segment_, processes_[peer].get(), peer);
-    // Looked at once more: it may have done its part before it ended.
-    if (why.empty() || !waits_for(peer)) continue;
+    // Looked at afterwards: it may have done its part before it ended.
+    if (why.empty() || !(waits_for(peer) || waits_for_packets_of(peer))) continue;
     // The other ranks find out by themselves. Nothing is released: this rank's streams stop here.
     set_error(why);
     gate(rank_).store(kGateClosed, std::memory_order_release);

@@ -1,7 +1,8 @@
 // Small calls of PairCopies: every rank sends every other the same number of bytes, as packets.
 // They need no gate: an exchange that has ended has all that it waited for, unless this rank has
 // aborted.
-#include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "nccl_shim/protocol/pair_copies.h"
 
@@ -37,22 +38,15 @@ std::size_t PairCopies::packet_memory() const {
   return 2 * packet_turn() + kPacketBlocks * sizeof(std::uint32_t);
 }
 
-// Whether a kernel of the rank has begun an exchange and has not ended it.
-bool PairCopies::exchanges(int rank) const {
-  const std::uint32_t begun = packet_words(rank).begun.load(std::memory_order_acquire);
-  return !has_made(rank, begun);
-}
-
-bool PairCopies::has_made(int rank, std::uint32_t number) const {
-  const auto& made = packet_words(rank).made;
-  return std::all_of(made.begin(), made.end(), [number](const Word& of_block) {
-    return has_come(of_block.load(std::memory_order_acquire), number);
-  });
-}
-
+// The word may be of an exchange that has waited and has ended since: it is cleared, and an
+// exchange that still waits sets it again within a millisecond, or at its next share of the
+// device's time.
 bool PairCopies::waits_for_packets_of(int peer) const {
-  return exchanges(rank_) &&
-         !has_made(peer, packet_words(rank_).begun.load(std::memory_order_acquire));
+  constexpr std::chrono::milliseconds kAnswer{20};
+  Word& awaited = packet_words(rank_).awaited[peer];
+  if (awaited.exchange(0) == 0) return false;
+  std::this_thread::sleep_for(kAnswer);
+  return awaited.load(std::memory_order_acquire) != 0;
 }
 
 void PairCopies::enqueue_packets(const Call& call, Stream user) {

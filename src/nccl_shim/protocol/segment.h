@@ -12,8 +12,7 @@
 
 namespace duet::nccl_shim {
 
-constexpr std::uint32_t kSegmentVersion = 9;
-constexpr int kMostRanks = 8;
+constexpr std::uint32_t kSegmentVersion = 10;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
 // Likewise of messages, for each pair and direction; and communicators of how many ranks have them,
