@@ -124,6 +124,7 @@ class CollectiveCommand : public Command {
       if (tuning) {
         options.engines = tuning->engines(machine);
         options.sizes = tuning->sizes(sizes(), machine);
+        options.packets_mode = tuning->packets_mode(options.mode);
       }
       Benchmark benchmark = collective_benchmark(machine, options, interrupted, &processes);
       if (tuning) tuning->observe(machine, benchmark);

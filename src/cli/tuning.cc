@@ -120,6 +120,17 @@ std::vector<std::uint64_t> CollectiveTuning::sizes(const std::vector<std::uint64
   return sizes;
 }
 
+std::optional<Mode> CollectiveTuning::packets_mode(const Mode& asked) const {
+  if (asked.kind != ModeKind::adaptive) return std::nullopt;
+  constexpr int kSamples = 15;
+  Mode mode = loop_mode();
+  mode.min_iterations = mode.max_iterations = kSamples;
+  mode.warm_up_seconds = asked.warm_up_seconds;
+  mode.warm_up_iterations = asked.warm_up_iterations;
+  mode.deadline_seconds = asked.deadline_seconds;
+  return mode;
+}
+
 void CollectiveTuning::observe(Machine& machine, Benchmark& benchmark) {
   TunedRun& tuned = tuned_runs_.emplace_back(TunedRun{machine, {}});
   benchmark.conclude = [&tuned, inner = benchmark.conclude](const std::vector<Finished>& finished) {

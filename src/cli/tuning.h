@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "device/machine.h"
 #include "team/processes.h"
 #include "timing/measurement.h"
+#include "timing/mode.h"
 
 namespace duet {
 
@@ -29,6 +31,10 @@ class CollectiveTuning {
   // The sizes in bytes that the user asked for, else 64 KiB (where engines() has NCCL 8 KiB) to 1
   // GiB (on CPUs to 16 MiB) by factors of 2.
   std::vector<std::uint64_t> sizes(const std::vector<std::uint64_t>& asked, Machine& machine) const;
+  // How small calls are measured by NCCL and by the drop-in: call behind call, unless the user
+  // asked for another mode than `adaptive`. A call of 10 us by itself varies by several, as GPUs
+  // begin it at different times.
+  std::optional<Mode> packets_mode(const Mode& asked) const;
 
   // Makes the benchmark pass its results to this object when it ends. This object and the machine
   // must outlive the benchmark.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct CollectiveOptions {
   bool verified = true;
   GraphUse graph;
   Mode mode;
+  // Of calls that may_be_packets() by "nccl" and "nccl-duet"; none: as all others.
+  std::optional<Mode> packets_mode;
   std::string device_name;  // --device, as the journal shows it
 };
 

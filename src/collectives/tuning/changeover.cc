@@ -5,8 +5,6 @@
 #include <map>
 #include <string>
 
-#include "core/drop_in_packets.h"
-
 namespace duet {
 namespace {
 
@@ -41,10 +39,6 @@ std::map<std::string, MeasuredCall> calls_of(const std::vector<Finished>& finish
     if (one.id.engine == "nccl-duet") call.drop_in_seconds = one.median_seconds;
   }
   return calls;
-}
-
-bool has_packets(CollectiveKind kind) {
-  return std::find(kInPackets.begin(), kInPackets.end(), kind) != kInPackets.end();
 }
 
 using KeepsUp = std::map<CollectiveKind, std::map<std::uint64_t, bool>>;  // by size
@@ -88,8 +82,7 @@ BesideNccl beside_nccl(const std::vector<Finished>& finished) {
   for (const auto& [key, call] : calls_of(finished)) {
     if (call.nccl_seconds <= 0 || call.drop_in_seconds <= 0) continue;
     const std::uint64_t bytes = call.times.bytes;
-    const bool as_packets = has_packets(call.kind) && bytes <= kMostDropInPackets;
-    KeepsUp& keeps_up = as_packets ? by_packets : by_copies;
+    KeepsUp& keeps_up = may_be_packets(call.kind, bytes) ? by_packets : by_copies;
     bool& all = keeps_up[call.kind].emplace(bytes, true).first->second;
     all = all && call.nccl_seconds >= kLeastShareOfNccl * call.drop_in_seconds;
   }

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "collectives/tuning/built_in_tuning.h"
 #include "collectives/tuning/tuning_file.h"
 #include "core/deadline.h"
+#include "core/drop_in_packets.h"
 
 namespace duet {
 
@@ -22,6 +25,11 @@ std::string in_words(const TuningSetup& setup) {
 std::uint64_t Thresholds::dma_from(CollectiveKind kind) const {
   const auto found = set_.find(kind);
   return found == set_.end() ? kNever : found->second;
+}
+
+bool may_be_packets(CollectiveKind kind, std::uint64_t bytes) {
+  return bytes <= kMostDropInPackets &&
+         std::find(kInPackets.begin(), kInPackets.end(), kind) != kInPackets.end();
 }
 
 void Thresholds::complete_from(const Thresholds& others) {
