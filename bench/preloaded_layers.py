@@ -231,6 +231,7 @@ def main():
     parser.add_argument('--hidden', type=int, default=8192, help='values of a token (8192)')
     parser.add_argument('--inner', type=int, default=28672, help='columns between the GEMMs (28672); of an expert a quarter')
     parser.add_argument('--decoded', type=int, default=16, help='tokens of a micro-batch of decode (16)')
+    parser.add_argument('--layers', default='', help='names, separated by commas (all)')
     options = parser.parse_args()
     torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
     torch.zeros(1, device='cuda')  # a context, before the communicator is created
@@ -238,10 +239,15 @@ def main():
     rank, ranks = dist.get_rank(), dist.get_world_size()
     if options.tokens % ranks or options.inner % (4 * ranks):
         parser.error(f'expected --tokens of a multiple of {ranks}, and --inner of one of {4 * ranks}')
+    cases = ((TensorParallel, options.tokens, options.inner),
+             (ExpertParallel, options.tokens, options.inner // 4),
+             (Decode, options.decoded, options.inner))
+    named = [each for each in options.layers.split(',') if each] or [kind.name for kind, _, _ in cases]
+    unknown = set(named) - {kind.name for kind, _, _ in cases}
+    if unknown:
+        parser.error(f'--layers: expected {", ".join(kind.name for kind, _, _ in cases)}, not {", ".join(unknown)}')
     bad = 0
-    for kind, count, inner in ((TensorParallel, options.tokens, options.inner),
-                               (ExpertParallel, options.tokens, options.inner // 4),
-                               (Decode, options.decoded, options.inner)):
+    for kind, count, inner in (each for each in cases if each[0].name in named):
         bad += wrong_by_itself(kind(ranks, rank, CHECKED_TOKENS, 1024, 2048), rank)
         layers = kind(ranks, rank, count, options.hidden, inner)
         bad += wrong_beside(layers, rank)

@@ -18,7 +18,7 @@ preloaded() {
   cat "$out/nccl.txt" "$out/preloaded.txt" "$out/nccl_graph.txt" "$out/packets_graph.txt"
 }
 
-# By turns, since GPUs grow hotter and so slower.
+# By turns, since GPUs grow hotter and so slower. LAYERS names some.
 preloaded_layers() {
   local gpus turn with
   gpus=$(count_gpus)
@@ -27,7 +27,7 @@ preloaded_layers() {
     [[ $turn != duet* ]] || with=with_library
     say "layers, $turn"
     must $with timeout -s KILL 120 torchrun --nproc-per-node "$gpus" bench/preloaded_layers.py --label "$turn" \
-      > "$out/layers-$turn.txt"
+      --layers "${LAYERS:-}" > "$out/layers-$turn.txt"
     cat "$out/layers-$turn.txt"
   done
 }
@@ -43,13 +43,14 @@ preloaded_ends() {
 }
 
 # COMMAND...: with the library before NCCL, which takes over all calls of 64 KiB and more; with
-# THRESHOLDS=tuned those that this machine's tuning file has it take over.
+# THRESHOLDS=tuned those that this machine's tuning file has it take over, with NCCL_ENV=--packets small
+# ones as well.
 with_library() {
   (
     export DUET_NCCL_LOG=info
     if [[ ${THRESHOLDS:-} == tuned ]]; then
       local variables
-      variables=$("$duet" nccl-env) || exit
+      variables=$("$duet" nccl-env ${NCCL_ENV:-}) || exit
       export ${variables#env }
     else
       export LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_MIN_ALL_GATHER=64K \
