@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "device/gpu/gpu_pages.h"
 #include "fake_cuda.h"
 #include "host_vmm.h"
 #include "nccl_shim/host/memory.h"
@@ -142,7 +143,8 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
 
 CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   return in_context([&] {
-    if (bytes % (2 << 20) != 0) return CUDA_ERROR_INVALID_VALUE;  // copies of peers would be slower
+    // Peers' copies would be slow (device/gpu/gpu_pages.h).
+    if (bytes != duet::whole_gpu_pages(bytes)) return CUDA_ERROR_INVALID_VALUE;
     *address = reinterpret_cast<CUdeviceptr>(host::allocate(bytes));
     host_gpu_count_allocation();
     return CUDA_SUCCESS;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "device/gpu/gpu_pages.h"
 #include "nccl_shim/log.h"
 #include "nccl_shim/protocol/creation.h"
 
@@ -378,13 +379,10 @@ void CudaShimDevice::reach(const void* memory) {
   if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) check(result, "cuCtxEnablePeerAccess");
 }
 
-// In whole pages: into an allocation of 128 MiB and a few KiB another process copies at 260 GB/s,
-// into one of whole pages at 355 (NVLink of two H200).
 void* CudaShimDevice::allocate(std::size_t bytes) {
-  constexpr std::size_t kPage = 2 << 20;
   const Entered entered(context_);
   CUdeviceptr base = 0;
-  check(driver().cuMemAlloc(&base, (bytes + kPage - 1) / kPage * kPage), "cuMemAlloc");
+  check(driver().cuMemAlloc(&base, whole_gpu_pages(bytes)), "cuMemAlloc");
   return reinterpret_cast<void*>(base);
 }
 
