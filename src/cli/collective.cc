@@ -124,10 +124,11 @@ class CollectiveCommand : public Command {
       if (tuning) {
         options.engines = tuning->engines(machine);
         options.sizes = tuning->sizes(sizes(), machine);
-        options.packets_mode = tuning->packets_mode(options.mode);
+        const bool has_own_way = !mode_.mode.empty() || options.graph.launches > 0;
+        if (!has_own_way) options.packets_mode = tuning->packets_mode(options.mode);
       }
       Benchmark benchmark = collective_benchmark(machine, options, interrupted, &processes);
-      if (tuning) tuning->observe(machine, benchmark);
+      if (tuning) tuning->observe(machine, options, benchmark);
       add_job(plan, machine, std::move(benchmark), plan.names[i]);
     }
     const int code = measure(plan, output_, line);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/cases.h"
 #include "collectives/collective.h"
 #include "device/machine.h"
 #include "team/processes.h"
@@ -31,14 +32,14 @@ class CollectiveTuning {
   // The sizes in bytes that the user asked for, else 64 KiB (where engines() has NCCL 8 KiB) to 1
   // GiB (on CPUs to 16 MiB) by factors of 2.
   std::vector<std::uint64_t> sizes(const std::vector<std::uint64_t>& asked, Machine& machine) const;
-  // How small calls are measured by NCCL and by the drop-in: call behind call, unless the user
-  // asked for another mode than `adaptive`. A call of 10 us by itself varies by several, as GPUs
-  // begin it at different times.
+  // How packets are compared with NCCL where all others are measured as `asked`, in mode adaptive:
+  // call behind call. A call of 10 us by itself varies by several microseconds, as GPUs begin it at
+  // different times. None for other modes.
   std::optional<Mode> packets_mode(const Mode& asked) const;
 
-  // Makes the benchmark pass its results to this object when it ends. This object and the machine
-  // must outlive the benchmark.
-  void observe(Machine& machine, Benchmark& benchmark);
+  // Makes the benchmark of these options pass its results to this object when it ends. This object
+  // and the machine must outlive the benchmark.
+  void observe(Machine& machine, const CollectiveOptions& options, Benchmark& benchmark);
   // In process 0: stores the thresholds in the tuning file and prints them. Nothing in the others.
   void store(std::ostream& out) const;
 

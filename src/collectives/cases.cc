@@ -10,7 +10,7 @@
 #include "collectives/collective_work.h"
 #include "collectives/crossover.h"
 #include "collectives/open_sessions.h"
-#include "collectives/tuning/thresholds.h"
+#include "collectives/tuning/changeover.h"
 #include "copy/cases.h"
 #include "core/error.h"
 #include "team/nodes.h"
@@ -187,7 +187,8 @@ class CollectiveCases {
                 const Call& call) {
     const CaseId id{"collective", options_.device_name, name,
                     axes(call, options_.graph, ranks_, nodes_)};
-    const Mode mode = mode_of(name, call.collective);
+    const Mode mode =
+        options_.packets_mode && compares_packets(id) ? *options_.packets_mode : options_.mode;
     const auto run = [sessions = sessions_, engine, id, call, mode, verified = options_.verified,
                       graph = options_.graph, stop = stop_] {
       try {
@@ -198,12 +199,6 @@ class CollectiveCases {
       }
     };
     cases_.push_back({id, run, mode, options_.verified});
-  }
-
-  Mode mode_of(const std::string& engine, const Collective& collective) const {
-    const bool is_compared = (engine == "nccl" || engine == "nccl-duet") &&
-                             may_be_packets(collective.kind, size_bytes(collective, ranks_));
-    return is_compared && options_.packets_mode ? *options_.packets_mode : options_.mode;
   }
 
   struct CaseSettings {

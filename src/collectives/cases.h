@@ -35,7 +35,7 @@ struct CollectiveOptions {
   bool verified = true;
   GraphUse graph;
   Mode mode;
-  // Of calls that may_be_packets() by "nccl" and "nccl-duet"; none: as all others.
+  // Of cases that compares_packets() (collectives/tuning/changeover.h); none: as all others.
   std::optional<Mode> packets_mode;
   std::string device_name;  // --device, as the journal shows it
 };

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "device/collective_kernel.h"
 #include "drop_in_kernels.h"
 #include "nccl_shim/host/reduce.h"
 #include "nccl_shim/protocol/packet_number.h"
@@ -18,8 +19,10 @@ using testing::element_size;
 using testing::fill_elements;
 using testing::ReductionCase;
 
+// So many that a thread of two ranks' kernel has more than the four units that it moves together.
+constexpr std::size_t kElementsOfTwoRanks = 90001;
 constexpr std::size_t kMostExchangeRanks = 8, kMostPacketElements = 20001,
-                      kPartRoom = kMostPacketElements * 4 + 256;
+                      kPartRoom = kElementsOfTwoRanks * 4 + 256;
 constexpr unsigned char kNothing = 0xee;
 
 // Memory for one rank's calls.
@@ -40,7 +43,9 @@ class Exchange {
       : type_(type), ranks_(ranks), rank_(rank), elements_(elements) {
     shift_ = shift * element_size(type);
     bytes_ = elements * element_size(type);
-    std::memset(memory().packets, 0, 2 * kMostExchangeRanks * packet_bytes(kPartRoom));
+    for (std::size_t number : {0u, 1u}) {
+      std::memset(memory().packets + number * turn(), 0, kMostExchangeRanks * packet_bytes(bytes_));
+    }
     std::fill_n(memory().last, kPacketBlocks, 0u);
     words().ended = 0;
     for (Word& each : words().awaited) each = 0;
@@ -51,11 +56,14 @@ class Exchange {
   std::size_t bytes() const { return bytes_; }
   PacketWords& words() const { return testing::words_of_both(); }
   const std::uint32_t* last() const { return memory().last; }
+  std::vector<std::uint32_t> awaited() const {
+    return {words().awaited.begin(), words().awaited.end()};
+  }
 
   // Fills what is sent, differently at every call, and clears what is received.
   void fill(std::uint64_t call) const {
-    std::memset(memory().received, kNothing, kMostExchangeRanks * kPartRoom);
     for (int rank = 0; rank < ranks_; ++rank) {
+      std::memset(received(rank), kNothing, bytes_ + 1);
       fill_elements(sent(rank), type_, elements_,
                     call * kMostExchangeRanks + static_cast<unsigned>(rank));
     }
@@ -146,6 +154,19 @@ TEST(PacketKernels, LeaveTheOwnPartWhereItIs) {
   EXPECT_EQ(*one.received(1), kNothing);
 }
 
+TEST(PacketKernels, MoveSeveralUnitsAThread) {
+  for (const int rank : {0, 1}) {
+    const Exchange one(DType::fp32, 2, rank, kElementsOfTwoRanks, 1);
+    for (std::uint32_t call = 1; call <= 2; ++call) {
+      one.fill(call);
+      testing::exchange_by_kernel(one.moving(one.received(rank)));
+      for (int from = 0; from < 2; ++from) {
+        expect_bytes(one.received(from), one.sent(from), one.bytes());
+      }
+    }
+  }
+}
+
 class PacketReduction : public ::testing::TestWithParam<ReductionCase> {};
 
 TEST_P(PacketReduction, HaveTheBitsOfTheHost) {
@@ -159,6 +180,14 @@ TEST_P(PacketReduction, HaveTheBitsOfTheHost) {
       expect_bytes(one.received(0), one.reduced(reduction).data(), one.bytes());
     }
   });
+}
+
+TEST_P(PacketReduction, HaveTheBitsOfTheHostWithSeveralUnitsAThread) {
+  const auto& [type, reduction] = GetParam();
+  const Exchange one(type, 2, 1, kElementsOfTwoRanks, 0);
+  one.fill(1);
+  testing::exchange_by_kernel(one.reducing(one.received(0), reduction));
+  expect_bytes(one.received(0), one.reduced(reduction).data(), one.bytes());
 }
 
 // As an all_reduce in place, where all parts that are sent are the result.
@@ -187,8 +216,29 @@ TEST(PacketKernels, EndWhereTheExchangeIsEnded) {
   one.words().ended = 1;
   testing::exchange_by_kernel(exchanged);
   EXPECT_EQ(*one.received(0), kNothing);
-  const std::vector<std::uint32_t> awaited(one.words().awaited.begin(), one.words().awaited.end());
-  EXPECT_EQ(awaited, (std::vector<std::uint32_t>{0, 0, 1, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(one.awaited(), (std::vector<std::uint32_t>{0, 0, 1, 0, 0, 0, 0, 0}));
+}
+
+// The last of the units that a thread moves together is missing.
+TEST(PacketKernels, WaitForEachOfSeveralUnits) {
+  constexpr std::size_t kThreads = kPacketBlocks * kKernelThreads, kUnit = 3 * kThreads + 5;
+  const Exchange one(DType::fp32, 2, 0, kElementsOfTwoRanks, 0);
+  one.fill(1);
+  PacketExchange exchanged = one.moving(one.sent(0));
+  const std::size_t spare = packet_bytes(one.bytes());
+  auto& peer = exchanged.peers[0];
+  peer.from = static_cast<unsigned char*>(peer.to) + spare;
+  for (std::size_t unit = 0; unit < spare / 16; ++unit) {
+    auto* const packet = reinterpret_cast<std::uint64_t*>(static_cast<unsigned char*>(peer.to) +
+                                                          exchanged.turn + spare + unit * 16);
+    const std::uint64_t number = unit == kUnit ? 0 : 1;
+    packet[0] = packet[1] = number << 32 | unit;
+  }
+  one.words().ended = 1;
+  testing::exchange_by_kernel(exchanged);
+  EXPECT_EQ(one.awaited(), (std::vector<std::uint32_t>{0, 1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(one.received(1)[8 * kUnit], kNothing);
+  EXPECT_EQ(one.received(1)[8 * (kUnit + 1)], (kUnit + 1) % 256);
 }
 
 }  // namespace

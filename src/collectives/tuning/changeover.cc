@@ -59,6 +59,13 @@ std::uint64_t changeover(const std::vector<EngineTimes>& times) {
   return std::clamp(rounded(bytes), below.bytes + 1, above.bytes);
 }
 
+bool compares_packets(const CaseId& id) {
+  const auto kind = id.axes.text("collective");
+  const auto bytes = id.axes.number("bytes");
+  return (id.engine == "nccl" || id.engine == "nccl-duet") && kind && bytes &&
+         may_be_packets(parse_collective(*kind), static_cast<std::uint64_t>(*bytes));
+}
+
 Thresholds changeovers(const std::vector<Finished>& finished) {
   std::map<CollectiveKind, std::map<std::uint64_t, EngineTimes>> curves;
   for (const auto& [key, call] : calls_of(finished)) {

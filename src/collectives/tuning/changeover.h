@@ -26,6 +26,9 @@ std::uint64_t changeover(const std::vector<EngineTimes>& times);
 // Times that differ in other parameters (in place, element type) are combined.
 Thresholds changeovers(const std::vector<Finished>& finished);
 
+// Whether the case is one of those in which NCCL and the drop-in's packets are compared.
+bool compares_packets(const CaseId& id);
+
 // For every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it, which
 // makes calls of kInPackets up to kMostDropInPackets as packets. A size is fast enough if the
 // drop-in reaches 0.98 of NCCL's speed in each of its calls: what is below that is within the noise

@@ -126,5 +126,13 @@ TEST_F(PacketsBesideNccl, NeedSmallCalls) {
   EXPECT_TRUE(beside_nccl(finished_).empty());
 }
 
+TEST(BesideNccl, ComparesPacketsWhereTheDropInMayMakeThem) {
+  EXPECT_TRUE(compares_packets(figure("nccl", "all_gather", 1 * kMi, true, 1).id));
+  EXPECT_TRUE(compares_packets(figure("nccl-duet", "all_reduce", 4096, false, 1).id));
+  EXPECT_FALSE(compares_packets(figure("nccl-duet", "all_reduce", 2 * kMi, false, 1).id));
+  EXPECT_FALSE(compares_packets(figure("nccl", "broadcast", 4096, false, 1).id));
+  EXPECT_FALSE(compares_packets(figure("kernel", "all_gather", 4096, false, 1).id));
+}
+
 }  // namespace
 }  // namespace duet

@@ -55,7 +55,8 @@ class Thresholds {
 constexpr std::array<CollectiveKind, 4> kInPackets = {
     CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter,
     CollectiveKind::all_reduce};
-// Whether it makes calls of so many bytes (size_bytes() of collective.h) as packets if asked to.
+// Whether the drop-in makes calls of so many bytes (size_bytes() of collective.h) as packets if it
+// is asked to.
 bool may_be_packets(CollectiveKind kind, std::uint64_t bytes);
 
 // Where the drop-in is as fast as NCCL.

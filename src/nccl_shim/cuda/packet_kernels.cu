@@ -59,7 +59,7 @@ __device__ Turn turn_of(const PacketArguments& of) {
 }
 
 // What a thread has under way at a time, since each read of memory takes long: four units of the
-// peer's part where there are two ranks, one of each peer's else.
+// peer's part where there are two ranks, otherwise one of each peer's.
 template <std::uint32_t kPeers, unsigned kUnits>
 struct GroupOf {
   static constexpr std::uint32_t kMostPeers = kPeers;

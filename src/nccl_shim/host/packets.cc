@@ -32,22 +32,38 @@ void push_packets(const PacketExchange::Peer& peer, std::size_t bytes, std::uint
   }
 }
 
-// Of the peer at `place`. False if the exchange has been ended.
-bool pull_packets(std::size_t place, void* receive, const PacketExchange& exchanged,
+void* buffer_of(const PacketExchange::Peer& peer, std::size_t offset) {
+  return static_cast<char*>(const_cast<void*>(peer.from)) + offset;
+}
+
+bool has_number(const std::uint64_t* word, std::uint32_t number) {
+  return __atomic_load_n(word, __ATOMIC_RELAXED) >> 32 == number;
+}
+
+// Says whose packets of the data from `at` on are missing.
+void report(const PacketExchange& exchanged, std::size_t at, std::uint32_t number,
+            std::size_t offset) {
+  for (std::size_t i = 0; i < exchanged.peers.size(); ++i) {
+    const std::uint64_t* const words = packet_at(buffer_of(exchanged.peers[i], offset), at);
+    if (has_number(words, number) && has_number(words + 1, number)) continue;
+    const std::size_t rank = i < static_cast<std::size_t>(exchanged.rank) ? i : i + 1;
+    exchanged.words->awaited[rank].store(1, std::memory_order_release);
+  }
+}
+
+// False if the exchange has been ended.
+bool pull_packets(const PacketExchange::Peer& peer, void* receive, const PacketExchange& exchanged,
                   std::uint32_t number, std::size_t offset) {
-  char* const from = static_cast<char*>(const_cast<void*>(exchanged.peers[place].from)) + offset;
-  const std::size_t rank = place < static_cast<std::size_t>(exchanged.rank) ? place : place + 1;
   for (std::size_t at = 0; at < exchanged.bytes; at += kData) {
-    const std::uint64_t* const words = packet_at(from, at);
+    const std::uint64_t* const words = packet_at(buffer_of(peer, offset), at);
     std::uint32_t data[2] = {};
     for (int i = 0; i < 2; ++i) {
-      std::uint64_t word = 0;
-      while ((word = __atomic_load_n(words + i, __ATOMIC_RELAXED)) >> 32 != number) {
-        exchanged.words->awaited[rank].store(1, std::memory_order_release);
+      while (!has_number(words + i, number)) {
+        report(exchanged, at, number, offset);
         if (exchanged.words->ended.load(std::memory_order_acquire) != 0) return false;
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       }
-      data[i] = static_cast<std::uint32_t>(word);
+      data[i] = static_cast<std::uint32_t>(__atomic_load_n(words + i, __ATOMIC_RELAXED));
     }
     std::memcpy(static_cast<char*>(receive) + at, data, std::min(kData, exchanged.bytes - at));
   }
@@ -58,8 +74,8 @@ void move(const PacketExchange& exchanged, std::uint32_t number, std::size_t off
   if (exchanged.result != exchanged.own) {
     std::memcpy(exchanged.result, exchanged.own, exchanged.bytes);
   }
-  for (std::size_t i = 0; i < exchanged.peers.size(); ++i) {
-    if (!pull_packets(i, exchanged.peers[i].receive, exchanged, number, offset)) return;
+  for (const PacketExchange::Peer& peer : exchanged.peers) {
+    if (!pull_packets(peer, peer.receive, exchanged, number, offset)) return;
   }
 }
 
@@ -69,7 +85,7 @@ void reduce(const PacketExchange& exchanged, std::uint32_t number, std::size_t o
       exchanged.result, {}, exchanged.bytes, exchanged.reduced->type, exchanged.reduced->reduction};
   for (std::size_t i = 0; i < received.size(); ++i) {
     received[i].resize(exchanged.bytes);
-    if (!pull_packets(i, received[i].data(), exchanged, number, offset)) return;
+    if (!pull_packets(exchanged.peers[i], received[i].data(), exchanged, number, offset)) return;
     parts.parts.push_back(received[i].data());
   }
   parts.parts.insert(parts.parts.begin() + exchanged.rank, exchanged.own);

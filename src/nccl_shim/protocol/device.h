@@ -91,7 +91,7 @@ constexpr std::size_t kPacketBlocks = 16;
 
 // Of a rank's exchanges of packets, in memory that share_words() was given. An exchange reads and
 // writes it only where it has waited for long, since writes to the CPU's memory take longer than
-// the exchange: a call of 128 bytes that makes two takes 5.2 us instead of 2.8 (two H200).
+// the exchange: a call of 128 bytes that makes two takes 5.2 us, else 2.8 (two H200).
 struct PacketWords {
   alignas(64) Word ended;  // set by a CPU: if it is not 0, no packet is waited for
   // By rank: set to 1 again and again while packets of that rank are waited for.

@@ -40,12 +40,14 @@ std::size_t PairCopies::packet_memory() const {
 
 // The word may be of an exchange that has waited and has ended since: it is cleared, and an
 // exchange that still waits sets it again within a millisecond, or at its next share of the
-// device's time.
+// device's time. Twice, since a thread that was held back may set it once more behind the packet.
 bool PairCopies::waits_for_packets_of(int peer) const {
   constexpr std::chrono::milliseconds kAnswer{20};
   Word& awaited = packet_words(rank_).awaited[peer];
-  if (awaited.exchange(0) == 0) return false;
-  std::this_thread::sleep_for(kAnswer);
+  for (int question = 0; question < 2; ++question) {
+    if (awaited.exchange(0) == 0) return false;
+    std::this_thread::sleep_for(kAnswer);
+  }
   return awaited.load(std::memory_order_acquire) != 0;
 }
 
