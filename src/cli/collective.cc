@@ -125,7 +125,7 @@ class CollectiveCommand : public Command {
         options.engines = tuning->engines(machine);
         options.sizes = tuning->sizes(sizes(), machine);
         const bool has_own_way = !mode_.mode.empty() || options.graph.launches > 0;
-        if (!has_own_way) options.packets_mode = tuning->packets_mode(options.mode);
+        if (!has_own_way) options.packets_mode = packets_mode(options.mode);
       }
       Benchmark benchmark = collective_benchmark(machine, options, interrupted, &processes);
       if (tuning) tuning->observe(machine, options, benchmark);

@@ -120,31 +120,13 @@ std::vector<std::uint64_t> CollectiveTuning::sizes(const std::vector<std::uint64
   return sizes;
 }
 
-std::optional<Mode> CollectiveTuning::packets_mode(const Mode& asked) const {
-  if (asked.kind != ModeKind::adaptive) return std::nullopt;
-  constexpr int kSamples = 15;
-  Mode mode = loop_mode();
-  mode.min_iterations = mode.max_iterations = std::min(kSamples, asked.max_iterations);
-  mode.flush = asked.flush;
-  mode.warm_up_seconds = asked.warm_up_seconds;
-  mode.warm_up_iterations = asked.warm_up_iterations;
-  mode.deadline_seconds = asked.deadline_seconds;
-  return mode;
-}
-
 void CollectiveTuning::observe(Machine& machine, const CollectiveOptions& options,
                                Benchmark& benchmark) {
   TunedRun& tuned = tuned_runs_.emplace_back(TunedRun{machine, {}});
-  const bool in_two_modes = options.packets_mode.has_value();
-  benchmark.conclude = [&tuned, in_two_modes,
-                        inner = benchmark.conclude](std::vector<Finished> finished) {
+  benchmark.conclude = [&tuned, in_two_modes = options.packets_mode.has_value(),
+                        inner = benchmark.conclude](const std::vector<Finished>& finished) {
     tuned.finished = finished;
-    // Times of calls behind each other belong to no curve of calls by themselves.
-    const auto is_other = [&](const Finished& each) {
-      return in_two_modes && compares_packets(each.id);
-    };
-    finished.erase(std::remove_if(finished.begin(), finished.end(), is_other), finished.end());
-    return inner(finished);
+    return inner(in_two_modes ? without_compared_packets(finished) : finished);
   };
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -12,7 +11,6 @@
 #include "device/machine.h"
 #include "team/processes.h"
 #include "timing/measurement.h"
-#include "timing/mode.h"
 
 namespace duet {
 
@@ -32,10 +30,6 @@ class CollectiveTuning {
   // The sizes in bytes that the user asked for, else 64 KiB (where engines() has NCCL 8 KiB) to 1
   // GiB (on CPUs to 16 MiB) by factors of 2.
   std::vector<std::uint64_t> sizes(const std::vector<std::uint64_t>& asked, Machine& machine) const;
-  // How packets are compared with NCCL where all others are measured as `asked`, in mode adaptive:
-  // call behind call. A call of 10 us by itself varies by several microseconds, as GPUs begin it at
-  // different times. None for other modes.
-  std::optional<Mode> packets_mode(const Mode& asked) const;
 
   // Makes the benchmark of these options pass its results to this object when it ends. This object
   // and the machine must outlive the benchmark.

@@ -166,7 +166,6 @@ TEST_P(PairSamplerTest, RefusesWorkThatBlocksTheHost) {
   EXPECT_THROW(measure(sound, blocking), BadArgument);
 }
 
-// Their clocks and users differ, yet all make as many iterations, and all know every rank's times.
 // Waits for its stream at its first two calls, as a library may that loads a kernel at the first
 // and unmaps at the second what another process had freed.
 class WaitsAtFirst : public Flops {
@@ -194,6 +193,7 @@ TEST(PairSampler, OfSeveralProcessesRunsBothSidesTwiceBeforeItHoldsAStream) {
   });
 }
 
+// Their clocks and users differ, yet all make as many iterations, and all know every rank's times.
 TEST(PairSampler, ProcessesAgree) {
   std::atomic<int> ran{0};
   std::vector<PairSampling> all(3);

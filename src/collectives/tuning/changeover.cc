@@ -66,6 +66,21 @@ bool compares_packets(const CaseId& id) {
          may_be_packets(parse_collective(*kind), static_cast<std::uint64_t>(*bytes));
 }
 
+std::optional<Mode> packets_mode(const Mode& others) {
+  if (others.kind != ModeKind::adaptive) return std::nullopt;
+  constexpr int kSamples = 15;
+  Mode mode = others;
+  mode.kind = ModeKind::loop;
+  mode.min_iterations = mode.max_iterations = std::min(kSamples, others.max_iterations);
+  return mode;
+}
+
+std::vector<Finished> without_compared_packets(std::vector<Finished> finished) {
+  const auto compares = [](const Finished& each) { return compares_packets(each.id); };
+  finished.erase(std::remove_if(finished.begin(), finished.end(), compares), finished.end());
+  return finished;
+}
+
 Thresholds changeovers(const std::vector<Finished>& finished) {
   std::map<CollectiveKind, std::map<std::uint64_t, EngineTimes>> curves;
   for (const auto& [key, call] : calls_of(finished)) {

@@ -5,6 +5,7 @@
 
 #include "collectives/tuning/thresholds.h"
 #include "timing/measurement.h"
+#include "timing/mode.h"
 
 namespace duet {
 
@@ -28,6 +29,12 @@ Thresholds changeovers(const std::vector<Finished>& finished);
 
 // Whether the case is one of those in which NCCL and the drop-in's packets are compared.
 bool compares_packets(const CaseId& id);
+// The mode of those cases where all others are measured as `others`, one call at a time in mode
+// adaptive: samples of several calls in a row. A single call of 10 us varies by several
+// microseconds, since GPUs do not begin it at the same time. None if `others` is another mode.
+std::optional<Mode> packets_mode(const Mode& others);
+// The other cases: times of calls in a row do not compare with those of single calls.
+std::vector<Finished> without_compared_packets(std::vector<Finished> finished);
 
 // For every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it, which
 // makes calls of kInPackets up to kMostDropInPackets as packets. A size is fast enough if the

@@ -134,5 +134,32 @@ TEST(BesideNccl, ComparesPacketsWhereTheDropInMayMakeThem) {
   EXPECT_FALSE(compares_packets(figure("kernel", "all_gather", 4096, false, 1).id));
 }
 
+TEST(BesideNccl, PacketsAreComparedByCallsInARow) {
+  Mode others;
+  others.flush = true;
+  others.warm_up_seconds = 3;
+  others.max_iterations = 7;
+  const std::optional<Mode> mode = packets_mode(others);
+  ASSERT_TRUE(mode);
+  EXPECT_EQ(mode->kind, ModeKind::loop);
+  EXPECT_EQ(mode->iterations, 20);
+  EXPECT_EQ(mode->min_iterations, 7);
+  EXPECT_EQ(mode->max_iterations, 7);
+  EXPECT_TRUE(mode->flush);
+  EXPECT_EQ(mode->warm_up_seconds, 3);
+  EXPECT_EQ(packets_mode({})->max_iterations, 15);
+  EXPECT_FALSE(packets_mode(loop_mode()));
+  EXPECT_FALSE(packets_mode(do_bench_mode()));
+}
+
+TEST(BesideNccl, ComparedPacketsStandInNoOtherTable) {
+  const std::vector<Finished> left = without_compared_packets(
+      {figure("nccl", "all_gather", 4096, true, 1), figure("dma", "all_gather", 4096, true, 1),
+       figure("nccl", "all_gather", 2 * kMi, true, 1)});
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left[0].id.engine, "dma");
+  EXPECT_EQ(left[1].id.engine, "nccl");
+}
+
 }  // namespace
 }  // namespace duet

@@ -16,8 +16,8 @@ using nccl_shim::cuda::kMostExchanging;
 using nccl_shim::cuda::PacketArguments;
 
 constexpr unsigned kDataBytes = 8;  // of a packet
-// Polls of a packet after which the thread tells the CPU, and looks whether it has ended the
-// exchange.
+// After so many polls in vain a thread tells the CPU for which ranks it waits, and looks whether
+// the CPU has ended the exchange.
 constexpr unsigned kPollsPerReport = 512;
 
 __device__ unsigned bytes_of_unit(const PacketArguments& of, std::uint64_t unit) {
@@ -58,8 +58,9 @@ __device__ Turn turn_of(const PacketArguments& of) {
   return {number, number % 2 * of.turn};
 }
 
-// What a thread has under way at a time, since each read of memory takes long: four units of the
-// peer's part where there are two ranks, otherwise one of each peer's.
+// How many units a thread loads before it uses the first: four of the peer's part where there are
+// two ranks, otherwise one of each peer's. Loads one after the other would each take the latency of
+// memory.
 template <std::uint32_t kPeers, unsigned kUnits>
 struct GroupOf {
   static constexpr std::uint32_t kMostPeers = kPeers;
@@ -68,7 +69,8 @@ struct GroupOf {
 using OfTwoRanks = GroupOf<1, 4>;
 using OfMoreRanks = GroupOf<kMostExchanging, 1>;
 
-// What is at `unit`, unit + step, ... of one part.
+// The units `unit`, unit + step, ... of a part, kTogether at most; those from `end` on do not
+// exist.
 template <typename Group>
 struct Units {
   std::uint64_t unit, step, end;

@@ -89,12 +89,13 @@ struct PartsToReduce {
 // Blocks of a kernel that exchanges packets, at most: all find room beside a GEMM's.
 constexpr std::size_t kPacketBlocks = 16;
 
-// Of a rank's exchanges of packets, in memory that share_words() was given. An exchange reads and
-// writes it only where it has waited for long, since writes to the CPU's memory take longer than
-// the exchange: a call of 128 bytes that makes two takes 5.2 us, else 2.8 (two H200).
+// Of a rank's exchanges of packets, in memory that share_words() was given, which is the CPU's. An
+// exchange reads and writes these words only when it has waited for long: a call of 128 bytes that
+// writes two words there takes 5.2 us, one that writes none 2.8 (two H200).
 struct PacketWords {
   alignas(64) Word ended;  // set by a CPU: if it is not 0, no packet is waited for
-  // By rank: set to 1 again and again while packets of that rank are waited for.
+  // By rank: set to 1, again and again, by exchanges that wait for packets of that rank; cleared by
+  // a CPU that asks whether any still does.
   std::array<Word, kMostRanks> awaited;
 };
 

@@ -273,7 +273,7 @@ class PairCopies {
   std::size_t packet_memory() const;  // bytes
   char* own_packets() const;
   std::uint32_t* last_number() const;
-  bool waits_for_packets_of(int peer) const;  // waits for the device's answer
+  bool waits_for_packets_of(int peer) const;  // takes up to 40 ms: asks the device
   // What becomes of a call's parts in slots: an all_reduce may be one pass after the other.
   enum class Pass { reduce, copy };
   struct Piece {

@@ -38,9 +38,9 @@ std::size_t PairCopies::packet_memory() const {
   return 2 * packet_turn() + kPacketBlocks * sizeof(std::uint32_t);
 }
 
-// The word may be of an exchange that has waited and has ended since: it is cleared, and an
-// exchange that still waits sets it again within a millisecond, or at its next share of the
-// device's time. Twice, since a thread that was held back may set it once more behind the packet.
+// The word may have been set by an exchange that has ended since. So it is cleared: an exchange
+// that still waits sets it again within a millisecond, or in its context's next time slice. Twice,
+// since a thread of the device that was held back may set it once more after the packet has come.
 bool PairCopies::waits_for_packets_of(int peer) const {
   constexpr std::chrono::milliseconds kAnswer{20};
   Word& awaited = packet_words(rank_).awaited[peer];

@@ -309,6 +309,67 @@ TEST(PairCopiesProcesses, ARankThatEndsBetweenCallsIsNoError) {
   for (const int each : processes) EXPECT_EQ(end_of(each), 0);
 }
 
+// Of rank 0's device, a thread that was held back says once more that it waits, though rank 1 has
+// made its call before it ended.
+TEST(PairCopiesProcesses, AWordThatIsSetOnceMoreIsNoError) {
+  const std::vector<int> processes = start_processes({2, 0, 0, 0, false, 8192}, [](TestRank& rank) {
+    unsigned char* send = allocate(rank, 4096);
+    unsigned char* receive = allocate(rank, 2 * 4096);
+    gather(rank, send, receive, 4096, 1);
+    if (rank.rank == 1) _exit(0);
+    Word& awaited = rank.device.packet_words->awaited[1];
+    awaited = 1;
+    for (int waited = 0; awaited != 0 && waited < 10000; ++waited) usleep(1000);
+    EXPECT_EQ(awaited, 0u) << "nobody asks whether rank 1 is waited for";
+    awaited = 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    EXPECT_EQ(rank.copies->error(), "");
+  });
+  for (const int each : processes) EXPECT_EQ(end_of(each), 0);
+}
+
+// Rank 1 ends behind its packets, and rank 2 makes its call later.
+TEST(PairCopiesProcesses, ARankThatEndsIsNoErrorWhereAnotherIsWaitedFor) {
+  const std::vector<int> processes = start_processes({3, 0, 0, 0, false, 8192}, [](TestRank& rank) {
+    unsigned char* send = allocate(rank, 2048);
+    unsigned char* receive = allocate(rank, 3 * 2048);
+    gather(rank, send, receive, 2048, 1);
+    if (rank.rank == 1) {
+      std::memset(send, 3, 2048);
+      Word& waits_for_rank_2 = rank.device.packet_words->awaited[2];
+      waits_for_rank_2 = 0;
+      rank.copies->enqueue({Kind::all_gather, send, receive, 2048, 0}, rank.stream());
+      while (waits_for_rank_2 == 0) usleep(1000);  // it has pushed its packets before
+      _exit(0);
+    }
+    if (rank.rank == 2) std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+    gather(rank, send, receive, 2048, 2);
+    EXPECT_EQ(rank.copies->error(), "");
+  });
+  for (const int each : processes) EXPECT_EQ(end_of(each), 0);
+}
+
+TEST(PairCopiesProcesses, AKilledRankIsAnErrorWhereAnotherIsWaitedForToo) {
+  const std::vector<int> processes = start_processes({3, 0, 0, 0, false, 8192}, [](TestRank& rank) {
+    unsigned char* send = allocate(rank, 2048);
+    unsigned char* receive = allocate(rank, 3 * 2048);
+    gather(rank, send, receive, 2048, 1);
+    if (rank.rank == 2) raise(SIGKILL);
+    if (rank.rank == 0) {
+      rank.copies->enqueue({Kind::all_gather, send, receive, 2048, 0}, rank.stream());
+    }
+    rank.wait_for_error();
+    if (rank.rank == 0) {
+      EXPECT_EQ(rank.copies->error(), "the process of rank 2 has ended");
+    }
+    rank.copies->abort(30);
+    rank.synchronise();
+  });
+  EXPECT_EQ(end_of(processes[0]), 0);
+  EXPECT_EQ(end_of(processes[1]), 0);
+  EXPECT_TRUE(WIFSIGNALED(end_of(processes[2])));
+}
+
 TEST(PairCopiesProcesses, AStoppedRankIsWaitedFor) {
   const std::vector<int> processes = start_processes({2, 0, 0}, [](TestRank& rank) {
     unsigned char* send = allocate(rank, 4096);

@@ -63,6 +63,10 @@ class TestDevice : public host::HostShimDevice {
     ++waits;
     HostShimDevice::wait(stream, event);
   }
+  void exchange(Stream stream, const PacketExchange& exchanged) override {
+    packet_words = exchanged.words;
+    HostShimDevice::exchange(stream, exchanged);
+  }
   std::uint64_t stream_id(Stream stream) override {
     return knows_streams ? first_stream_id + HostShimDevice::stream_id(stream) : 0;
   }
@@ -81,6 +85,7 @@ class TestDevice : public host::HostShimDevice {
   bool maps_a_base_once = false, knows_streams = true, has_segments = false;
   TestSegments own_segments{static_cast<int>(identity())};
   int copies = 0, waits = 0;
+  PacketWords* packet_words = nullptr;  // of the last exchange
   std::uint64_t first_stream_id = 0;
 
  private:
