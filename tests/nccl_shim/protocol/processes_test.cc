@@ -339,7 +339,8 @@ TEST(PairCopiesProcesses, ARankThatEndsIsNoErrorWhereAnotherIsWaitedFor) {
       Word& waits_for_rank_2 = rank.device.packet_words->awaited[2];
       waits_for_rank_2 = 0;
       rank.copies->enqueue({Kind::all_gather, send, receive, 2048, 0}, rank.stream());
-      while (waits_for_rank_2 == 0) usleep(1000);  // it has pushed its packets before
+      // It has pushed its packets before it waits.
+      for (int waited = 0; waits_for_rank_2 == 0 && waited < 10000; ++waited) usleep(1000);
       _exit(0);
     }
     if (rank.rank == 2) std::this_thread::sleep_for(std::chrono::milliseconds(1000));
