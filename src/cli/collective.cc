@@ -15,6 +15,7 @@
 #include "cli/own_machines.h"
 #include "cli/tuning.h"
 #include "collectives/cases.h"
+#include "collectives/tuning/changeover.h"
 #include "core/error.h"
 #include "core/suggestion.h"
 #include "core/units.h"
