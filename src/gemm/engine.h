@@ -47,6 +47,8 @@ struct Tuning {
   double seconds = 6;    // about, per problem
   bool flushed = false;  // tune for calls with a flushed cache instead of calls back to back
   int units = 0;         // hint: compute units of the stream that will run the calls; 0: all
+  // On host devices, in fp32: the same bits for every number of cores that the device has.
+  bool reproducible = false;
 };
 
 class GemmEngine {

@@ -1,40 +1,21 @@
 // OpenBLAS's sgemm as an engine of host devices. OpenBLAS chooses its kernels when it is loaded, by
 // the CPU or by the user's OPENBLAS_CORETYPE; algorithm() names them.
-#include "gemm/engine.h"
-
 #include <cblas.h>
 #include <fmt/format.h>
+
+#include "gemm/cpu/sgemm_plan.h"
 
 namespace duet {
 namespace {
 
-class OpenBlasPlan : public GemmPlan {
- public:
-  OpenBlasPlan(int threads, const GemmProblem& problem) : threads_(threads), problem_(problem) {}
-
-  void enqueue(Stream& stream, const GemmBuffers& buffers) override {
-    stream.run({"gemm " + name(problem_), {}, [this, buffers] { multiply(buffers); }});
-  }
-
-  std::string algorithm() const override {
-    return fmt::format("sgemm, kernels for {}, {} threads", openblas_get_corename(), threads_);
-  }
-
- private:
-  void multiply(const GemmBuffers& buffers) const {
-    const auto m = static_cast<blasint>(problem_.m), n = static_cast<blasint>(problem_.n),
-               k = static_cast<blasint>(problem_.k);
-    const bool nt = problem_.layout == Layout::nt, tn = problem_.layout == Layout::tn;
-    openblas_set_num_threads(threads_);
-    cblas_sgemm(CblasRowMajor, tn ? CblasTrans : CblasNoTrans, nt ? CblasTrans : CblasNoTrans, m, n,
-                k, 1.0f, reinterpret_cast<const float*>(buffers.a.data), tn ? m : k,
-                reinterpret_cast<const float*>(buffers.b.data), nt ? k : n,
-                problem_.accumulate ? 1.0f : 0.0f, reinterpret_cast<float*>(buffers.c.data), n);
-  }
-
-  int threads_;
-  GemmProblem problem_;
-};
+int sgemm(const SgemmCall& call) {
+  const auto size = [](std::int64_t elements) { return static_cast<blasint>(elements); };
+  cblas_sgemm(CblasRowMajor, call.a_transposed ? CblasTrans : CblasNoTrans,
+              call.b_transposed ? CblasTrans : CblasNoTrans, size(call.m), size(call.n),
+              size(call.k), 1.0f, call.a, size(call.a_step), call.b, size(call.b_step), call.beta,
+              call.c, size(call.c_step));
+  return 0;
+}
 
 class OpenBlasEngine : public GemmEngine {
  public:
@@ -48,8 +29,10 @@ class OpenBlasEngine : public GemmEngine {
   }
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem, const GemmBuffers&,
-                                 const Tuning&) override {
-    return std::make_unique<OpenBlasPlan>(device.info().compute_units, problem);
+                                 const Tuning& tuning) override {
+    const std::string algorithm = fmt::format("sgemm, kernels for {}", openblas_get_corename());
+    return plan_sgemm({sgemm, "cblas_sgemm", algorithm, openblas_set_num_threads},
+                      device.info().compute_units, problem, tuning);
   }
 };
 

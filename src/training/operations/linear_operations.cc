@@ -165,6 +165,7 @@ std::unique_ptr<GemmPlan> LinearOperations::plan_by_engine(const GemmProblem& pr
                                                            const GemmBuffers& buffers) {
   std::string reason = "it has no GEMM engine";
   Tuning tuning;
+  tuning.reproducible = true;
   tuning.seconds = tuning_seconds_ * std::clamp(flop(problem) / kTunedFlop, kShortestTuning, 1.0);
   for (GemmEngine* engine : engines_.engines) {
     const auto skipped = engine->unsupported(device_, problem);
