@@ -5,6 +5,7 @@
 #   bench/on_gpu.sh quick OUT    the suite quick on the GPUs with --check, its journal and report
 #   bench/on_gpu.sh check_collectives   every one checked, captured, by processes of which one dies
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
+#   bench/on_gpu.sh healthy OUT  quick, and every engine at every size, for the expectations of specs/devices
 #   bench/on_gpu.sh reductions OUT   through slots and added in flight: checked, alone, beside GEMMs
 #   bench/on_gpu.sh preloaded OUT   PyTorch's collectives by NCCL, and with Duet's library before it; its kernels checked
 #   bench/on_gpu.sh preloaded_layers OUT   PyTorch's tensor-parallel and expert-parallel layers, likewise
@@ -50,7 +51,7 @@ failed=0
 for part in bench/on_gpu/*.sh; do source "$part"; done
 
 case "${1:-}" in
-  check | gemm | quick | check_collectives | collectives | reductions | preloaded | preloaded_layers | preloaded_training | preloaded_ends | nccl_tests | nccl_tests_options | tune_drop_in | nodes | auto | copy | overlap | \
+  check | gemm | quick | check_collectives | collectives | healthy | reductions | preloaded | preloaded_layers | preloaded_training | preloaded_ends | nccl_tests | nccl_tests_options | tune_drop_in | nodes | auto | copy | overlap | \
     check_halo | halo | halo_processes | packets | fabric | fabric_memory | node | advise | check_train | parallel | \
     qwen3 | train | curves | parallel_curves) "$1" ;;
   *)

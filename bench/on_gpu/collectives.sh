@@ -46,6 +46,20 @@ collectives() {
   done
 }
 
+# Journals from which specs/devices says what collectives should reach: of every engine that measures
+# there, at every size, in and out of place, in two runs.
+healthy() {
+  find_nccl
+  quick
+  local turn
+  for turn in 1 2; do
+    say "every engine and size, turn $turn"
+    must timeout "${LIMIT:-280}" "$duet" collective all_gather,all_to_all,reduce_scatter,all_reduce,broadcast,send_recv \
+      --device cuda --engine "${ENGINES:-auto,dma,kernel,nccl,nccl-window,nccl-zero-cta}" -d bfloat16 -b 8K -e 1G -f 2 \
+      --seconds 0.05 --json "$out/healthy-$turn.jsonl" --quiet ${COLLECTIVE_OPTIONS:-}
+  done
+}
+
 reductions() {
   find_nccl
   say "kernels that add to peers, and reductions made of them"
