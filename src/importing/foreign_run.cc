@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
+#include "importing/words.h"
 #include "results/version.h"
 
 namespace duet {
@@ -66,7 +68,20 @@ Record result_of(const ForeignRun& run, const ForeignCase& one) {
   return make_record(measurement);
 }
 
+std::string in_words(const std::string& place) { return count_of(place) ? "line " + place : place; }
+
 }  // namespace
+
+void add_case(ForeignRun& run, ForeignCase one) {
+  const auto [known, fresh] = run.places.emplace(one.benchmark + one.axes.key(), one.place);
+  if (!fresh) {
+    throw UsageError(
+        fmt::format("the case of {} stands here again: expected each case once, from one run; "
+                    "import repeated runs one by one",
+                    in_words(known->second)));
+  }
+  run.cases.push_back(std::move(one));
+}
 
 std::vector<Record> records_of(const ForeignRun& run, const std::string& file) {
   std::vector<Record> records = {environment_of(run, file)};

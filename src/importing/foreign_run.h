@@ -2,6 +2,7 @@
 // journal that say the same.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,7 @@ struct ForeignCase {
   std::optional<int> warm_ups;
   std::vector<std::pair<std::string, std::string>> notes;
   std::optional<std::string> skipped, failed;  // the reason, in words
+  std::string place;  // in the output: the number of a line, or "results[2]" of JSON
 };
 
 struct ForeignRun {
@@ -45,8 +47,13 @@ struct ForeignRun {
   int processes = 1;
   std::string host, command;                                   // "": unknown
   std::vector<std::pair<std::string, std::string>> libraries;  // by name, their versions
-  std::vector<ForeignCase> cases;
+  std::vector<ForeignCase> cases;                              // by add_case
+  std::map<std::string, std::string> places;  // of the cases, by benchmark and axes
 };
+
+// Throws UsageError if the run has the case already: the last record of a case counts, so that all
+// others would be lost.
+void add_case(ForeignRun& run, ForeignCase one);
 
 // The run's environment record, which says that it was imported and from which file, followed by a
 // result of each case. Fields that the tool's output does not tell are left out.

@@ -25,7 +25,8 @@ ForeignRun read_json(std::string_view text, const ImportOptions& options) {
       Record::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (report.is_discarded()) throw UsageError(fmt::format("not whole JSON: {}", kExpected));
   if (report.contains("nvbandwidth")) return read_nvbandwidth_json(report, options);
-  if (report.contains("nccl_version")) return read_nccl_tests_json(report, options);
+  if (report.contains("nccl_version") || report.contains("rccl_version"))
+    return read_nccl_tests_json(report, options);
   throw UsageError(fmt::format("JSON of no tool that is known: {}", kExpected));
 }
 
@@ -35,7 +36,8 @@ bool is_nccl_tests(std::string_view line) {
 
 bool is_nvbandwidth(std::string_view line) {
   return begins_with(line, "nvbandwidth Version") ||
-         (holds(line, "(row)") && (holds(line, "(GB/s)") || holds(line, "(ns)")));
+         ((holds(line, "(row)") || holds(line, "(column)")) &&
+          (holds(line, "(GB/s)") || holds(line, "(ns)")));
 }
 
 bool is_transferbench(std::string_view line) {

@@ -37,6 +37,22 @@ std::string replaced(std::string text, const std::string& part, const std::strin
   return text.replace(at, part.size(), by);
 }
 
+// The text up to the line that has `part`, and that line.
+std::string until(const std::string& text, const std::string& part) {
+  const std::size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  return text.substr(0, at == 0 ? 0 : text.rfind('\n', at - 1) + 1);
+}
+
+std::string line_with(const std::string& text, const std::string& part) {
+  const std::size_t begin = until(text, part).size();
+  return text.substr(begin, text.find('\n', begin) + 1 - begin);
+}
+
+bool says(const std::string& message, const std::string& part) {
+  return message.find(part) != std::string::npos;
+}
+
 double median(const Record& record) { return record["seconds"]["median"].get<double>(); }
 
 TEST(ImportNcclTests, TellsDevicesLibraryAndThatItWasImported) {
@@ -143,6 +159,181 @@ TEST(ImportNcclTests, RcclTestsAreOfHip) {
   EXPECT_EQ(records[0]["run"]["libraries"]["RCCL"], "2.27.7");
 }
 
+TEST(ImportNcclTests, AllVersionsOfRcclTestsAreOfHip) {
+  ImportOptions options;
+  options.collective = "all_gather";
+  for (const char* name : {"rccl_2020.txt", "rccl_2024.txt", "rccl_events.txt", "rccl.json"}) {
+    const std::vector<Record> records = import(name, options);
+    EXPECT_EQ(records[0]["imported"]["tool"], "rccl-tests") << name;
+    EXPECT_EQ(records[1]["engine"], "rccl-tests") << name;
+    EXPECT_EQ(records[1]["device"], "hip") << name;
+    EXPECT_EQ(records[0]["machines"][0]["devices"][0]["kind"], "hip") << name;
+  }
+  EXPECT_EQ(import("rccl_2024.txt", options)[0]["imported"]["version"], "develop:448c4c7");
+  EXPECT_EQ(import("rccl_2020.txt", options)[1]["warm_ups"], 5);
+  EXPECT_EQ(import("rccl_2020.txt", options)[1]["notes"]["mean_of_calls"], "20");
+  EXPECT_EQ(import("rccl.json")[0]["run"]["libraries"]["RCCL"], "2.27.7");
+  // Those of 2022 and 2023 print what nccl-tests prints; their devices tell.
+  const std::string nameless = replaced(text_of("rccl.txt"), "# rccl-tests", "#");
+  EXPECT_EQ(import_run("x", nameless, {})[1]["device"], "hip");
+}
+
+TEST(ImportNcclTests, OneGroupOfFiguresIsInPlaceOrOut) {
+  ImportOptions options;
+  options.collective = "all_gather";
+  const std::vector<Record> in = import("rccl_2024.txt", options);
+  ASSERT_EQ(in.size(), 3);
+  EXPECT_EQ(in[1]["case"]["in_place"], true);
+  EXPECT_DOUBLE_EQ(median(in[1]), 18.2e-6);
+  const std::string other = replaced(text_of("rccl_2024.txt"), "  in-place ", "out-of-place ");
+  EXPECT_EQ(import_run("x", other, options)[1]["case"]["in_place"], false);
+  const std::string unnamed = replaced(text_of("rccl_2024.txt"), "in-place", "        ");
+  EXPECT_TRUE(says(complaint(unnamed, options), "x:9: expected the columns size"));
+  ASSERT_EQ(import("rccl.json").size(), 2);
+  EXPECT_EQ(import("rccl.json")[1]["case"]["in_place"], true);
+}
+
+TEST(ImportNcclTests, AnErrorThatRcclTestsMarksIsWrongData) {
+  ImportOptions options;
+  options.collective = "all_gather";
+  const std::string marked = replaced(text_of("rccl_2020.txt"), "10.28  0e+00", "10.28  3e-01*");
+  const std::vector<Record> records = import_run("x", marked, options);
+  EXPECT_EQ(outcome_of(records[1]), Outcome::measured);
+  EXPECT_EQ(outcome_of(records[2]), Outcome::wrong);
+}
+
+TEST(ImportNcclTests, RanksAreThoseOfOneCommunicator) {
+  for (const char* name : {"all_reduce_groups.txt", "all_reduce_groups.json"}) {
+    const std::vector<Record> records = import(name);
+    EXPECT_EQ(axis_number(records[1], "ranks"), 2) << name;
+    EXPECT_EQ(axis_number(records[1], "groups"), 2) << name;
+    EXPECT_EQ(records[0]["processes"], 4) << name;
+    const Record& rates = records[1]["rates"];
+    EXPECT_NEAR(rates["busbw_gb_per_s"].get<double>(), rates["algbw_gb_per_s"].get<double>(), 1e-6);
+  }
+  EXPECT_FALSE(import("all_reduce.txt")[1]["case"].contains("groups"));
+}
+
+TEST(ImportNcclTests, BusBandwidthIsThatWhichIsPrinted) {
+  const std::string text = text_of("all_reduce.txt");
+  EXPECT_EQ(complaint(replaced(text, "  4500.0 ", "  9000.0 ")),
+            "x:18: busbw is 179 GB/s by the size, the time of 9000 us and 4 ranks, but the output "
+            "says 357.91: expected the same");
+  EXPECT_TRUE(says(complaint(replaced(text, "Rank  3 Group  0", "Rank  3 Group  1")),
+                   "x:16: busbw is 55.92 GB/s by the size, the time of 25 us and 3 ranks"));
+  EXPECT_EQ(complaint(replaced(text, "62.91", "62.92")), "");  // 62.9146 of 25.00, 62.92 of 24.998
+  EXPECT_TRUE(says(complaint(replaced(text, "62.91", "62.95")), "but the output says 62.95"));
+  const std::string json = text_of("reduce_scatter.json");
+  EXPECT_TRUE(
+      says(complaint(replaced(json, "104.857600", "78.290000")),
+           "x: results[0]: busbw is 104.9 GB/s by the size, the time of 80 us and 2 ranks"));
+}
+
+TEST(ImportNcclTests, TakesTimesOfFewDigitsFromTheRates) {
+  std::string text = text_of("all_reduce.txt");
+  text = replaced(text, line_with(text, " 1073741824   "),
+                  " 17179869184    4294967296     float     sum      -1  1.1e+07    1.61    2.42   "
+                  "    0  1.1e+07    1.61    2.42       0\n");
+  const std::vector<Record> records = import_run("x", text, {});
+  EXPECT_NEAR(records[5]["rates"]["algbw_gb_per_s"].get<double>(), 1.61, 0.005);
+  EXPECT_NEAR(records[5]["rates"]["busbw_gb_per_s"].get<double>(), 2.42, 0.005);
+  EXPECT_NEAR(median(records[6]), 10.65, 0.01);
+  text = replaced(text, "1.1e+07    1.61    2.42", "1.1e+07    1.81    2.72");
+  EXPECT_TRUE(says(complaint(text), "x:18: busbw is 2.343 GB/s"));
+}
+
+TEST(ImportNcclTests, RatesOfTheCpusTimeAreNotes) {
+  std::string text = text_of("rccl.txt");
+  for (int i = 0; i < 2; ++i) text = replaced(text, "    time ", " cputime ");
+  text = replaced(text, "18.00", " 2.50");
+  const Record one = import_run("x", text, {})[1];
+  EXPECT_DOUBLE_EQ(median(one), 2.5e-6);
+  EXPECT_EQ(axis_word(one, "clock"), "cpu");
+  EXPECT_FALSE(one["rates"].contains("busbw_gb_per_s"));
+  EXPECT_EQ(one["notes"]["busbw_gb_per_s"], "1.82");
+}
+
+TEST(ImportNcclTests, RefusesWhatIsNotWhole) {
+  const std::string text = text_of("all_reduce.txt");
+  EXPECT_EQ(complaint(until(text, " 33554432 ")),
+            "x:16: the table of float sum has 1 of 3 sizes: expected all of them");
+  EXPECT_TRUE(
+      says(complaint(until(text, " 1048576   ")), "x:4: no row of the run that begins here"));
+  EXPECT_TRUE(says(complaint(replaced(text, line_with(text, " 33554432 "), "")),
+                   "x:17: the table of float sum has 2 of 3 sizes"));
+  // Without the lines below it, a table that has all its sizes is whole.
+  EXPECT_EQ(complaint(until(text, "# Out of bounds")), "");
+  // But not if there may be other tables, or if the sizes are not told.
+  const std::string half =
+      replaced(text, "1073741824     268435456     float", "1073741824     268435456      half");
+  EXPECT_TRUE(says(complaint(until(half, "# Out of bounds")),
+                   "x:18: the run's last row, without \"# Avg bus bandwidth\" below"));
+  EXPECT_TRUE(says(complaint(half), "x:18: the table of"));
+  const std::string failed = replaced(
+      text, "    33554432  ", "all_reduce_perf: x.cc:3: f: Assertion `x' failed.\n    33554432  ");
+  EXPECT_EQ(complaint(failed),
+            "x:17: a program failed: \"all_reduce_perf: x.cc:3: f: Assertion `x' failed.\": "
+            "expected the output of a whole run");
+}
+
+TEST(ImportNcclTests, RefusesWhatIsNotOneRun) {
+  const std::string text = text_of("all_reduce.txt");
+  EXPECT_EQ(complaint(text + text),
+            "x:39: the case of line 16 stands here again: expected each case once, from one run; "
+            "import repeated runs one by one");
+  const std::string row =
+      "     1048576        262144     float     sum      -1    25.00   41.94   62.91       0    "
+      "25.50   41.12   61.68       0\n";
+  EXPECT_TRUE(says(complaint(replaced(text, "# Out of", "# Testing 2 cycle.\n" + row + "# Out of")),
+                   "x:20: the case of line 16 stands here again"));
+  EXPECT_TRUE(says(complaint(text + row), "x:24: a row without the heads of its columns"));
+  EXPECT_TRUE(
+      says(complaint(replaced(text, "  Rank  2", "  Rank  0")), "x:9: rank 0: expected rank 2"));
+  const std::string options = line_with(text, "# nThread");
+  EXPECT_TRUE(says(complaint(replaced(text, "# Using devices", options + "# Using devices")),
+                   "x:6: a run begins before that above is whole (line 4: no row"));
+  const std::string heads = line_with(text, "#       size");
+  EXPECT_TRUE(says(complaint(replaced(text, "#        (B)", heads + "#        (B)")),
+                   "x:15: the heads of the columns a second time"));
+  EXPECT_TRUE(says(complaint(replaced(text, "concluded: all_reduce", "concluded: all_gather")),
+                   "x:22: all_gather ends here, but all_reduce began"));
+  EXPECT_TRUE(says(complaint(replaced(text, "starting: all_reduce", "starting: all_reduce_bias")),
+                   "x:3: all_reduce_bias_perf: expected a program of a collective"));
+  // Whole runs of other cases behind each other are taken.
+  std::string other = replaced(replaced(text, "all_reduce_perf -b", "broadcast_perf -b"),
+                               "starting: all_reduce", "starting: broadcast");
+  other = replaced(other, "concluded: all_reduce", "concluded: broadcast");
+  other = replaced(replaced(other, "62.91", "41.94"), "61.68", "41.12");
+  other = replaced(replaced(other, "279.62", "186.41"), "278.07", "185.38");
+  other = replaced(replaced(other, "357.91", "238.61"), "357.12", "238.08");
+  EXPECT_EQ(import_run("x", text + other, {}).size(), 13);
+}
+
+TEST(ImportNcclTests, RefusesJsonThatIsNotWholeOrNotOneRun) {
+  const std::string text = text_of("all_reduce_groups.json");
+  EXPECT_TRUE(
+      says(complaint(replaced(text, "\"out_of_bounds\"", "\"x\"")), "ended before its last row"));
+  EXPECT_TRUE(says(complaint(replaced(text, "\"actual_iterations\"", "\"x\"")),
+                   "x: results[0]: a row that is not"));
+  EXPECT_TRUE(says(complaint(replaced(text, "\"rank\":2", "\"rank\":0")),
+                   "x: devices[2]: expected rank 2"));
+  const std::string row =
+      text.substr(text.find("{\"size\""), text.find("],\"out_of_b") - text.find("{\"size\""));
+  EXPECT_TRUE(says(complaint(replaced(text, row, row + "," + row)),
+                   "x: results[1]: the case of results[0] stands here again"));
+}
+
+TEST(ImportNcclTests, LeavesOutSizesThatAreTooSmall) {
+  ImportOptions options;
+  options.collective = "all_gather";
+  const std::string zero =
+      "           0             0    float     0.15    0.00    0.00  0e+00     0.14    0.00    "
+      "0.00    N/A\n";
+  const std::string text = replaced(text_of("all_gather_old.txt"), "     1048576        131072",
+                                    zero + zero + "     1048576        131072");
+  EXPECT_EQ(import_run("x", text, options).size(), 3);
+}
+
 TEST(ImportNvbandwidth, CopiesThatDuetMeasuresTooHaveItsAxes) {
   ImportOptions options;
   options.bytes = 536870912;
@@ -209,6 +400,85 @@ TEST(ImportNvbandwidth, ReadsItsJson) {
   EXPECT_EQ(reason_of(records[4]), "out of memory");
 }
 
+TEST(ImportNvbandwidth, ReadsMatricesOfAllDescriptions) {
+  const std::vector<Record> records = import("nvbandwidth_more.txt");
+  ASSERT_EQ(records.size(), 11);
+  EXPECT_EQ(records[0]["run"]["host"]["name"], "node-1");
+  EXPECT_EQ(reason_of(records[3]), "nvbandwidth says: Waived");
+  EXPECT_EQ(axis_word(records[3], "test"), "waived test 1");
+  EXPECT_EQ(axis_word(records[4], "test"), "device_local_copy");
+  EXPECT_NEAR(records[5]["rates"]["gb_per_s"].get<double>(), 1421, 1e-6);
+  EXPECT_EQ(axis_word(records[7], "test"), "multinode_bisect_write_ce");
+  EXPECT_EQ(axis_number(records[7], "row"), 1);
+  EXPECT_NEAR(records[7]["rates"]["gb_per_s"].get<double>(), 45.2, 1e-6);
+}
+
+TEST(ImportNvbandwidth, WhatIsNotNamedIsNotOfTheTestBefore) {
+  const std::vector<Record> records = import("nvbandwidth_more.txt");
+  ASSERT_EQ(records.size(), 11);
+  EXPECT_EQ(outcome_of(records[8]), Outcome::skipped);
+  EXPECT_EQ(axis_word(records[8], "test"), "waived test 2");
+  EXPECT_EQ(outcome_of(records[9]), Outcome::failed);
+  EXPECT_EQ(axis_word(records[9], "test"), "xyz");
+  EXPECT_EQ(reason_of(records[9]), "Testcase xyz not found!");
+  EXPECT_EQ(axis_word(records[10], "test"), "index 99");
+  const std::vector<Record> old = import("nvbandwidth_old.txt");
+  ASSERT_EQ(old.size(), 4);
+  EXPECT_EQ(axis_word(old[3], "test"), "all_to_one_read_ce");
+  EXPECT_EQ(outcome_of(old[3]), Outcome::skipped);
+}
+
+TEST(ImportNvbandwidth, TextAndJsonNameOneMachineAlike) {
+  const Record text = import("nvbandwidth_more.txt")[0],
+               json = import("nvbandwidth_devices.json")[0];
+  EXPECT_EQ(json["machines"], text["machines"]);
+  EXPECT_EQ(json["run"]["host"], text["run"]["host"]);
+  EXPECT_EQ(json["machines"][0]["devices"][1], (Record{{"name", "cuda:1"},
+                                                       {"kind", "cuda"},
+                                                       {"model", "NVIDIA H100 80GB HBM3"},
+                                                       {"bus", "00000000:2a:00"}}));
+}
+
+TEST(ImportNvbandwidth, TakesTheDevicesOfProcesses) {
+  const std::string text =
+      replaced(text_of("nvbandwidth_more.txt"), "node-1\nDevice 0", "Process 0 (node-1): device 0");
+  const Record environment =
+      import_run("x", replaced(text, "Device 1:", "Process 1 (node-2): device 1:"), {})[0];
+  EXPECT_EQ(environment["processes"], 2);
+  EXPECT_EQ(environment["run"]["host"]["name"], "node-1");
+  ASSERT_EQ(environment["machines"][0]["devices"].size(), 1);
+  EXPECT_EQ(environment["machines"][0]["devices"][0]["bus"], "00000000:18:00");
+}
+
+TEST(ImportNvbandwidth, RefusesWhatIsNotWhole) {
+  const std::string text = text_of("nvbandwidth.txt");
+  EXPECT_EQ(complaint(until(text, " 1    391.20")),
+            "x:19: the matrix of device_to_device_memcpy_read_ce (line 21) is not whole: expected "
+            "\"SUM\" and its name below it");
+  EXPECT_TRUE(says(complaint(replaced(text, " 1    391.20       N/A\n", "")),
+                   "x:24: the figures of device_to_device_memcpy_read_ce add up to 390.1, but the "
+                   "output says 781.3"));
+  EXPECT_TRUE(says(complaint(replaced(text, "SUM host_to_device_memcpy_ce 110.50\n", "")),
+                   "x:18: the matrix of host_to_device_memcpy_ce (line 14) is not whole"));
+  EXPECT_TRUE(says(complaint(until(text, "memcpy CE GPU(row) -> GPU(column)")),
+                   "x:19: device_to_device_memcpy_read_ce (line 19) has no figures"));
+  EXPECT_TRUE(says(complaint(replaced(text, "55.30", "55.x0")), "here is '55.x0'"));
+  EXPECT_TRUE(says(
+      complaint(replaced(text, " 1    391.20", "x: y.cpp:3: Assertion `z' failed.\n 1    391.20")),
+      "x:23: a program failed"));
+  EXPECT_TRUE(says(complaint(text + text), "x:51: a second run of nvbandwidth"));
+  const std::string json = text_of("nvbandwidth.json");
+  EXPECT_TRUE(says(complaint(replaced(json, "721.75", "1082.25")),
+                   "add up to 721.75, but the output says 1082.25"));
+  EXPECT_TRUE(says(complaint(replaced(json, ", \"N/A\" ]", " ]")), "has rows of 2 and 1 figures"));
+  EXPECT_TRUE(says(complaint(replaced(json, "\"Waived\"", "\"Running\"")),
+                   "x: testcases[1]: multinode_bisect_write_ce had not ended"));
+  EXPECT_TRUE(says(complaint(replaced(json, "\"git_version\"", "\"error\"")),
+                   "x: nvbandwidth failed: v0.8"));
+  EXPECT_TRUE(says(complaint(replaced(json, "bandwidth_matrix", "x")),
+                   "no figures of device_to_device_memcpy_write_sm"));
+}
+
 TEST(ImportOsu, ReadsLatencyAndValidation) {
   const std::vector<Record> records = import("osu_allreduce.txt");
   ASSERT_EQ(records.size(), 3);
@@ -243,6 +513,54 @@ TEST(ImportOsu, ReadsWhatItPrintedInRuns) {
   EXPECT_FALSE(barrier[1]["case"].contains("bytes"));
   EXPECT_EQ(barrier[1]["notes"]["Iterations"], "100");
   EXPECT_DOUBLE_EQ(median(import("osu_ran_allreduce.txt")[1]), 0.42e-6);
+}
+
+TEST(ImportOsu, ConditionsBelowATableAreThoseOfTheNext) {
+  const std::vector<Record> records = import("osu_types.txt");
+  ASSERT_EQ(records.size(), 7);
+  EXPECT_EQ(axis_word(records[1], "type"), "MPI_CHAR");
+  EXPECT_EQ(axis_word(records[3], "type"), "MPI_INT");
+  EXPECT_EQ(records[5]["case"], (Record{{"test", "MPI-CUDA Bandwidth"},
+                                        {"type", "MPI_CHAR"},
+                                        {"source", "DEVICE"},
+                                        {"destination", "HOST"},
+                                        {"bytes", 1}}));
+  EXPECT_EQ(records[5]["notes"]["P99 Tail BW(MB/s)"], "1.20");
+}
+
+TEST(ImportOsu, RefusesWhatIsNotWholeOrNotOneRun) {
+  const std::string text = text_of("osu_bw.txt");
+  EXPECT_EQ(complaint(text.substr(0, text.size() - 2)),
+            "x:6: '24000.0' is cut: expected as many decimals as above below \"Bandwidth (MB/s)\"");
+  EXPECT_TRUE(says(complaint(until(text, "1     ")), "x:3: no row below the heads of line 3"));
+  EXPECT_TRUE(says(complaint(text + text), "x:10: the case of line 4 stands here again"));
+  const std::string full = text_of("osu_allreduce.txt");
+  EXPECT_TRUE(
+      says(complaint(full.substr(0, full.size() - 3)), "x:7: expected Pass or Fail, here is 'Fa'"));
+  EXPECT_TRUE(says(complaint(replaced(text, "1024  ", "[a.c:7] MPI call failed with 16\n1024  ")),
+                   "x:5: a program failed"));
+}
+
+TEST(ImportTransferBench, RefusesWhatIsNotWholeOrNotOneRun) {
+  const std::string text = text_of("transferbench.txt");
+  EXPECT_EQ(complaint(until(text, " Executor: DMA 01")),
+            "x:11: the table of test 2 (line 11) is not whole: expected \"Aggregate\" at its end");
+  EXPECT_TRUE(says(complaint(until(text, " Aggregate (CPU)  |  115") + "Test 3:\n"),
+                   "x:16: the table of test 2 (line 11) is not whole"));
+  EXPECT_TRUE(
+      says(complaint(replaced(text, "     Transfer 01 ", "     Other    01 ")),
+           "x:16: the transfers of test 2 move 60000000 bytes, but the output says 120000000"));
+  EXPECT_TRUE(says(complaint(replaced(text, "4.767 ms", "2.767 ms")),
+                   "x:9: 268435456 bytes in 2.767 ms are 97.013 GB/s, but the output says 56.309"));
+  EXPECT_TRUE(says(complaint(text + text), "x:17: a second run of TransferBench"));
+  EXPECT_TRUE(
+      says(complaint(text + text.substr(text.find("Test 1:"))), "x:17: test 1 below test 2"));
+  EXPECT_TRUE(says(complaint(text + "[ERROR] Unexpected mismatch at index 0\n"),
+                   "x:17: TransferBench failed"));
+  const std::string csv = text_of("transferbench.csv");
+  EXPECT_TRUE(says(complaint(csv.substr(0, csv.size() - 40)),
+                   "x:4: expected a row of 13 columns, here are"));
+  EXPECT_TRUE(says(complaint(csv + csv), "x:5: a second run of TransferBench"));
 }
 
 TEST(ImportTransferBench, ReadsAllForms) {

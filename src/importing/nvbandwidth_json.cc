@@ -12,11 +12,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-NvbandwidthMatrix matrix_of(const Json& test) {
+NvbandwidthMatrix matrix_of(const Json& test, const std::string& place) {
   NvbandwidthMatrix matrix;
   matrix.test = text_at(test, "name");
   matrix.description = text_at(test, "bandwidth_description");
+  // The sum is written with all its digits.
+  if (const auto sum = amount_at(test, "sum")) matrix.sum = Printed{*sum, 0, 0};
   for (const Json& row : value_at(test, "bandwidth_matrix")) {
+    matrix.places.push_back(place);
     if (!row.is_array()) throw UsageError("\"bandwidth_matrix\": expected a list of rows");
     matrix.rows.emplace_back();
     for (const Json& cell : row) {
@@ -27,27 +30,38 @@ NvbandwidthMatrix matrix_of(const Json& test) {
   return matrix;
 }
 
-void take_test(ForeignRun& run, const Json& test, const ImportOptions& options) {
+void take_test(ForeignRun& run, const Json& test, const std::string& place,
+               const ImportOptions& options) {
   const std::string name = text_at(test, "name");
   const std::string status = text_at(test, "status");
   if (name.empty() || status.empty()) {
-    throw UsageError("\"testcases\": expected each with \"name\" and \"status\"");
+    throw UsageError("expected a test with \"name\" and \"status\"");
   }
   const std::string error = text_at(test, "error");
   const std::string reason = error.empty() ? "nvbandwidth says: " + status : error;
-  if (status == "Passed") return take_matrix(run, matrix_of(test), options);
-  if (status == "Waived") return take_skipped(run, name, reason);
-  take_failed(run, name, reason);
+  if (status == "Passed") return take_matrix(run, matrix_of(test, place), options);
+  if (status == "Running") {
+    throw UsageError(fmt::format("{} had not ended: expected the output of a whole run", name));
+  }
+  if (status == "Waived") return take_skipped(run, name, reason, place);
+  take_failed(run, name, reason, place);
 }
 
-// Versions that list the devices do it as "0: NVIDIA H200: (00000000:1b:00)".
+// "0: NVIDIA H200 (00000000:1b:00): (node-1)": number, model, PCI address and host.
 void take_devices(ForeignRun& run, const Json& devices) {
   for (const Json& device : devices) {
-    const std::string text = device.is_string() ? device.get<std::string>() : "";
+    std::string text = device.is_string() ? device.get<std::string>() : "";
     const std::size_t colon = text.find(": ");
     const auto index = count_of(text.substr(0, colon));
     if (!index || colon == std::string::npos) continue;
-    ForeignDevice one = nvbandwidth_device(*index, text.substr(colon + 2));
+    text = text.substr(colon + 2);
+    const std::size_t host = text.rfind(": (");
+    const bool named = host != std::string::npos && text.back() == ')';
+    if (named && text.find(':', host + 3) == std::string::npos) {
+      run.host = text.substr(host + 3, text.size() - host - 4);
+      text.resize(host);
+    }
+    ForeignDevice one = nvbandwidth_device(*index, text);
     if (ends_with(one.model, ":")) one.model.pop_back();
     run.devices.push_back(std::move(one));
   }
@@ -59,9 +73,12 @@ ForeignRun read_nvbandwidth_json(const Json& report, const ImportOptions& option
   const Json& body = value_at(report, "nvbandwidth");
   const Json& tests = value_at(body, "testcases");
   const std::string error = text_at(body, "error");
+  if (!error.empty()) {
+    throw UsageError(
+        fmt::format("nvbandwidth failed: {}: expected the output of a whole run", error));
+  }
   if (!tests.is_array()) {
-    throw UsageError(error.empty() ? "nvbandwidth's JSON without a list \"testcases\": expected one"
-                                   : fmt::format("nvbandwidth failed: {}", error));
+    throw UsageError("nvbandwidth's JSON without a list \"testcases\": expected one");
   }
   ForeignRun run = nvbandwidth_run("JSON");
   run.version = text_at(body, "version");
@@ -69,7 +86,10 @@ ForeignRun read_nvbandwidth_json(const Json& report, const ImportOptions& option
     take_devices(run, value_at(body, "GPU Device list"));
   }
   name_machine(run);
-  for (const Json& test : tests) take_test(run, test, options);
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    const std::string place = fmt::format("testcases[{}]", i);
+    at_place(place, [&] { take_test(run, tests[i], place, options); });
+  }
   return run;
 }
 

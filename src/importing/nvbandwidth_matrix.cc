@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/error.h"
 #include "core/units.h"
 
 namespace duet {
@@ -78,16 +80,54 @@ void set_figure(ForeignCase& one, const std::string& description, double figure,
   if (!options.bytes) one.notes.emplace_back("seconds", "of 10^9 bytes: the size is not known");
 }
 
-ForeignCase without_figures(const std::string& test) {
+ForeignCase without_figures(const std::string& test, const std::string& place) {
   ForeignCase one;
+  one.place = place;
   one.benchmark = kTool;
   one.axes = {{"test", test}};
   return one;
 }
 
+// What is added up is not rounded, so that the sum differs by the rounding of all cells.
+void check_sum(const NvbandwidthMatrix& matrix, const Printed& sum, const Printed& cells) {
+  constexpr double kSlack = 1e-9;  // of the arithmetic here and there
+  const double allowed = sum.half_unit + cells.half_unit + kSlack * sum.value;
+  if (std::abs(sum.value - cells.value) <= allowed) return;
+  throw UsageError(fmt::format(
+      "the figures of {} add up to {:.7g}, but the output says {:.7g}: expected a whole "
+      "matrix",
+      matrix.test, cells.value, sum.value));
+}
+
+void check_matrix(const NvbandwidthMatrix& matrix) {
+  if (matrix.rows.empty()) {
+    throw UsageError(fmt::format("no figures of {}: expected a matrix of them", matrix.test));
+  }
+  Printed cells;
+  for (const std::vector<std::string>& row : matrix.rows) {
+    if (row.empty() || row.size() != matrix.rows[0].size()) {
+      throw UsageError(
+          fmt::format("the matrix of {} has rows of {} and {} figures: expected as many",
+                      matrix.test, matrix.rows[0].size(), row.size()));
+    }
+    for (const std::string& cell : row) {
+      const auto figure = printed_of(cell);
+      if (!figure && cell != "N/A") {
+        throw UsageError(fmt::format("expected a figure or N/A in the matrix of {}, here is '{}'",
+                                     matrix.test, cell));
+      }
+      if (!figure) continue;
+      cells.value += figure->value;
+      cells.half_unit += figure->half_unit;
+    }
+  }
+  if (matrix.sum) check_sum(matrix, *matrix.sum, cells);
+}
+
 }  // namespace
 
 void take_matrix(ForeignRun& run, const NvbandwidthMatrix& matrix, const ImportOptions& options) {
+  check_matrix(matrix);
   const CopyTest* test = copy_test(matrix);
   for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
     for (std::size_t column = 0; column < matrix.rows[row].size(); ++column) {
@@ -98,20 +138,25 @@ void take_matrix(ForeignRun& run, const NvbandwidthMatrix& matrix, const ImportO
       one.axes = test != nullptr ? copy_axes(matrix, *test, row, column, options)
                                  : own_axes(matrix, row, column, options);
       one.notes = {{"test", matrix.test}, {"figure", matrix.description}};
+      one.place = matrix.places[row];
       set_figure(one, matrix.description, *figure, options);
-      run.cases.push_back(std::move(one));
+      add_case(run, std::move(one));
     }
   }
 }
 
-void take_skipped(ForeignRun& run, const std::string& test, const std::string& reason) {
-  run.cases.push_back(without_figures(test));
-  run.cases.back().skipped = reason;
+void take_skipped(ForeignRun& run, const std::string& test, const std::string& reason,
+                  const std::string& place) {
+  ForeignCase one = without_figures(test, place);
+  one.skipped = reason;
+  add_case(run, std::move(one));
 }
 
-void take_failed(ForeignRun& run, const std::string& test, const std::string& reason) {
-  run.cases.push_back(without_figures(test));
-  run.cases.back().failed = reason;
+void take_failed(ForeignRun& run, const std::string& test, const std::string& reason,
+                 const std::string& place) {
+  ForeignCase one = without_figures(test, place);
+  one.failed = reason;
+  add_case(run, std::move(one));
 }
 
 ForeignRun nvbandwidth_run(const std::string& form) {

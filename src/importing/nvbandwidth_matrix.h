@@ -1,6 +1,7 @@
 // What the text and the JSON of nvbandwidth have in common: matrices of figures.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,15 +15,20 @@ struct NvbandwidthMatrix {
   std::string test;         // "device_to_device_memcpy_read_ce"
   std::string description;  // "memcpy CE GPU(row) <- GPU(column) bandwidth (GB/s)"
   std::vector<std::vector<std::string>> rows;
+  std::optional<Printed> sum;       // of all figures
+  std::vector<std::string> places;  // of the rows, as ForeignCase has them
 };
 
 // Appends a case for each figure of the matrix. Tests that Duet measures too have its axes; the
-// others are of the benchmark "nvbandwidth".
+// others are of the benchmark "nvbandwidth". Throws UsageError if the matrix has no figures, rows
+// of different lengths, a cell that is no figure, or another sum.
 void take_matrix(ForeignRun& run, const NvbandwidthMatrix& matrix, const ImportOptions& options);
 
 // Appends the case of a test without figures, which was left out or failed.
-void take_skipped(ForeignRun& run, const std::string& test, const std::string& reason);
-void take_failed(ForeignRun& run, const std::string& test, const std::string& reason);
+void take_skipped(ForeignRun& run, const std::string& test, const std::string& reason,
+                  const std::string& place);
+void take_failed(ForeignRun& run, const std::string& test, const std::string& reason,
+                 const std::string& place);
 
 // A run without devices and cases.
 ForeignRun nvbandwidth_run(const std::string& form);

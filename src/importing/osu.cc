@@ -28,14 +28,34 @@ bool is_head(std::string_view line) {
          (begins_with(line, "#") && holds(line, "MB/s"));
 }
 
-// The comments that tell how a test is run, and their axes.
+// What comments tell of how a test is run, and the axes.
 constexpr struct {
   std::string_view label;
   const char* axis;
 } kConditions[] = {{"# Datatype: ", "type"},
                    {"# Window creation: ", "window"},
                    {"# Synchronization: ", "synchronization"},
-                   {"# [ pairs: ", "pairs"}};
+                   {"# [ pairs: ", "pairs"},
+                   {"# Number of Sender threads: ", "sender_threads"},
+                   {"# Number of Receiver threads: ", "receiver_threads"},
+                   {"# Send Buffer on ", "source"},
+                   {" and Receive Buffer on ", "destination"},
+                   {"# Rank 0 Memory on ", "source"},
+                   {" and Rank 1 Memory on ", "destination"}};
+
+// The heads of percentiles of bandwidth are as wide as their columns: one space precedes them.
+std::vector<std::string> heads_of(std::string_view line) {
+  constexpr std::string_view kTail = " Tail BW(MB/s)";
+  std::string text(line.substr(begins_with(line, "#") ? 1 : 0));
+  for (std::size_t at = 0; (at = text.find(kTail, at)) != std::string::npos;) {
+    const std::size_t head = text.rfind(' ', at == 0 ? 0 : at - 1);
+    at += kTail.size();
+    if (head == std::string::npos) continue;
+    text.insert(head, " ");
+    ++at;
+  }
+  return columns_of(text);
+}
 
 bool is_bandwidth(const std::string& head) { return holds(head, "MB/s"); }
 
@@ -46,22 +66,27 @@ class OsuText {
     run_.form = "text";
   }
 
-  void take(std::string_view line) {
+  void take(const Line& numbered) {
+    const std::string_view line = numbered.text;
     if (begins_with(line, "# OSU ")) {
       begin_test(line);
     } else if (is_head(line)) {
-      begin_table(columns_of(line.substr(begins_with(line, "#") ? 1 : 0)));
-    } else if (!heads_.empty()) {
-      take_row(words_of(line));
-    } else {
+      begin_table(numbered, heads_of(line));
+    } else if (begins_with(line, "#")) {
       take_condition(line);
+    } else if (!heads_.empty()) {
+      take_row(numbered, words_of(line));
     }
   }
 
-  ForeignRun finish() { return std::move(run_); }
+  ForeignRun finish() {
+    at_place(std::to_string(table_line_), [&] { end_table(); });
+    return std::move(run_);
+  }
 
  private:
   void begin_test(std::string_view line) {
+    end_table();
     const std::string title(line.substr(6));
     const std::size_t test = title.find(" Test");
     test_ = trim(title.substr(0, test));
@@ -73,14 +98,25 @@ class OsuText {
 
   void take_condition(std::string_view line) {
     for (const auto& [label, axis] : kConditions) {
-      if (!begins_with(line, label)) continue;
+      if (!holds(line, label)) continue;
       std::string value = word_behind(line, label);
       if (ends_with(value, ".")) value.pop_back();
       conditions_.set(axis, std::move(value));
     }
   }
 
-  void begin_table(std::vector<std::string> heads) {
+  // Throws UsageError if the table that was read last, if any, has no row.
+  void end_table() const {
+    if (heads_.empty() || rows_ > 0) return;
+    throw UsageError(
+        fmt::format("no row below the heads of line {}: expected sizes and figures", table_line_));
+  }
+
+  void begin_table(const Line& line, std::vector<std::string> heads) {
+    end_table();
+    rows_ = 0;
+    decimals_.clear();
+    table_line_ = line.number;
     const auto latency = std::find_if(heads.begin(), heads.end(), is_latency);
     const auto figure =
         latency != heads.end() ? latency : std::find_if(heads.begin(), heads.end(), is_bandwidth);
@@ -90,7 +126,7 @@ class OsuText {
     heads_ = std::move(heads);
   }
 
-  void take_row(const std::vector<std::string>& words) {
+  void take_row(const Line& line, const std::vector<std::string>& words) {
     const bool row = !words.empty() &&
                      (has_size_ ? count_of(words[0]).has_value() : amount_of(words[0]).has_value());
     if (!row) return;  // what MPI and libraries print in between
@@ -100,7 +136,10 @@ class OsuText {
       throw UsageError(fmt::format("expected a row of {} columns with a figure below \"{}\"",
                                    heads_.size(), heads_[figure_.place]));
     }
+    check_decimals(words);
+    ++rows_;
     ForeignCase one;
+    one.place = std::to_string(line.number);
     one.benchmark = "osu";
     one.axes = {{"test", test_}};
     for (const auto& [axis, value] : conditions_) one.axes.set(axis, value);
@@ -108,7 +147,22 @@ class OsuText {
     if (has_size_) one.axes.set("bytes", bytes);
     set_figure(one, bytes, *figure);
     take_others(one, words);
-    run_.cases.push_back(std::move(one));
+    add_case(run_, std::move(one));
+  }
+
+  // All figures of a column have as many decimals, so that one that was cut shows.
+  void check_decimals(const std::vector<std::string>& words) {
+    std::vector<std::size_t> decimals;
+    for (const std::string& word : words) {
+      const std::size_t point = word.find('.');
+      decimals.push_back(point == std::string::npos ? 0 : word.size() - point);
+    }
+    if (decimals_.empty()) decimals_ = decimals;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (decimals[i] == decimals_[i]) continue;
+      throw UsageError(fmt::format("'{}' is cut: expected as many decimals as above below \"{}\"",
+                                   words[i], heads_[i]));
+    }
   }
 
   void set_figure(ForeignCase& one, std::int64_t bytes, double figure) const {
@@ -126,6 +180,9 @@ class OsuText {
     for (std::size_t i = has_size_ ? 1 : 0; i < words.size(); ++i) {
       if (i != figure_.place) one.notes.emplace_back(heads_[i], words[i]);
       if (heads_[i] != "Validation") continue;
+      if (words[i] != "Pass" && words[i] != "Fail") {
+        throw UsageError(fmt::format("expected Pass or Fail, here is '{}'", words[i]));
+      }
       one.verified = words[i] == "Pass";
       one.wrong = fmt::format("osu's validation says: {}", words[i]);
     }
@@ -137,13 +194,16 @@ class OsuText {
   std::vector<std::string> heads_;  // empty: no table yet
   FigureColumn figure_;
   bool has_size_ = false;
+  std::size_t rows_ = 0;               // of the table
+  int table_line_ = 0;                 // of its heads
+  std::vector<std::size_t> decimals_;  // of the columns of its first row; empty: no row yet
 };
 
 }  // namespace
 
 ForeignRun read_osu(const std::vector<Line>& lines) {
   OsuText reader;
-  for_each(lines, [&](std::string_view line) { reader.take(line); });
+  for_each(lines, [&](const Line& line) { reader.take(line); });
   return reader.finish();
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <iterator>
 #include <locale>
 #include <sstream>
 
@@ -15,8 +17,25 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\f\v";
 
+constexpr std::string_view kDigits = "0123456789";
+
 bool all_digits(std::string_view word) {
-  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+  return !word.empty() && word.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+// What the C library, nccl-tests, nvbandwidth, OSU and starters of MPI print of a program that
+// ends before its time.
+constexpr std::string_view kFailures[] = {
+    "Assertion `",          "Assertion '",           "Assertion failed",
+    " in expression ",      "[CUDA_ERROR_",          "Invalid value when checking the pattern",
+    "Segmentation fault",   "(core dumped)",         ": Test NCCL failure",
+    ": Test CUDA failure",  ": Test failure",        ": Test timeout",
+    "MPI call failed with", "MPI_ABORT was invoked", "exited on signal",
+    "BAD TERMINATION"};
+
+bool tells_failure(std::string_view line) {
+  return std::any_of(std::begin(kFailures), std::end(kFailures),
+                     [&](std::string_view failure) { return holds(line, failure); });
 }
 
 }  // namespace
@@ -33,13 +52,23 @@ std::vector<Line> lines_of(std::string_view text) {
   return lines;
 }
 
-void for_each(const std::vector<Line>& lines, const std::function<void(std::string_view)>& take) {
+void for_each(const std::vector<Line>& lines, const std::function<void(const Line&)>& take) {
   for (const Line& line : lines) {
-    try {
-      take(line.text);
-    } catch (const UsageError& error) {
-      throw UsageError(fmt::format("{}: {}", line.number, error.what()));
-    }
+    at_place(std::to_string(line.number), [&] {
+      if (tells_failure(line.text)) {
+        throw UsageError(fmt::format("a program failed: \"{}\": expected the output of a whole run",
+                                     trim(line.text.substr(0, 120))));
+      }
+      take(line);
+    });
+  }
+}
+
+void at_place(const std::string& place, const std::function<void()>& take) {
+  try {
+    take();
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: {}", place, error.what()));
   }
 }
 
@@ -93,6 +122,40 @@ std::optional<std::int64_t> count_of(std::string_view word) {
   return value;
 }
 
+std::optional<Printed> printed_of(std::string_view word) {
+  const auto value = amount_of(word);
+  if (!value) return std::nullopt;
+  const std::string_view mantissa = word.substr(0, word.find_first_of("eE"));
+  int power = 0;  // of ten, of the last digit
+  if (mantissa.size() < word.size()) {
+    std::string_view exponent = word.substr(mantissa.size() + 1);
+    if (begins_with(exponent, "+")) exponent.remove_prefix(1);
+    std::from_chars(exponent.data(), exponent.data() + exponent.size(), power);
+  }
+  Printed printed{*value, 0, 0};
+  const std::size_t point = mantissa.find('.');
+  if (point != std::string_view::npos) power -= static_cast<int>(mantissa.size() - point - 1);
+  printed.half_unit = 0.5 * std::pow(10.0, power);
+  bool leading = true;
+  for (const char c : mantissa) {
+    leading = leading && (c == '0' || c == '.');
+    if (!leading && c != '.') ++printed.digits;
+  }
+  return printed;
+}
+
+std::optional<std::int64_t> number_behind(std::string_view text, std::string_view label) {
+  std::string rest = trim(behind(text, label));
+  if (begins_with(rest, ":")) rest = trim(rest.substr(1));
+  return count_of(
+      std::string_view(rest).substr(0, std::min(rest.find_first_not_of(kDigits), rest.size())));
+}
+
+std::string_view behind(std::string_view text, std::string_view label) {
+  const std::size_t found = text.find(label);
+  return found == std::string_view::npos ? std::string_view() : text.substr(found + label.size());
+}
+
 bool begins_with(std::string_view text, std::string_view head) {
   return text.substr(0, head.size()) == head;
 }
@@ -102,9 +165,7 @@ bool holds(std::string_view text, std::string_view part) {
 }
 
 std::string word_behind(std::string_view text, std::string_view label) {
-  const std::size_t found = text.find(label);
-  if (found == std::string_view::npos) return "";
-  const std::string rest = trim(text.substr(found + label.size()));
+  const std::string rest = trim(behind(text, label));
   return rest.substr(0, rest.find_first_of(" \t,"));
 }
 

@@ -43,6 +43,7 @@ std::string unjudged(const Record& record, const Site& site) {
   if (static_cast<std::size_t>(ranks) != devices_of(site.machine).size()) {
     return "the ranks are not the machine's devices";
   }
+  if (axis_number(record, "groups") > 1) return "several communicators run at the same time";
   if (axis_word(record, "collective") == "all_to_all_v") {
     return "how much of an all_to_all_v stays on its rank is not in the record";
   }

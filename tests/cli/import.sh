@@ -18,7 +18,7 @@ done
 # A slower run is LOW by the device's spec, and worse than the other.
 expect_code 0 import "$foreign/all_reduce.txt" --out healthy.jsonl
 grep -q ' PASS' out && ! grep -q 'LOW' out || fail "healthy: $(cat out)"
-sed 's/ 4500.0 / 9000.0 /' "$foreign/all_reduce.txt" > slow.txt
+sed 's/ 4500.0  238.61  357.91 / 9000.0  119.30  178.96 /' "$foreign/all_reduce.txt" > slow.txt
 expect_code 0 import slow.txt --out slow.jsonl
 grep -q '1 LOW' out || fail "no verdict: $(cat out)"
 expect_code 1 compare all_reduce.txt.jsonl slow.jsonl --fail-on-regression 5%
@@ -35,6 +35,17 @@ grep -q ' PASS' out || fail "a copy with its size has no verdict: $(cat out)"
 expect_code 0 import "$foreign/nvbandwidth.txt" --out sizeless.jsonl
 grep -q ' PASS' out && fail "a copy without its size has a verdict: $(cat out)"
 grep -q '"bytes":536870912' sized.jsonl || fail "--bytes: $(cat sized.jsonl)"
+
+# What is not whole, or not one run, is refused with the line.
+head -n 16 "$foreign/all_reduce.txt" > cut.txt
+refuses 'cut.txt:16: the table of float sum has 1 of 3 sizes' import cut.txt --out no.jsonl
+head -n 22 "$foreign/nvbandwidth.txt" > cut.txt
+refuses 'cut.txt:19: the matrix of device_to_device_memcpy_read_ce' import cut.txt --out no.jsonl
+cat "$foreign/all_reduce.txt" "$foreign/all_reduce.txt" > twice.txt
+refuses 'twice.txt:39: the case of line 16 stands here again' import twice.txt --out no.jsonl
+sed 's/ 4500.0 / 9000.0 /' "$foreign/all_reduce.txt" > other_time.txt
+refuses 'other_time.txt:18: busbw is 179 GB/s' import other_time.txt --out no.jsonl
+[[ ! -e no.jsonl ]] || fail "a refused file leaves a journal"
 
 echo 'no benchmark' > other.txt
 : > empty.txt
