@@ -466,7 +466,17 @@ TEST(ImportNvbandwidth, RefusesWhatIsNotWhole) {
   EXPECT_TRUE(says(
       complaint(replaced(text, " 1    391.20", "x: y.cpp:3: Assertion `z' failed.\n 1    391.20")),
       "x:23: a program failed"));
-  EXPECT_TRUE(says(complaint(text + text), "x:51: a second run of nvbandwidth"));
+  EXPECT_TRUE(says(complaint(text + text), "x:67: the case of line 15 stands here again"));
+  const std::string other = text_of("nvbandwidth_more.txt");
+  EXPECT_TRUE(says(complaint(text + other), "x:59: a run of another version or on other devices"));
+  const std::string later = until(other, "Running host_to") +
+                            "Running multinode_all_to_one_sm.\n"
+                            "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)\n"
+                            "           0\n 0      1.00\n\nSUM multinode_all_to_one_sm 1.00\n";
+  EXPECT_EQ(import_run("x", other + later, {}).size(), 12);
+  EXPECT_TRUE(says(complaint(other + replaced(later, "(00000000:2a:00)", "(00000000:2b:00)")),
+                   "on other devices"));
+  EXPECT_TRUE(says(complaint(other + replaced(later, "node-1", "node-2")), "on other devices"));
   const std::string json = text_of("nvbandwidth.json");
   EXPECT_TRUE(says(complaint(replaced(json, "721.75", "1082.25")),
                    "add up to 721.75, but the output says 1082.25"));

@@ -4,6 +4,8 @@
 // line "Waived: " alone, without its name; the oldest versions say "Waiving NAME.".
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/units.h"
 #include "importing/nvbandwidth_matrix.h"
@@ -53,11 +55,17 @@ class NvbandwidthText {
     return name;
   }
 
+  // Runs of other tests on the same machine may follow.
   void take_version(std::string_view line) {
-    if (!run_.version.empty()) {
-      throw UsageError("a second run of nvbandwidth: expected the output of one");
-    }
-    run_.version = word_behind(line, "Version: ");
+    end_test();
+    const std::string version = word_behind(line, "Version: ");
+    if (!run_.version.empty() && version != run_.version) refuse_other_run();
+    run_.version = version;
+  }
+
+  [[noreturn]] static void refuse_other_run() {
+    throw UsageError(
+        "a run of another version or on other devices: expected those of one machine in a file");
   }
 
   // "Device 0: NVIDIA H200 (00000000:1b:00)", below the host's name if the version prints it
@@ -67,9 +75,21 @@ class NvbandwidthText {
     const auto index = count_of(trim(line.substr(7, colon - 7)));
     const std::string model = trim(line.substr(colon + 1));
     if (!index || model.empty()) return;
-    const bool first = run_.devices.empty();
-    if (first && words_of(above_).size() == 1) run_.host = trim(above_);
-    run_.devices.push_back(nvbandwidth_device(*index, model));
+    if (*index == 0 && words_of(above_).size() == 1) take_host(trim(above_));
+    add_device(nvbandwidth_device(*index, model));
+  }
+
+  void take_host(const std::string& host) {
+    if (!run_.host.empty() && host != run_.host) refuse_other_run();
+    run_.host = host;
+  }
+
+  void add_device(ForeignDevice device) {
+    for (const ForeignDevice& known : run_.devices) {
+      if (known == device) return;
+      if (known.name == device.name) refuse_other_run();
+    }
+    run_.devices.push_back(std::move(device));
   }
 
   // "Process 0 (node-1): device 0: NVIDIA H200 (00000000:1b:00)", of which those of the first host
@@ -77,15 +97,16 @@ class NvbandwidthText {
   void take_process(std::string_view line) {
     const std::string_view device = behind(line, "): device ");
     const std::size_t colon = device.find(": ");
+    const auto number = number_behind(line, "Process ");
     const auto index = count_of(trim(device.substr(0, colon)));
-    if (!index || colon == std::string_view::npos) return;
+    if (!number || !index || colon == std::string_view::npos) return;
     const std::string_view from_host = behind(line, " (");
     const std::string host(from_host.substr(0, from_host.find("): device ")));
-    if (run_.host.empty()) run_.host = host;
-    processes_ += 1;
-    run_.processes = processes_;
+    if (*number == 0) take_host(host);
+    constexpr std::int64_t kMost = 1 << 30;
+    run_.processes = std::max(run_.processes, static_cast<int>(std::min(*number, kMost)) + 1);
     if (host == run_.host) {
-      run_.devices.push_back(nvbandwidth_device(*index, std::string(device.substr(colon + 2))));
+      add_device(nvbandwidth_device(*index, std::string(device.substr(colon + 2))));
     }
   }
 
@@ -203,7 +224,6 @@ class NvbandwidthText {
   bool reads_rows_ = false;
   std::string_view above_;  // the line before
   int waived_ = 0;          // without a name
-  int processes_ = 0;
 };
 
 }  // namespace

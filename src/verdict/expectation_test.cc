@@ -205,6 +205,15 @@ TEST_F(Expectations, TheFirstRowOfTheEngineRanksAndPlaceCounts) {
   EXPECT_FALSE(expect_collective(record, site()).expected.has_value());
 }
 
+TEST_F(Expectations, NothingIsKnownOfSeveralCommunicatorsAtOnce) {
+  spec_.collectives = {{{"all_gather"}, {}, 0, std::nullopt, 0.8, 0, 0}};
+  Record record = collective("all_gather", 64 * kMiB);
+  record["case"]["groups"] = 1;
+  EXPECT_TRUE(expect_collective(record, site()).expected.has_value());
+  record["case"]["groups"] = 2;
+  EXPECT_FALSE(expect_collective(record, site()).expected.has_value());
+}
+
 // Of 16 ranks, each with 400 Gbit/s to other nodes; a rank sends these bytes there and within its
 // node.
 Record over_nodes(const char* kind, double bus, double network, double inside) {
