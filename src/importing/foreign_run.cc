@@ -76,9 +76,9 @@ void add_case(ForeignRun& run, ForeignCase one) {
   const auto [known, fresh] = run.places.emplace(one.benchmark + one.axes.key(), one.place);
   if (!fresh) {
     throw UsageError(
-        fmt::format("the case of {} stands here again: expected each case once, from one run; "
+        fmt::format("the case of {} stands again in {}: expected each case once, from one run; "
                     "import repeated runs one by one",
-                    in_words(known->second)));
+                    in_words(known->second), in_words(one.place)));
   }
   run.cases.push_back(std::move(one));
 }

@@ -278,14 +278,15 @@ TEST(ImportNcclTests, RefusesWhatIsNotWhole) {
 
 TEST(ImportNcclTests, RefusesWhatIsNotOneRun) {
   const std::string text = text_of("all_reduce.txt");
-  EXPECT_EQ(complaint(text + text),
-            "x:39: the case of line 16 stands here again: expected each case once, from one run; "
-            "import repeated runs one by one");
+  EXPECT_EQ(
+      complaint(text + text),
+      "x:39: the case of line 16 stands again in line 39: expected each case once, from one run; "
+      "import repeated runs one by one");
   const std::string row =
       "     1048576        262144     float     sum      -1    25.00   41.94   62.91       0    "
       "25.50   41.12   61.68       0\n";
   EXPECT_TRUE(says(complaint(replaced(text, "# Out of", "# Testing 2 cycle.\n" + row + "# Out of")),
-                   "x:20: the case of line 16 stands here again"));
+                   "x:20: the case of line 16 stands again in line 20"));
   EXPECT_TRUE(says(complaint(text + row), "x:24: a row without the heads of its columns"));
   EXPECT_TRUE(
       says(complaint(replaced(text, "  Rank  2", "  Rank  0")), "x:9: rank 0: expected rank 2"));
@@ -320,7 +321,7 @@ TEST(ImportNcclTests, RefusesJsonThatIsNotWholeOrNotOneRun) {
   const std::string row =
       text.substr(text.find("{\"size\""), text.find("],\"out_of_b") - text.find("{\"size\""));
   EXPECT_TRUE(says(complaint(replaced(text, row, row + "," + row)),
-                   "x: results[1]: the case of results[0] stands here again"));
+                   "x: results[1]: the case of results[0] stands again in results[1]"));
 }
 
 TEST(ImportNcclTests, LeavesOutSizesThatAreTooSmall) {
@@ -466,7 +467,7 @@ TEST(ImportNvbandwidth, RefusesWhatIsNotWhole) {
   EXPECT_TRUE(says(
       complaint(replaced(text, " 1    391.20", "x: y.cpp:3: Assertion `z' failed.\n 1    391.20")),
       "x:23: a program failed"));
-  EXPECT_TRUE(says(complaint(text + text), "x:67: the case of line 15 stands here again"));
+  EXPECT_TRUE(says(complaint(text + text), "x:67: the case of line 15 stands again in line 65"));
   const std::string other = text_of("nvbandwidth_more.txt");
   EXPECT_TRUE(says(complaint(text + other), "x:59: a run of another version or on other devices"));
   const std::string later = until(other, "Running host_to") +
@@ -543,7 +544,7 @@ TEST(ImportOsu, RefusesWhatIsNotWholeOrNotOneRun) {
   EXPECT_EQ(complaint(text.substr(0, text.size() - 2)),
             "x:6: '24000.0' is cut: expected as many decimals as above below \"Bandwidth (MB/s)\"");
   EXPECT_TRUE(says(complaint(until(text, "1     ")), "x:3: no row below the heads of line 3"));
-  EXPECT_TRUE(says(complaint(text + text), "x:10: the case of line 4 stands here again"));
+  EXPECT_TRUE(says(complaint(text + text), "x:10: the case of line 4 stands again in line 10"));
   const std::string full = text_of("osu_allreduce.txt");
   EXPECT_TRUE(
       says(complaint(full.substr(0, full.size() - 3)), "x:7: expected Pass or Fail, here is 'Fa'"));

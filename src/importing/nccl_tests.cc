@@ -120,8 +120,10 @@ class NcclTestsText {
     try {
       end_run();
     } catch (const UsageError& error) {
-      throw UsageError(fmt::format("a run begins before that above is whole (line {}: {})",
-                                   last_line_, error.what()));
+      throw UsageError(
+          fmt::format("a run begins before that above is whole (line {}: {}); processes that "
+                      "were started without MPI print a run each",
+                      last_line_, error.what()));
     }
     if (!ranks_.empty()) {
       if (!earlier_.empty()) check_same_ranks();

@@ -42,7 +42,7 @@ refuses 'cut.txt:16: the table of float sum has 1 of 3 sizes' import cut.txt --o
 head -n 22 "$foreign/nvbandwidth.txt" > cut.txt
 refuses 'cut.txt:19: the matrix of device_to_device_memcpy_read_ce' import cut.txt --out no.jsonl
 cat "$foreign/all_reduce.txt" "$foreign/all_reduce.txt" > twice.txt
-refuses 'twice.txt:39: the case of line 16 stands here again' import twice.txt --out no.jsonl
+refuses 'twice.txt:39: the case of line 16 stands again in line 39' import twice.txt --out no.jsonl
 sed 's/ 4500.0 / 9000.0 /' "$foreign/all_reduce.txt" > other_time.txt
 refuses 'other_time.txt:18: busbw is 179 GB/s' import other_time.txt --out no.jsonl
 [[ ! -e no.jsonl ]] || fail "a refused file leaves a journal"
