@@ -9,9 +9,11 @@
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/outputs.h"
 #include "core/error.h"
+#include "core/output_file.h"
 #include "overlap/advisor/table_file.h"
 
 namespace duet {
@@ -28,7 +30,8 @@ class AdviseCommand : public Command {
     add("--communicate", communicate_, "WORK", "all_gather:896M or another collective");
     add("--table", table_, "FILE",
         "Table to use, or a journal of --measure (*.jsonl); default: the table that --measure "
-        "stored; without one, measure what is needed");
+        "stored; without one, measure what is needed. --measure: the file to store it in; -: "
+        "standard output");
     app_->add_flag("--measure", measure_, "Measure the device's table and store it");
     add("--score", journal_, "JOURNAL",
         "Compare the advice with a journal of duet overlap: how often it is right, and the largest "
@@ -92,13 +95,20 @@ class AdviseCommand : public Command {
 
   int keep_table(const std::vector<std::string>& line) const {
     const std::string path = table_.empty() ? TableFile::usual_path() : table_;
+    OutputFlags output = output_;
+    output.other_files = {{"--table", table_}};
+    if (OutputFile::is_special(path)) {  // which keeps nothing
+      const DeviceTable table = measure_table(device(), probes(), output, line);
+      OutputFile::write_whole(path, tables_text({table}), interrupted);
+      return 0;
+    }
     TableFile file(path);
     file.require_writable();
-    const DeviceTable table = measure_table(device(), probes(), output_, line);
+    const DeviceTable table = measure_table(device(), probes(), output, line);
     file.store(table);
-    if (!output_.quiet) {
-      text_stream(output_) << fmt::format("table of {} x {} stored in {}\n", table.ranks,
-                                          table.device, path);
+    if (!output.quiet) {
+      text_stream(output) << fmt::format("table of {} x {} stored in {}\n", table.ranks,
+                                         table.device, path);
     }
     return 0;
   }

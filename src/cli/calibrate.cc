@@ -11,9 +11,9 @@
 #include "cli/complain.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
+#include "core/output_file.h"
 #include "device/sim/platform_text.h"
 #include "results/journal.h"
-#include "results/output_file.h"
 #include "results/writers/text_table.h"
 
 namespace duet {

@@ -12,11 +12,12 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/flags.h"
+#include "cli/outputs.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
+#include "core/output_file.h"
 #include "results/host_load.h"
 #include "results/journal_machines.h"
-#include "results/output_file.h"
 #include "results/writers/axis_columns.h"
 #include "results/writers/comparison_csv.h"
 #include "results/writers/comparison_json.h"
@@ -178,9 +179,7 @@ class CompareCommand : public Command {
 
   int run(const std::vector<std::string>&) override {
     const SideNames names = sides();
-    if (names_standard_output(csv_) && names_standard_output(json_)) {
-      throw UsageError("compare: --csv and --json both to standard output: expected one of them");
-    }
+    require_different_files({{"--csv", csv_}, {"--json", json_}});
     const std::vector<JournalContents> base = load_journals(names.base);
     const std::vector<JournalContents> now = load_journals(names.now);
     for (const auto* side : {&base, &now}) {

@@ -110,9 +110,11 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
     flags.report = name.empty() ? "" : name.front();
     return true;
   };
-  app.add_option("--report", report,
-                 "Write the report, an HTML page, when the run ends (as duet report does); default "
-                 "name: the journal's with .html, or report.html")
+  app.add_option(
+         "--report", report,
+         "Write the report, an HTML page, when the run ends (as duet report does); default "
+         "name: the journal's with .html, or report.html; -: to standard output. A page that "
+         "exists is replaced with --resume only")
       ->type_name("[FILE.html]")
       ->expected(0, 1)
       ->group("Output");

@@ -13,6 +13,11 @@
 
 namespace duet {
 
+// A file that a flag names.
+struct NamedFile {
+  std::string flag, path;
+};
+
 struct OutputFlags {
   std::string json;
   std::string csv;
@@ -23,7 +28,8 @@ struct OutputFlags {
   bool reproducible = false;
   bool check = false;
   bool list = false;
-  std::optional<std::string> report;  // "": a name derived from the journal's
+  std::optional<std::string> report;   // "": a name derived from the journal's
+  std::vector<NamedFile> other_files;  // that the command writes
 };
 void add_output_flags(CLI::App& app, OutputFlags& flags);
 

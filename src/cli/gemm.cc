@@ -64,6 +64,7 @@ class GemmCommand : public Command {
       if (options.engines.empty() && !engines_.empty()) continue;
       add_job(plan, *machine, gemm_benchmark(*machine, options, interrupted));
     }
+    output_.other_files = {{"--tuning-cache", tuning_cache_}};
     return measure(plan, output_, line);
   }
 

@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <functional>
 #include <iostream>
 #include <mutex>
@@ -18,7 +16,7 @@
 #include "cli/outputs.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/part_file.h"
+#include "core/output_file.h"
 #include "health/prometheus.h"
 #include "results/environment.h"
 #include "results/host_facts.h"
@@ -150,8 +148,7 @@ class HealthCommand : public Command {
 
   void write_prometheus(const HealthReport& report) const {
     if (prometheus_.empty()) return;
-    if (replace_file(prometheus_, prometheus_text(report, unix_seconds()))) return;
-    throw Error(fmt::format("--prometheus {}: {}", prometheus_, std::strerror(errno)));
+    OutputFile::write_whole(prometheus_, prometheus_text(report, unix_seconds()), interrupted);
   }
 
   // A device that was asked for and cannot be opened is a fault of the node.

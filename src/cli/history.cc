@@ -10,7 +10,7 @@
 #include "cli/lists.h"
 #include "core/error.h"
 #include "history/table.h"
-#include "results/output_file.h"
+#include "core/output_file.h"
 
 namespace duet {
 namespace {

@@ -13,10 +13,10 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "core/error.h"
+#include "core/output_file.h"
 #include "core/units.h"
 #include "results/journal.h"
 #include "results/journal_machines.h"
-#include "results/output_file.h"
 #include "verdict/summary.h"
 
 namespace duet {

@@ -14,10 +14,10 @@
 #include "cli/outputs.h"
 #include "cli/standard_output.h"
 #include "core/clock.h"
+#include "core/output_file.h"
 #include "core/plain_text.h"
 #include "core/terminal.h"
 #include "results/environment.h"
-#include "results/output_file.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
 #include "run/case_list.h"
@@ -65,11 +65,11 @@ bool nothing_measured(const Tally& tally) {
   return tally.measured + tally.wrong + tally.failed == 0 && !tally.interrupted;
 }
 
-// The most frequent reasons of skipped cases.
-std::string reasons_text(const Tally& tally) {
+// The most frequent reasons.
+std::string reasons_text(const std::map<std::string, int>& reasons) {
   constexpr std::size_t kMost = 3;
   std::vector<std::pair<int, std::string>> sorted;
-  for (const auto& [reason, count] : tally.reasons) sorted.emplace_back(-count, reason);
+  for (const auto& [reason, count] : reasons) sorted.emplace_back(-count, reason);
   std::sort(sorted.begin(), sorted.end());
   std::string text;
   for (std::size_t i = 0; i < std::min(kMost, sorted.size()); ++i) {
@@ -98,11 +98,11 @@ void report_problems(const Tally& tally, const VerdictSummary& verdicts, const O
                          tally.lost.empty() ? "interrupted" : tally.lost, done, tally.cases,
                          resume));
   } else if (tally.wrong + tally.failed > 0) {
-    complain(fmt::format("of {} cases {} left wrong data and {} failed", tally.cases, tally.wrong,
-                         tally.failed));
+    complain(fmt::format("of {} cases {} left wrong data and {} failed: {}", tally.cases,
+                         tally.wrong, tally.failed, reasons_text(tally.failed_for)));
   } else if (nothing_measured(tally)) {
-    complain(
-        fmt::format("nothing was measured: {} skipped: {}", tally.skipped, reasons_text(tally)));
+    complain(fmt::format("nothing was measured: {} skipped: {}", tally.skipped,
+                         reasons_text(tally.skipped_for)));
   }
   if (!flags.check) return;
   if (nothing_measured(tally)) return;
@@ -188,7 +188,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   for (const auto& machine : plan.machines) machines.push_back(machine.get());
   const Record environment =
       make_environment(machines, {command, flags.reproducible, process_count(plan), plan.names});
-  Outputs outputs = open_outputs(flags, environment);
+  Outputs outputs = open_outputs(flags, environment, sections(plan));
   for (const std::string& warning : outputs.earlier.warnings) complain(warning);
   set_last_words(one_line("duet: stopped; " + resume));
 
@@ -242,7 +242,9 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   if (options.load && !flags.quiet) warn_of_load(load);
   if (!outputs.report.empty()) {
     report.finish();
-    if (!flags.quiet) text_stream(flags) << "report: " << outputs.report << std::endl;
+    if (!flags.quiet && is_file(outputs.report)) {
+      text_stream(flags) << "report: " << outputs.report << std::endl;
+    }
   }
   const int code = exit_code(tally, verdicts, flags);
   if (!tally.lost.empty()) return code;

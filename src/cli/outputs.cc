@@ -1,8 +1,14 @@
 #include "cli/outputs.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "cli/interrupt.h"
 #include "core/error.h"
@@ -13,13 +19,12 @@
 namespace duet {
 namespace {
 
-// Compares the names alone: the files need not exist.
 bool same_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   std::error_code ignored;
-  return !a.empty() && !b.empty() &&
-         fs::weakly_canonical(fs::absolute(a), ignored) ==
-             fs::weakly_canonical(fs::absolute(b), ignored);
+  if (fs::equivalent(a, b, ignored)) return true;
+  return fs::weakly_canonical(fs::absolute(a), ignored) ==  // they need not exist
+         fs::weakly_canonical(fs::absolute(b), ignored);
 }
 
 // --report's value; by default the journal's name with the ending .html. "" if no report is asked
@@ -49,21 +54,52 @@ void check(const OutputFlags& flags) {
   if (flags.resume && names_standard_output(flags.json)) {
     throw UsageError("--resume: expected a journal in a file, not --json " + flags.json);
   }
-  if (names_standard_output(flags.json) && names_standard_output(flags.csv)) {
-    throw UsageError("--json and --csv: expected one of them on standard output, not both");
-  }
-  if (same_file(flags.csv, flags.json) && !OutputFile::is_special(flags.json)) {
-    throw UsageError("--json and --csv both name " + flags.json + ": expected two files");
-  }
   if (flags.report && !has_report_page()) {
     throw UsageError("--report: " + no_report_page());
   }
 }
 
-void open_csv(Outputs& outputs, const OutputFlags& flags) {
+// A page may be all that is left of the run that wrote it.
+void require_own_report(const std::string& path, bool resume) {
+  OutputFile::check_replaceable(path, kReportHead);
+  std::error_code ignored;
+  if (resume || OutputFile::is_special(path) || !std::filesystem::exists(path, ignored)) return;
+  if (std::filesystem::file_size(path, ignored) == 0) return;
+  throw UsageError(path + " exists: expected --resume of the run that wrote it, or another name");
+}
+
+// The lines that this run's table has for the records of its journal.
+std::set<std::string> lines_of_table(const std::vector<Section>& planned,
+                                     const JournalContents& journal) {
+  std::string text;
+  CsvWriter writer(planned, [&](std::string_view more) { text += more; });
+  for (const Record& record : journal.records) {
+    if (record["type"] == "result") writer.result(record, true);
+  }
+  std::set<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.insert(line);
+  return lines;
+}
+
+// Throws UsageError unless the journal has all that the table has. Its last line may be cut short.
+void require_own_table(const std::string& path, const std::set<std::string>& own) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto known = own.lower_bound(line);
+    const bool begins = known != own.end() && known->compare(0, line.size(), line) == 0;
+    if (begins && (file.eof() || *known == line)) continue;
+    throw UsageError(path + " has lines that are not of this journal: expected another name");
+  }
+}
+
+void open_csv(Outputs& outputs, const OutputFlags& flags, const std::vector<Section>& planned) {
   if (flags.csv.empty()) return;
-  // A table of an earlier run may be replaced: the journal has all its figures.
-  if (flags.resume && !names_standard_output(flags.csv)) {
+  if (flags.resume) {
+    OutputFile::check_replaceable(flags.csv, kCsvHead);
+    if (!OutputFile::is_special(flags.csv)) {
+      require_own_table(flags.csv, lines_of_table(planned, outputs.earlier));
+    }
     outputs.csv.emplace(OutputFile::replace(flags.csv, kCsvHead, interrupted));
   } else {
     outputs.csv.emplace(OutputFile::create(flags.csv, "expected another name", interrupted));
@@ -85,25 +121,42 @@ void open_own_journal(Outputs& outputs, const OutputFlags& flags, const Record& 
 
 }  // namespace
 
+void require_different_files(const std::vector<NamedFile>& files) {
+  for (auto one = files.begin(); one != files.end(); ++one) {
+    for (auto other = files.begin(); other != one; ++other) {
+      if (names_standard_output(one->path) && names_standard_output(other->path)) {
+        throw UsageError(fmt::format("{} and {}: expected one of them on standard output, not both",
+                                     other->flag, one->flag));
+      }
+      if (one->path.empty() || other->path.empty() || !same_file(one->path, other->path)) continue;
+      if (OutputFile::is_special(one->path)) continue;  // both are written to, neither is lost
+      throw UsageError(fmt::format("{} and {} both name {}: expected two files", other->flag,
+                                   one->flag, one->path));
+    }
+  }
+}
+
 std::ostream& text_stream(const OutputFlags& flags) {
-  const bool taken = names_standard_output(flags.json) || names_standard_output(flags.csv);
+  const bool taken = names_standard_output(flags.json) || names_standard_output(flags.csv) ||
+                     names_standard_output(flags.report.value_or("")) ||
+                     std::any_of(flags.other_files.begin(), flags.other_files.end(),
+                                 [](const auto& each) { return names_standard_output(each.path); });
   return taken ? std::cerr : std::cout;
 }
 
-Outputs open_outputs(const OutputFlags& flags, const Record& environment) {
+Outputs open_outputs(const OutputFlags& flags, const Record& environment,
+                     const std::vector<Section>& planned) {
   check(flags);
   Outputs outputs;
   outputs.report = report_path(flags);
-  if (flags.report) {
-    if (same_file(outputs.report, flags.json) || same_file(outputs.report, flags.csv)) {
-      throw UsageError("--report and another flag both name " + outputs.report +
-                       ": expected two files");
-    }
-    OutputFile::check_replaceable(outputs.report, kReportHead);
-  }
+  std::vector<NamedFile> files = flags.other_files;
+  files.insert(files.end(),
+               {{"--json", flags.json}, {"--csv", flags.csv}, {"--report", outputs.report}});
+  require_different_files(files);
+  if (flags.report) require_own_report(outputs.report, flags.resume);
   try {
     open_own_journal(outputs, flags, environment);
-    open_csv(outputs, flags);
+    open_csv(outputs, flags, planned);
   } catch (...) {
     if (outputs.journal) outputs.journal->discard();
     throw;

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "core/output_file.h"
 #include "report/data.h"
 #include "results/journal.h"
-#include "results/output_file.h"
 #include "results/writers/writer.h"
 
 namespace duet {
@@ -22,13 +22,20 @@ struct Outputs {
   std::string report;  // path; "": none
 };
 
-// The stream for tables, counts and advice: standard output, or standard error if the journal or
-// the table goes to standard output.
+// Throws UsageError if two flags name one file, of which one would lose its contents, or standard
+// output. Without a path, a flag is not given.
+void require_different_files(const std::vector<NamedFile>& files);
+
+// The stream for tables, counts and advice: standard output, or standard error if the journal, the
+// table or another file goes to standard output.
 std::ostream& text_stream(const OutputFlags& flags);
 
 // Throws UsageError, and Interrupted during the wait for the reader of a FIFO. No new file is left
 // behind then.
-Outputs open_outputs(const OutputFlags& flags, const Record& environment);
+// A table of this run is replaced by `--resume`, other contents are refused. `planned`: what the
+// table will have.
+Outputs open_outputs(const OutputFlags& flags, const Record& environment,
+                     const std::vector<Section>& planned);
 
 // Writes each new record to the journal at once.
 class JournalWriter : public Writer {

@@ -12,9 +12,9 @@
 #include "cli/complain.h"
 #include "cli/flags.h"
 #include "core/error.h"
+#include "core/output_file.h"
 #include "history/table.h"
 #include "results/journal.h"
-#include "results/output_file.h"
 #include "results/writers/axis_columns.h"
 
 namespace duet {
@@ -44,7 +44,8 @@ class ReportCommand : public Command {
     app_->add_option("journal", journals_,
                      "Journals that --json wrote; several are shown side by side")
         ->type_name("FILE...");
-    app_->add_option("-o,--output", output_, "Page to write; default report.html")
+    app_->add_option("-o,--output", output_,
+                     "Page to write; default report.html; -: to standard output")
         ->type_name("FILE.html")
         ->check(not_empty());
     add("--store", store_, "FILE",
@@ -68,7 +69,7 @@ class ReportCommand : public Command {
       journals.push_back({path, std::move(contents.records), contents.warnings});
     }
     OutputFile::replace_whole(output_, kReportHead, report_page(journals, history_of(journals)));
-    std::cout << "report: " << output_ << '\n';
+    if (!names_standard_output(output_)) std::cout << "report: " << output_ << '\n';
     return 0;
   }
 

@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "core/error.h"
-#include "results/output_file.h"
+#include "core/output_file.h"
 
 namespace duet {
 namespace {

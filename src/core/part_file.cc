@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -21,7 +21,6 @@ namespace {
 constexpr int kTries = 100;
 constexpr const char* kBeginning = ".duet-";
 constexpr const char* kEnding = ".part";
-constexpr auto kAbandonedAfter = std::chrono::minutes(1);
 
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -40,26 +39,49 @@ bool is_part_file(const std::string& name) {
          name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
 }
 
-// A file that its process still writes is locked. False where locks do not work.
-bool is_unlocked(const std::string& path) {
+// Removes a file that its process does not write any more. The lock is kept meanwhile, so that
+// PartFile::create() sees that it has lost the file.
+void remove_if_unlocked(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return false;
-  const bool locked = ::flock(file, LOCK_EX | LOCK_NB) == 0;
+  if (file < 0) return;
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
   ::close(file);
-  return locked;
+}
+
+// A regular file or none. Otherwise sets errno.
+bool may_be_replaced(const std::string& target) {
+  struct stat facts {};
+  if (::stat(target.c_str(), &facts) != 0) return errno == ENOENT;
+  if (S_ISREG(facts.st_mode)) return true;
+  errno = S_ISDIR(facts.st_mode) ? EISDIR : EEXIST;
+  return false;
 }
 
 }  // namespace
 
 PartFile::PartFile(std::string target) : target_(std::move(target)) {
-  for (int i = 0; i < kTries && file_ < 0; ++i) {
-    path_ = new_name(folder_of(target_));
-    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (file_ < 0 && errno != EEXIST) return;
+  if (!may_be_replaced(target_)) return;
+  for (int i = 0; i < kTries && !create(); ++i) {
   }
-  if (file_ >= 0) ::flock(file_, LOCK_EX | LOCK_NB);
   struct stat old {};
-  if (file_ >= 0 && ::stat(target_.c_str(), &old) == 0) ::fchmod(file_, old.st_mode & 0777);
+  if (file_ < 0 || ::stat(target_.c_str(), &old) != 0) return;
+  const int owned = ::geteuid() == 0 ? ::fchown(file_, old.st_uid, old.st_gid) : 0;
+  static_cast<void>(owned);  // a file system may have no owners
+  ::fchmod(file_, old.st_mode & 0777);
+}
+
+bool PartFile::create() {
+  path_ = new_name(folder_of(target_));
+  const int file =
+      ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (file < 0) return errno != EEXIST;
+  // Between both calls remove_abandoned() of another process may have found it.
+  const bool taken = ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  struct stat facts {};
+  const bool there = ::fstat(file, &facts) == 0 && facts.st_nlink > 0;
+  if (!taken && there) file_ = file;
+  if (file_ < 0) ::close(file);
+  return file_ >= 0;
 }
 
 PartFile::~PartFile() {
@@ -84,8 +106,8 @@ bool PartFile::write(std::string_view text) {
 bool PartFile::put_in_place() {
   const int locked = ::dup(file_);  // until it has its name
   // Some file systems report only on close that a write failed.
-  const bool done =
-      ::close(std::exchange(file_, -1)) == 0 && ::rename(path_.c_str(), target_.c_str()) == 0;
+  const bool done = ::close(std::exchange(file_, -1)) == 0 && may_be_replaced(target_) &&
+                    ::rename(path_.c_str(), target_.c_str()) == 0;
   const int reason = errno;
   if (!done) ::unlink(path_.c_str());
   if (locked >= 0) ::close(locked);
@@ -101,16 +123,27 @@ void PartFile::remove_abandoned(const std::string& target) {
     const fs::path& path = at->path();
     std::error_code ignored;
     if (!is_part_file(path.filename().string()) || !at->is_regular_file(ignored)) continue;
-    const auto written = fs::last_write_time(path, ignored);
-    if (ignored || fs::file_time_type::clock::now() - written < kAbandonedAfter) continue;
-    if (is_unlocked(path.string())) fs::remove(path, ignored);
+    remove_if_unlocked(path.string());
   }
 }
 
-bool replace_file(const std::string& path, std::string_view text) {
-  std::error_code ignored;
-  PartFile file(std::filesystem::weakly_canonical(path, ignored).string());
-  return file.write(text) && file.put_in_place();
+ReplacedFile replaced_file(const std::string& path) {
+  std::error_code failed;
+  const std::string target = std::filesystem::weakly_canonical(path, failed).string();
+  if (failed) return {path, failed.message()};
+  struct stat facts {};
+  if (::stat(target.c_str(), &facts) != 0) {
+    return {target, errno == ENOENT ? "" : std::strerror(errno)};
+  }
+  if (!S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) return {target, "no regular file"};
+  if (S_ISREG(facts.st_mode) && ::access(target.c_str(), W_OK) == 0) return {target, ""};
+  return {target, std::strerror(S_ISREG(facts.st_mode) ? errno : EISDIR)};
+}
+
+std::string why_not_replaceable(const std::string& path) {
+  const ReplacedFile replaced = replaced_file(path);
+  if (!replaced.reason.empty()) return replaced.reason;
+  return PartFile(replaced.target).open() ? "" : std::strerror(errno);
 }
 
 }  // namespace duet

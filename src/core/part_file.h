@@ -14,7 +14,8 @@ class PartFile {
  public:
   // Creates a file in the folder of `target`. Its name has the process's id and random digits, so
   // that no other program can put a file or link there before. It gets the permissions of `target`,
-  // if `target` exists.
+  // and for root its owner, if `target` exists. It is not opened if `target` is something else than
+  // a regular file.
   explicit PartFile(std::string target);
   // Removes the temporary file, unless put_in_place() was called.
   ~PartFile();
@@ -28,21 +29,31 @@ class PartFile {
   // Waits until what was written is on disk: after a power failure there is then the old file or
   // the new one.
   bool flush() { return open() && ::fsync(file_) == 0; }
-  // Renames the temporary file to `target`, which replaces it atomically. Closes the file.
+  // Renames the temporary file to `target`, which replaces it atomically. Closes the file. Takes
+  // the place of a regular file or of none: of a device, pipe or folder it returns false.
   bool put_in_place();
 
   // Removes temporary files in the folder of `target` whose processes have ended without removing
-  // them: those that nobody has locked, and nobody has written for a minute.
+  // them: those that nobody has locked. On a file system without locks all stay.
   static void remove_abandoned(const std::string& target);
 
  private:
+  // Creates and locks a file of a new name. False: another name may do.
+  bool create();
+
   std::string target_, path_;
   int file_ = -1;
 };
 
-// Replaces the contents of a file by `text`, atomically. To be used wherever a file is replaced.
-// If `path` is a symbolic link, its target is replaced and the link stays. On failure returns false
-// with errno set, and the old file is unchanged.
-bool replace_file(const std::string& path, std::string_view text);
+// What a new file for `path` replaces: `target`, where its links lead, unless there is a reason
+// against it ("Is a directory", "no regular file", "Permission denied").
+struct ReplacedFile {
+  std::string target;
+  std::string reason;  // "": it may be replaced
+};
+ReplacedFile replaced_file(const std::string& path);
+
+// Why replaced_file() or a new file in its folder would be refused; "": neither is.
+std::string why_not_replaceable(const std::string& path);
 
 }  // namespace duet

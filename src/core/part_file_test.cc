@@ -1,20 +1,38 @@
 // Files are replaced atomically, by one writer or by several.
 #include "core/part_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/stored_file.h"
+
+namespace {
+
+// Called once, before the next flock().
+std::function<void()> before_flock;
+
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int flock(int file, int operation) noexcept {
+  if (const auto call = std::exchange(before_flock, nullptr)) call();
+  return static_cast<int>(::syscall(SYS_flock, file, operation));
+}
 
 namespace duet {
 namespace {
@@ -58,34 +76,64 @@ TEST_F(PartFiles, TakeTheirPlaceAsAWhole) {
 TEST_F(PartFiles, AreNotLeftBehind) {
   { EXPECT_TRUE(PartFile(target()).write("not in its place")); }
   EXPECT_EQ(files(), 0);
-  std::filesystem::create_directory(target());
-  PartFile file(target());
-  EXPECT_TRUE(file.write("a folder's place"));
-  EXPECT_FALSE(file.put_in_place());
-  EXPECT_EQ(errno, EISDIR);
-  EXPECT_EQ(files(), 1);
   EXPECT_FALSE(PartFile("/nowhere/at/all").open());
 }
 
-// As of a process that was killed.
+TEST_F(PartFiles, TakeThePlaceOfNothingButAFile) {
+  PartFile early(target());
+  EXPECT_TRUE(early.write("a pipe's place"));
+  ASSERT_EQ(mkfifo(target().c_str(), 0600), 0);
+  EXPECT_FALSE(early.put_in_place());
+  EXPECT_EQ(errno, EEXIST);
+  EXPECT_TRUE(std::filesystem::is_fifo(target()));
+  EXPECT_FALSE(PartFile(target()).open());
+  EXPECT_EQ(errno, EEXIST);
+  std::filesystem::remove(target());
+  std::filesystem::create_directory(target());
+  EXPECT_FALSE(PartFile(target()).open());
+  EXPECT_EQ(errno, EISDIR);
+  EXPECT_EQ(files(), 1);
+}
+
+// As of a process that was killed, just now too.
 TEST_F(PartFiles, ThatAreAbandonedAreRemoved) {
-  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   PartFile written(target());
   ASSERT_TRUE(written.write("new"));
   const std::string of_others = folder_ + "/.duet-notes", abandoned = folder_ + "/.duet-1-a.part",
-                    recent = folder_ + "/.duet-1-b.part", link = folder_ + "/.duet-1-c.part";
-  for (const std::string& each : {of_others, abandoned, recent}) std::ofstream(each) << "text";
+                    link = folder_ + "/.duet-1-c.part";
+  for (const std::string& each : {of_others, abandoned}) std::ofstream(each) << "text";
   std::filesystem::create_symlink(of_others, link);
-  for (const std::string& each : {of_others, abandoned, written.path()}) {
-    std::filesystem::last_write_time(each, long_ago);
-  }
   PartFile::remove_abandoned(target());
   EXPECT_FALSE(std::filesystem::exists(abandoned));
-  for (const std::string& each : {of_others, recent, link, written.path()}) {
+  for (const std::string& each : {of_others, link, written.path()}) {
     EXPECT_TRUE(std::filesystem::exists(each)) << each;
   }
   EXPECT_TRUE(written.put_in_place());
   PartFile::remove_abandoned("/nowhere/at/all");
+}
+
+// Between both calls of PartFile a new file is not locked and looks abandoned.
+TEST_F(PartFiles, SurviveThatOthersRemoveAbandonedOnes) {
+  before_flock = [&] { PartFile::remove_abandoned(target()); };
+  PartFile file(target());
+  EXPECT_TRUE(file.write("text") && file.put_in_place());
+  EXPECT_EQ(text_of(target()), "text");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(PartFiles, AreNotThoseThatOthersAreRemoving) {
+  int lock = -1;
+  std::string taken;
+  before_flock = [&] {
+    taken = std::filesystem::directory_iterator(folder_)->path();
+    lock = ::open(taken.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+  };
+  PartFile file(target());
+  ::unlink(taken.c_str());
+  ::close(lock);
+  EXPECT_TRUE(file.write("text") && file.put_in_place());
+  EXPECT_EQ(text_of(target()), "text");
 }
 
 TEST_F(PartFiles, OfSeveralWritersAreEachWhole) {

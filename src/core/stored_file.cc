@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "core/error.h"
+#include "core/output_file.h"
 #include "core/part_file.h"
 
 namespace duet {
@@ -17,11 +16,6 @@ namespace {
 std::string environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;
-}
-
-[[noreturn]] void cannot_write(const std::string& source, const std::string& variable) {
-  throw UsageError(fmt::format("{} cannot be written: {}; expected another in {}", source,
-                               std::strerror(errno), variable));
 }
 
 }  // namespace
@@ -52,7 +46,7 @@ std::optional<std::string> StoredFile::read() const {
 
 void StoredFile::replace(const std::string& text) const {
   require_writable();
-  if (!replace_file(path_, text)) cannot_write(source(), variable_);
+  OutputFile::write_whole(path_, text);
 }
 
 void StoredFile::require_writable() const {
@@ -63,9 +57,11 @@ void StoredFile::require_writable() const {
   std::error_code failed;
   const std::filesystem::path target = std::filesystem::weakly_canonical(path_, failed);
   std::filesystem::create_directories(target.parent_path(), failed);
-  errno = std::filesystem::is_directory(target) ? EISDIR : 0;
-  if (errno != 0) cannot_write(source(), variable_);
-  if (!PartFile(target.string()).open()) cannot_write(source(), variable_);
+  const std::string reason =
+      OutputFile::is_special(path_) ? "it could not be read again" : why_not_replaceable(path_);
+  if (reason.empty()) return;
+  throw UsageError(
+      fmt::format("{} cannot be written: {}; expected another in {}", source(), reason, variable_));
 }
 
 }  // namespace duet

@@ -26,7 +26,8 @@ class StoredFile {
   // Replaces the file's text atomically, and creates its folder. Throws UsageError on failure.
   void replace(const std::string& text) const;
 
-  // Throws UsageError if replace() could not write. Creates the folder, and leaves the file alone.
+  // Throws UsageError if replace() could not write, or if what it writes could not be read again,
+  // as from a device. Creates the folder, and leaves the file alone.
   void require_writable() const;
 
  private:

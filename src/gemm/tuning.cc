@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/output_file.h"
 #include "core/part_file.h"
 
 namespace duet {
@@ -65,18 +65,25 @@ std::unique_ptr<TuningCache>& process_cache() {
 
 }  // namespace
 
-TuningCache::TuningCache(std::string path) : path_(std::move(path)) { load(); }
+TuningCache::TuningCache(std::string path) : path_(std::move(path)) {
+  if (!path_.empty()) choices_ = read();
+}
 
-void TuningCache::load() {
-  if (path_.empty()) return;
+std::map<std::string, TunedChoice> TuningCache::read() const {
+  if (OutputFile::is_special(path_)) refuse("cannot be read again");
   std::ifstream file(path_);
-  if (!file) return;  // no file before the first store()
+  if (!file || file.peek() == std::ifstream::traits_type::eof())
+    return {};  // before the first store()
   try {
-    choices_ = from_json(nlohmann::json::parse(file));
+    return from_json(nlohmann::json::parse(file));
   } catch (const std::exception& error) {
-    choices_.clear();
-    warning_ = fmt::format("tuning cache {} ignored: {}", path_, error.what());
+    refuse(fmt::format("is none: {}", error.what()));
   }
+}
+
+void TuningCache::refuse(const std::string& why) const {
+  throw UsageError(
+      fmt::format("tuning cache {} {}: expected a file that duet wrote, or a new one", path_, why));
 }
 
 std::string TuningCache::text() const {
@@ -105,9 +112,9 @@ void TuningCache::store(const std::string& key, const TunedChoice& choice) {
   const std::lock_guard<std::mutex> lock(mutex_);
   choices_[key] = choice;
   if (path_.empty()) return;
-  if (!replace_file(path_, to_json(choices_).dump(1) + "\n")) {
-    throw Error(fmt::format("tuning cache {}: cannot be written", path_));
-  }
+  std::map<std::string, TunedChoice> stored = read();  // other processes may have added theirs
+  stored[key] = choice;
+  OutputFile::write_whole(path_, to_json(stored).dump(1) + "\n");
 }
 
 std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool flushed) {
@@ -116,11 +123,12 @@ std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool fl
 }
 
 void set_tuning_cache(const std::string& path) {
-  if (!path.empty()) {
-    const bool writable = !std::filesystem::is_directory(path) && PartFile(path).open();
-    if (!writable) throw UsageError(fmt::format("tuning cache {}: cannot be written", path));
+  auto cache = std::make_unique<TuningCache>(path);
+  const std::string reason = path.empty() ? "" : why_not_replaceable(path);
+  if (!reason.empty()) {
+    throw UsageError(fmt::format("tuning cache {} cannot be written: {}", path, reason));
   }
-  process_cache() = std::make_unique<TuningCache>(path);
+  process_cache() = std::move(cache);
 }
 TuningCache& tuning_cache() { return *process_cache(); }
 

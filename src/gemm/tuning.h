@@ -19,15 +19,17 @@ struct TunedChoice {
   std::string description;
 };
 
-// A JSON file of choices by key; with an empty path, in memory only. If the file cannot be read or
-// parsed, the cache starts empty with a warning(), and the next store() overwrites the file. Ranks'
-// threads use it at the same time.
+// A JSON file of choices by key; with an empty path, in memory only. Ranks' threads use it at the
+// same time.
 class TuningCache {
  public:
+  // Reads the file, which may be missing or empty. Throws UsageError if it is anything else than
+  // what store() wrote.
   explicit TuningCache(std::string path = {});
 
   std::optional<TunedChoice> find(const std::string& key) const;
-  // Adds a choice and replaces the file atomically. Throws Error if it cannot be written.
+  // Adds a choice to what the file has by now, and replaces it atomically. Throws Error if it
+  // cannot be written, or has been replaced by something else.
   void store(const std::string& key, const TunedChoice& choice);
 
   // All choices as JSON, and choices in that form, which replace those of the same keys until the
@@ -35,15 +37,13 @@ class TuningCache {
   std::string text() const;
   void adopt(const std::string& text);
 
-  const std::string& warning() const { return warning_; }
-
  private:
-  void load();
+  std::map<std::string, TunedChoice> read() const;
+  [[noreturn]] void refuse(const std::string& why) const;
 
   std::string path_;
   mutable std::mutex mutex_;  // guards the choices and the file
   std::map<std::string, TunedChoice> choices_;
-  std::string warning_;
 };
 
 // A choice holds for one device model, library version and engine.
@@ -56,7 +56,7 @@ struct TuningKey {
 std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool flushed = false);
 
 // Sets the file of the process's tuning cache; "": in memory only. Call it before plans are made.
-// Throws UsageError if the file cannot be written.
+// Throws UsageError if the file is no tuning cache or cannot be written.
 void set_tuning_cache(const std::string& path);
 TuningCache& tuning_cache();
 

@@ -1,11 +1,12 @@
-// The tuning cache: stored choices are found again, also by another process; damaged files do no
-// harm.
+// The tuning cache: stored choices are found again, also by another process; files that are no
+// caches stay as they are.
 #include "gemm/tuning.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +28,10 @@ class TuningCacheFile : public testing::Test {
 
   std::string path() const { return (folder_ / "tuning.json").string(); }
   void write(const std::string& text) const { std::ofstream(path()) << text; }
+  std::string text() const {
+    std::ifstream file(path());
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
 
   std::filesystem::path folder_;
 };
@@ -59,7 +64,6 @@ TEST_F(TuningCacheFile, RoundTrip) {
     cache.store("choice", {{}, 0, "fused"});
   }
   const TuningCache cache(path());
-  EXPECT_EQ(cache.warning(), "");
   const auto found = cache.find("key");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->algorithm, kChoice.algorithm);
@@ -73,24 +77,46 @@ TEST_F(TuningCacheFile, RoundTrip) {
   }
 }
 
-TEST_F(TuningCacheFile, DamageIsIgnoredWithAWarningAndRepaired) {
+TEST_F(TuningCacheFile, WhatIsNoneIsRefusedAndStays) {
   for (
       const char* text :
-      {"", "{", "[]", R"({"format": 2, "entries": {}})", R"({"format": 1})",
+      {"{", "[]", R"({"format": 2, "entries": {}})", R"({"format": 1})", "somebody's notes",
        R"({"format": 1, "entries": {"key": {"algorithm": "0g", "workspace_bytes": 0, "description": ""}}})",
        R"({"format": 1, "entries": {"key": {"algorithm": 7}}})"}) {
     write(text);
-    TuningCache cache(path());
-    EXPECT_NE(cache.warning().find(path()), std::string::npos) << text;
-    EXPECT_FALSE(cache.find("key")) << text;
-    cache.store("key", kChoice);
-    EXPECT_TRUE(TuningCache(path()).find("key")) << text;
+    EXPECT_THROW(TuningCache{path()}, UsageError) << text;
+    EXPECT_THROW(set_tuning_cache(path()), UsageError) << text;
+    EXPECT_EQ(this->text(), text);
   }
+  EXPECT_THROW(set_tuning_cache("/dev/null"), UsageError);
+  EXPECT_THROW(set_tuning_cache(folder_.string()), UsageError);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(TuningCacheFile, AnEmptyFileIsOneWithoutChoices) {
+  write("");
+  TuningCache(path()).store("key", kChoice);
+  EXPECT_TRUE(TuningCache(path()).find("key"));
+}
+
+// As of two runs that have one file.
+TEST_F(TuningCacheFile, ChoicesOfAnotherProcessStay) {
+  TuningCache one(path()), other(path());
+  one.store("one", kChoice);
+  other.store("other", kChoice);
+  EXPECT_TRUE(TuningCache(path()).find("one"));
+  EXPECT_TRUE(TuningCache(path()).find("other"));
+}
+
+TEST_F(TuningCacheFile, AFileThatIsReplacedMeanwhileIsNotOverwritten) {
+  TuningCache cache(path());
+  write("somebody's notes");
+  EXPECT_THROW(cache.store("key", kChoice), Error);
+  EXPECT_EQ(text(), "somebody's notes");
 }
 
 TEST_F(TuningCacheFile, AFileThatCannotBeWrittenIsAnError) {
   TuningCache cache((folder_ / "no such folder" / "tuning.json").string());
-  EXPECT_EQ(cache.warning(), "");
   EXPECT_THROW(cache.store("key", kChoice), Error);
 }
 

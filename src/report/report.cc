@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/output_file.h"
 #include "core/units.h"
-#include "results/output_file.h"
 
 namespace duet {
 namespace {

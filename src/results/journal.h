@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "results/output_file.h"
+#include "core/output_file.h"
 #include "results/record.h"
 
 namespace duet {

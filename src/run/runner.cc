@@ -83,7 +83,10 @@ class Runner {
 
 void Runner::count(const Record& record) {
   const Outcome outcome = outcome_of(record);
-  if (outcome == Outcome::skipped) ++tally_.reasons[reason_of(record)];
+  if (outcome == Outcome::skipped) ++tally_.skipped_for[reason_of(record)];
+  if (outcome == Outcome::wrong || outcome == Outcome::failed) {
+    ++tally_.failed_for[reason_of(record)];
+  }
   tally_.measured += outcome == Outcome::measured ? 1 : 0;
   tally_.skipped += outcome == Outcome::skipped ? 1 : 0;
   tally_.wrong += outcome == Outcome::wrong ? 1 : 0;

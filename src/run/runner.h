@@ -36,7 +36,8 @@ struct Tally {
   int resumed = 0;                                       // taken from the journal
   int measured = 0, skipped = 0, wrong = 0, failed = 0;  // including those from the journal
   bool interrupted = false;
-  std::map<std::string, int> reasons;  // of skipped cases, with their number
+  // With the number of cases: why they were skipped, and why they failed or left wrong data.
+  std::map<std::string, int> skipped_for, failed_for;
   std::string lost;  // message about the process whose loss ended the run, "" if none
 };
 

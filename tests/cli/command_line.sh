@@ -146,7 +146,7 @@ cp own.jsonl own.before
 refuses 'expected two files' "${short[@]}" --json own.jsonl --csv ./own.jsonl --resume
 ln own.jsonl hard.jsonl
 refuses 'expected two files' "${short[@]}" --json fresh.jsonl --csv fresh.jsonl --resume
-refuses 'not what would be written anew' "${short[@]}" --json own.jsonl --csv hard.jsonl --resume
+refuses 'expected two files' "${short[@]}" --json own.jsonl --csv hard.jsonl --resume
 printf 'my notes\n' > notes.csv
 refuses 'not what would be written anew' "${short[@]}" --json own.jsonl --csv notes.csv --resume
 cmp -s own.jsonl own.before || fail "a refused run changed its journal"

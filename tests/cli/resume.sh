@@ -32,9 +32,15 @@ cases() { grep '"benchmark":"copy"' journal.jsonl | grep -o '"case":{[^}]*}'; }
 [[ $(grep -c '"environment"' journal.jsonl) == 2 ]] || fail "expected an environment for each run"
 [[ $(grep -c '^copy,' table.csv) == 8 ]] || fail "the table lacks cases: $(cat table.csv)"
 
+# A table of another run is not this one's to replace.
+sed 's/,measured,/,skipped,/' table.csv > others.csv
+cp others.csv before.csv
+refuses 'has lines that are not of this journal' "${many[@]}" --resume --csv others.csv
+cmp -s others.csv before.csv || fail "another run's table has changed"
+
 # Once more: nothing is left to do.
 before=$(grep -c '"result"' journal.jsonl)
-expect_code 0 "${many[@]}" --resume
+expect_code 0 "${many[@]}" --resume --csv table.csv
 grep -q '8 by the earlier run' out || fail "not all was resumed: $(cat out)"
 [[ $(grep -c '"result"' journal.jsonl) == "$before" ]] || fail "a complete journal has grown"
 finish

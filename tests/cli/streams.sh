@@ -90,6 +90,51 @@ expect_code 0 calibrate overlap.jsonl --out -
 grep -q '^\[device\]' out || fail "calibrate --out -: $(cat out)"
 cp out mine.toml
 expect_code 0 info --device sim:mine.toml
+expect_code 0 advise --device sim:h200-4 --measure --iterations 1 --collectives all_gather --table -
+grep -q '"tables"' out && ! grep -q '^[a-z]' out || fail "advise --measure --table -: $(cat out)"
+cp out piped.toml
+expect_code 0 advise "${pair[@]}" --table piped.toml
+if [[ -e own.html ]]; then
+  expect_code 0 report a.jsonl -o -
+  [[ $(head -n 1 out) == '<!doctype html>' && $(tail -n 1 out) != report:* ]] || fail "report -o -: $(tail -n 1 out)"
+  expect_code 0 "${short[@]}" --report -
+  [[ $(head -n 1 out) == '<!doctype html>' ]] || fail "--report -: $(head -n 1 out)"
+  grep -q '^1 case: 1 measured' err || fail "--report -: $(cat err)"
+fi
+
+# Streams that are closed: what is written for them lands in no file.
+# closed STREAMS ARGUMENT...: without these streams exit 0.
+closed() {
+  code=0
+  case $1 in
+    1) "$duet" "${@:2}" >&- 2> err || code=$? ;;
+    2) "$duet" "${@:2}" > out 2>&- || code=$? ;;
+    *) "$duet" "${@:2}" <&- >&- 2>&- || code=$? ;;
+  esac
+  [[ $code == 0 ]] || fail "duet ${*:2}, without stream $1: exit $code"
+}
+for streams in 1 2 all; do
+  closed $streams "${short[@]}" --json "closed.$streams.jsonl" --csv "closed.$streams.csv"
+  [[ $(grep -vc '^{"type":' "closed.$streams.jsonl") == 0 ]] || fail "text in a journal: $(cat "closed.$streams.jsonl")"
+  [[ $(wc -l < "closed.$streams.jsonl") == 2 && $(wc -l < "closed.$streams.csv") == 2 ]] ||
+    fail "text in a table: $(cat "closed.$streams.csv")"
+  expect_code 0 compare a.jsonl "closed.$streams.jsonl"
+  closed $streams compare a.jsonl a.jsonl --csv "compared.$streams.csv"
+  [[ $(wc -l < "compared.$streams.csv") == 2 ]] || fail "compare: text in a table: $(cat "compared.$streams.csv")"
+  closed $streams calibrate overlap.jsonl --out "platform.$streams.toml"
+  expect_code 0 info --device "sim:platform.$streams.toml"
+  closed $streams health --device sim:h200-4 --no-measurements --prometheus "health.$streams.prom"
+  grep -q '^duet health' "health.$streams.prom" && fail "health: text in the metrics: $(cat "health.$streams.prom")"
+done
+# Ranks talk over sockets, which must not get the numbers either; warnings are for standard error.
+closed 2 collective all_reduce --device host:2 -b 64K -n 1 --engine host --json warned.jsonl
+[[ $(grep -vc '^{"type":' warned.jsonl) == 0 ]] || fail "a warning in a journal: $(cat warned.jsonl)"
+# Results that were asked for there would be lost.
+for flag in --json --csv; do
+  code=0
+  "$duet" "${short[@]}" $flag - >&- 2> err || code=$?
+  [[ $code == 2 ]] && grep -q 'standard output is closed' err || fail "$flag - without it: exit $code: $(cat err)"
+done
 refuses 'expected one of them on standard output' "${short[@]}" --json - --csv -
 refuses 'expected one of them on standard output' "${short[@]}" --json /dev/stdout --csv -
 refuses '--resume: expected a journal in a file' "${short[@]}" --json - --resume

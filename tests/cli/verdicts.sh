@@ -85,6 +85,9 @@ expect_code 0 "${copy[@]}" --device sim:mi300x-8 --json run.jsonl --report
 tail -n 1 out | grep -qx 'report: run.html' || fail "the run does not name its report: $(cat out)"
 head -c 15 run.html | grep -q '<!doctype html>' || fail "run.html is no page"
 expect_code 0 "${copy[@]}" --device sim:mi300x-8 --json run.jsonl --resume --report  # written anew
+cp run.html before.html
+refuses 'run.html exists' "${copy[@]}" --device sim:mi300x-8 --json other.jsonl --report run.html
+cmp -s run.html before.html || fail "the page of another run was written over"
 expect_code 0 report run.jsonl slow.jsonl -o both.html
 grep -qx 'report: both.html' out || fail "duet report: $(cat out)"
 ! compgen -G '.*.part' > /dev/null || fail "a part of a report was left behind"

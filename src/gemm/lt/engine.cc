@@ -82,7 +82,6 @@ class LtEngine : public GemmEngine {
       note = " (from the tuning cache)";
     }
     auto plan = std::make_unique<LtPlan>(device, std::move(described), algorithm);
-    if (!tuning_cache().warning().empty()) note += "; " + tuning_cache().warning();
     plan->set_note(note);
     return plan;
   }

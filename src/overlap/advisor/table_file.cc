@@ -203,6 +203,11 @@ const DeviceTable* TableFile::find(const std::string& device, int ranks) const {
   return found == tables_.end() ? nullptr : &*found;
 }
 
+std::string tables_text(const std::vector<DeviceTable>& tables) {
+  const Json json = {{"format", kFormat}, {"tables", list(tables)}};
+  return json.dump(1) + '\n';
+}
+
 void TableFile::store(const DeviceTable& table) {
   tables_ = read_tables(file_);
   const auto same = [&](const DeviceTable& each) {
@@ -210,8 +215,7 @@ void TableFile::store(const DeviceTable& table) {
   };
   tables_.erase(std::remove_if(tables_.begin(), tables_.end(), same), tables_.end());
   tables_.push_back(table);
-  const Json json = {{"format", kFormat}, {"tables", list(tables_)}};
-  file_.replace(json.dump(1) + '\n');
+  file_.replace(tables_text(tables_));
 }
 
 }  // namespace duet

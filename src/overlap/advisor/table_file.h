@@ -8,6 +8,9 @@
 
 namespace duet {
 
+// What a file of these tables contains.
+std::string tables_text(const std::vector<DeviceTable>& tables);
+
 // The file in which `duet advise --measure` keeps tables: one per device and number of ranks.
 class TableFile {
  public:

@@ -91,15 +91,11 @@ std::string beginning_of(const CheckpointFile& file) {
   return std::string(reinterpret_cast<const char*>(&length), kLengthBytes) + header;
 }
 
-// The file that is replaced: `path`, or where its link leads. Throws Error.
-std::string replaced_file(const std::string& path) {
-  std::error_code failed;
-  const std::filesystem::path target = std::filesystem::weakly_canonical(path, failed);
-  if (failed) throw Error(fmt::format("{}: cannot be written: {}", path, failed.message()));
-  if (std::filesystem::exists(target) && !std::filesystem::is_regular_file(target)) {
-    throw Error(fmt::format("{}: cannot be written: no regular file", path));
-  }
-  return target.string();
+// Where the new file for `path` is put. Throws Error.
+std::string target_of(const std::string& path) {
+  const ReplacedFile replaced = replaced_file(path);
+  if (replaced.reason.empty()) return replaced.target;
+  throw Error(fmt::format("{}: cannot be written: {}", path, replaced.reason));
 }
 
 std::FILE* open_checkpoint(const std::string& path) {
@@ -147,7 +143,7 @@ class NewFiles {
  private:
   struct NewFile {
     NewFile(const std::string& path_, std::uint64_t begun_)
-        : path(path_), file(replaced_file(path_)), begun(begun_) {}
+        : path(path_), file(target_of(path_)), begun(begun_) {}
     std::string path;
     PartFile file;
     std::uint64_t begun;  // bytes

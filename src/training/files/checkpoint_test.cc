@@ -335,7 +335,7 @@ TEST_F(CheckpointTest, ThatCannotBeWrittenLeavesTheOldOne) {
   EXPECT_EQ(full, path_ + ": cannot be written: File too large");
   EXPECT_EQ(reason(folder_ + "/none/x"),
             folder_ + "/none/x: cannot be written: No such file or directory");
-  EXPECT_EQ(reason(folder_), folder_ + ": cannot be written: no regular file");
+  EXPECT_EQ(reason(folder_), folder_ + ": cannot be written: Is a directory");
   EXPECT_EQ(reason("/dev/full"), "/dev/full: cannot be written: no regular file");
   EXPECT_EQ(text(), old);
   EXPECT_EQ(files(), 1);

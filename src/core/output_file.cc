@@ -1,4 +1,4 @@
-#include "results/output_file.h"
+#include "core/output_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,15 +20,34 @@
 #include "core/deadline.h"
 #include "core/error.h"
 #include "core/part_file.h"
+#include "core/standard_streams.h"
 
 namespace duet {
 namespace {
 
-[[noreturn]] void refuse(const std::string& path) {
-  throw UsageError(path + " cannot be written: " + std::strerror(errno));
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
+  throw UsageError(path + " cannot be written: " + reason);
 }
+[[noreturn]] void refuse(const std::string& path) { refuse(path, std::strerror(errno)); }
 
 constexpr std::chrono::milliseconds kReaderPeriod{50};
+constexpr int kMostSymbolicLinks = 40;  // that Linux follows
+
+// Is `path`, or what its links lead to, an entry of a process's table of open files, as /dev/stderr
+// and /dev/fd/63 are? What it names is the open file, of which another file cannot take the place.
+bool names_open_file(std::filesystem::path path) {
+  std::error_code failed;
+  for (int links = 0; links < kMostSymbolicLinks; ++links) {
+    path = std::filesystem::absolute(path, failed);
+    const std::string folder = std::filesystem::weakly_canonical(path.parent_path(), failed);
+    if (folder.rfind("/proc/", 0) == 0 && std::filesystem::path(folder).filename() == "fd") {
+      return true;
+    }
+    if (!std::filesystem::is_symlink(path, failed)) return false;
+    path = path.parent_path() / std::filesystem::read_symlink(path, failed);
+  }
+  return false;
+}
 
 bool is_fifo(const std::string& path) {
   struct stat facts {};
@@ -116,14 +135,20 @@ OutputFile::~OutputFile() {
 }
 
 OutputFile OutputFile::standard_output() {
+  if (was_closed(STDOUT_FILENO)) {
+    throw UsageError("standard output is closed: expected the name of a file, or an open one");
+  }
   const int file = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
   if (file < 0) refuse("standard output");
   return {"standard output", file, false};
 }
 
-bool names_standard_output(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
+bool names_standard_output(const std::string& path) {
+  return path == "-" || path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1";
+}
 
 OutputFile OutputFile::open(const std::string& path, const Stop& stop) {
+  if (names_standard_output(path)) return standard_output();
   bool made = false;
   const int file = open_for_append(path, made, stop);
   OutputFile output(path, file, made);
@@ -133,8 +158,8 @@ OutputFile OutputFile::open(const std::string& path, const Stop& stop) {
 
 OutputFile OutputFile::create(const std::string& path, const std::string& advice,
                               const Stop& stop) {
-  if (names_standard_output(path)) return standard_output();
   OutputFile output = open(path, stop);
+  if (names_standard_output(path)) return output;
   struct stat facts {};
   if (::fstat(output.file_, &facts) != 0) refuse(path);
   if (S_ISREG(facts.st_mode) && facts.st_size > 0) {
@@ -153,10 +178,12 @@ void OutputFile::keep(std::uint64_t bytes) {
 }
 
 bool OutputFile::is_special(const std::string& path) {
+  if (names_standard_output(path)) return true;
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored) &&
-         !std::filesystem::is_regular_file(path, ignored) &&
-         !std::filesystem::is_directory(path, ignored);
+  if (!std::filesystem::exists(path, ignored)) return false;
+  const bool plain = std::filesystem::is_regular_file(path, ignored) ||
+                     std::filesystem::is_directory(path, ignored);
+  return !plain || names_open_file(path);
 }
 
 void OutputFile::check_replaceable(const std::string& path, const std::string& head) {
@@ -171,30 +198,34 @@ void OutputFile::check_replaceable(const std::string& path, const std::string& h
   if (file.gcount() > 0 && start != head) {
     throw UsageError(path + " exists and is not what would be written anew: expected another name");
   }
-  if (!std::filesystem::exists(path, ignored)) {
-    if (!PartFile(path).open()) refuse(path);
-    return;
-  }
-  open(path);
+  const std::string reason = why_not_replaceable(path);
+  if (!reason.empty()) refuse(path, reason);
+  if (std::filesystem::exists(path, ignored)) open(path);  // unless another run has it open
 }
 
 OutputFile OutputFile::replace(const std::string& path, const std::string& head, const Stop& stop) {
   check_replaceable(path, head);
   OutputFile output = open(path, stop);
-  output.keep(0);
+  if (!is_special(path)) output.keep(0);
   return output;
+}
+
+void OutputFile::write_whole(const std::string& path, std::string_view text, const Stop& stop) {
+  if (is_special(path)) return open(path, stop).write(text);
+  const ReplacedFile replaced = replaced_file(path);
+  if (!replaced.reason.empty()) refuse(path, replaced.reason);
+  PartFile::remove_abandoned(replaced.target);
+  PartFile file(replaced.target);
+  if (!file.open()) refuse(path);
+  if (!file.write(text) || !file.put_in_place()) {
+    throw Error("writing " + path + " failed: " + std::strerror(errno));
+  }
 }
 
 void OutputFile::replace_whole(const std::string& path, const std::string& head,
                                std::string_view text, const Stop& stop) {
   check_replaceable(path, head);
-  if (is_special(path)) {
-    open(path, stop).write(text);
-    return;
-  }
-  if (!replace_file(path, text)) {
-    throw Error("writing " + path + " failed: " + std::strerror(errno));
-  }
+  write_whole(path, text, stop);
 }
 
 void OutputFile::write(std::string_view text) {
