@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/complain.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "core/clock.h"
@@ -31,6 +33,14 @@ constexpr double kUsualLimit = 180;  // seconds
 
 double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// "cuda", "hip:0,3".
+bool names_gpus(const std::string& name) {
+  const std::size_t colon = std::min(name.find(':'), name.size());
+  const std::string kind = name.substr(0, colon);
+  return (kind == "cuda" || kind == "hip") &&
+         name.find_first_not_of("0123456789,", std::min(colon + 1, name.size())) == name.npos;
 }
 
 // Ends the process when its time is over, even if a driver's call does not return.
@@ -100,8 +110,11 @@ class HealthCommand : public Command {
     app_->add_flag("--no-measurements", no_measurements_,
                    "Query the drivers only, which takes a second");
     add("--prometheus", prometheus_, "FILE",
-        "Write the results for node_exporter's textfile collector, and replace FILE atomically");
-    add("--json", json_, "FILE", "Write a journal of the measurements");
+        "Write the results for node_exporter's textfile collector, and replace FILE atomically, if "
+        "an earlier check wrote it; -: to standard output, and everything else to standard error");
+    add("--json", json_, "FILE",
+        "Write a journal of the measurements; -: to standard output, and everything else to "
+        "standard error");
     app_->add_flag("--verbose", verbose_, "Also print a line per check and figure");
   }
 
@@ -114,7 +127,7 @@ class HealthCommand : public Command {
     }
     const double begin = steady_now();
     const std::vector<std::string> names = device_names(devices_);
-    if (!json_.empty()) journal_.emplace(create_journal(json_));
+    open_files();
     report_.host = host_facts().host_name;
     const double limit = seconds_.value_or(kUsualLimit);
     Step step;
@@ -123,10 +136,12 @@ class HealthCommand : public Command {
     measure(step, line);
     report_.seconds = steady_now() - begin;
     time_limit.end();
-    write_prometheus(report_);
-    if (verbose_) std::cout << lines_of(report_);
-    std::cout << one_line_of(report_) << std::endl;
-    return faults(report_).empty() ? 0 : 1;
+    const bool written = write_prometheus(report_, interrupted);
+    std::ostream& out = text_file() == STDOUT_FILENO ? std::cout : std::cerr;
+    if (verbose_) out << lines_of(report_);
+    out << one_line_of(report_) << std::endl;
+    if (!faults(report_).empty() || report_.interrupted) return 1;
+    return written ? 0 : 2;
   }
 
  private:
@@ -136,28 +151,51 @@ class HealthCommand : public Command {
     report.host = report_.host;
     report.seconds = limit;
     report.stopped = fmt::format("not done after {:g} s, while {}", limit, step);
-    try {
-      write_prometheus(report);
-    } catch (const std::exception& error) {
-      report.stopped += fmt::format("; {}", error.what());
-    }
     const std::string text = one_line_of(report) + '\n';
-    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-    static_cast<void>(written);  // the exit code says it as well
+    const ssize_t written = ::write(text_file(), text.data(), text.size());
+    static_cast<void>(written);                     // the exit code says it as well
+    write_prometheus(report, [] { return true; });  // no wait for the reader of a pipe
   }
 
-  void write_prometheus(const HealthReport& report) const {
-    if (prometheus_.empty()) return;
-    OutputFile::write_whole(prometheus_, prometheus_text(report, unix_seconds()), interrupted);
+  // Before anything is measured, so that a file which cannot be written is bad usage.
+  void open_files() {
+    require_different_files({{"--json", json_}, {"--prometheus", prometheus_}});
+    if (!prometheus_.empty()) OutputFile::check_replaceable(prometheus_, kPrometheusHead);
+    if (!json_.empty()) journal_.emplace(create_journal(json_));
   }
 
-  // A device that was asked for and cannot be opened is a fault of the node.
+  // Where the line goes: it does not mix with what --json or --prometheus writes.
+  int text_file() const {
+    const bool taken = names_standard_output(json_) || names_standard_output(prometheus_);
+    return taken ? STDERR_FILENO : STDOUT_FILENO;
+  }
+
+  // False, with a message, if the file system refuses. An interrupted check says nothing of the
+  // node: the metrics stay as they were.
+  bool write_prometheus(const HealthReport& report, const OutputFile::Stop& stop) const {
+    if (prometheus_.empty() || report.interrupted) return true;
+    try {
+      OutputFile::replace_whole(prometheus_, kPrometheusHead,
+                                prometheus_text(report, unix_seconds()), stop);
+      return true;
+    } catch (const std::exception& error) {
+      complain(fmt::format("--prometheus: {}", error.what()));
+      return false;
+    }
+  }
+
+  // GPUs that were asked for and cannot be opened are a fault of the node; other names are bad
+  // usage.
   void open(const std::vector<std::string>& names) {
     if (names.empty()) return open_all();
     for (const std::string& each : names) {
       try {
         plan_.machines.push_back(open_machine(each));
       } catch (const Error& error) {
+        if (!names_gpus(each)) {
+          if (journal_) journal_->discard();
+          throw;
+        }
         report_.checks.push_back({"device", each, Status::failed, error.what()});
       }
     }
@@ -211,7 +249,7 @@ class HealthCommand : public Command {
     options.stop = interrupted;
     options.doubtful = [&figures](const Record& one) { return figures.doubtful(one); };
     const Tally tally = run_jobs(plan_.jobs, writers, options);
-    if (tally.interrupted) report_.stopped = "interrupted";
+    report_.interrupted = tally.interrupted;
   }
 
   // Each case says that it is what runs.

@@ -136,8 +136,29 @@ TEST(HealthTest, SkippedCasesAreNoFaultsAndWrongOnesAre) {
   EXPECT_TRUE(faults(report).empty());
   report.missed.push_back({report.figures[0].id, Outcome::wrong, "1 byte"});
   EXPECT_EQ(faults(report).size(), 1);
-  report.stopped = "interrupted";
+  report.stopped = "not done after 180 s";
   EXPECT_EQ(faults(report).size(), 2);
+}
+
+TEST(HealthTest, AnInterruptedRunIsNoFaultOfTheNode) {
+  HealthReport report = report_of(Word::pass);
+  report.interrupted = true;
+  EXPECT_TRUE(faults(report).empty());
+  EXPECT_EQ(one_line_of(report).find("duet health: STOPPED node7: interrupted; "), 0);
+  report.figures[0].verdict.word = Word::low;
+  EXPECT_EQ(one_line_of(report).find("duet health: FAIL node7: "), 0);
+}
+
+TEST(HealthTest, SimulatedFiguresAreNoMeasuredOnes) {
+  HealthReport report = report_of(Word::pass);
+  report.figures.push_back(report.figures[0]);
+  report.figures[1].verdict.simulated = true;
+  EXPECT_NE(one_line_of(report).find(": 1 figures PASS, 1 simulated figures PASS;"),
+            std::string::npos);
+  report.figures.erase(report.figures.begin());
+  EXPECT_EQ(one_line_of(report).find("duet health: OK node7: 1 simulated figures PASS; "), 0);
+  report.figures[0].verdict.word = Word::low;
+  EXPECT_NE(faults(report).at(0).find("simulated LOW"), std::string::npos);
 }
 
 TEST(HealthTest, PrometheusGetsEachMetricsHeadOnceAndEscapedLabels) {
@@ -149,6 +170,7 @@ TEST(HealthTest, PrometheusGetsEachMetricsHeadOnceAndEscapedLabels) {
   EXPECT_EQ(text.find("check=\"clocks\""), std::string::npos);  // not known
   EXPECT_NE(text.find("rate=\"gb_per_s\"} 0.5\n"), std::string::npos);
   EXPECT_EQ(text.find("# TYPE duet_figure gauge"), text.rfind("# TYPE duet_figure gauge"));
+  EXPECT_EQ(text.find(kPrometheusHead), 0);
 }
 
 }  // namespace

@@ -84,6 +84,8 @@ std::string figure_metrics(const HealthReport& report) {
 
 }  // namespace
 
+const char* const kPrometheusHead = "# HELP duet_health_ok ";
+
 std::string prometheus_text(const HealthReport& report, double unix_seconds) {
   Gauge ok("duet_health_ok", "1 if duet health found nothing wrong, else 0.");
   ok.add({}, faults(report).empty() ? 1 : 0);

@@ -26,8 +26,9 @@ bool doubtful(const Figure& figure) {
 
 std::string text_of(const Figure& figure) {
   const Verdict& verdict = figure.verdict;
-  std::string text = fmt::format("{}: {}: {} {}", shown(figure.id), name(verdict.word),
-                                 format_rate(verdict.value), verdict.rate);
+  std::string text =
+      fmt::format("{}: {}{}: {} {}", shown(figure.id), verdict.simulated ? "simulated " : "",
+                  name(verdict.word), format_rate(verdict.value), verdict.rate);
   if (verdict.expected) text += fmt::format(", expected {}", format_rate(*verdict.expected));
   return text;
 }
@@ -50,14 +51,21 @@ std::string check_counts(const std::vector<Check>& checks) {
   return text;
 }
 
+// "21 figures PASS, 4 without expectation"; those of simulated machines are no measurements and
+// counted apart.
 std::string figure_counts(const HealthReport& report) {
-  int passed = 0, open = 0, skipped = 0;
+  int passed = 0, simulated = 0, open = 0, skipped = 0;
   for (const Figure& figure : report.figures) {
-    passed += figure.verdict.word == Word::pass ? 1 : 0;
+    const bool pass = figure.verdict.word == Word::pass;
+    (figure.verdict.simulated ? simulated : passed) += pass ? 1 : 0;
     open += figure.verdict.word == Word::no_expectation ? 1 : 0;
   }
   for (const Miss& miss : report.missed) skipped += miss.outcome == Outcome::skipped ? 1 : 0;
-  std::string text = fmt::format("{} figures PASS", passed);
+  std::string text;
+  if (passed > 0 || simulated == 0) text = fmt::format("{} figures PASS", passed);
+  if (simulated > 0) {
+    text += fmt::format("{}{} simulated figures PASS", text.empty() ? "" : ", ", simulated);
+  }
   if (open > 0) text += fmt::format(", {} without expectation", open);
   if (skipped > 0) text += fmt::format(", {} skipped", skipped);
   return text;
@@ -84,8 +92,9 @@ std::vector<std::string> faults(const HealthReport& report) {
 
 std::string one_line_of(const HealthReport& report, std::size_t most) {
   const std::vector<std::string> wrong = faults(report);
-  std::string line =
-      fmt::format("duet health: {} {}: ", wrong.empty() ? "OK" : "FAIL", report.host);
+  const char* word = !wrong.empty() ? "FAIL" : report.interrupted ? "STOPPED" : "OK";
+  std::string line = fmt::format("duet health: {} {}: ", word, report.host);
+  if (report.interrupted) line += "interrupted; ";
   for (std::size_t i = 0; i < std::min(most, wrong.size()); ++i) line += wrong[i] + "; ";
   if (wrong.size() > most) line += fmt::format("{} more faults; ", wrong.size() - most);
   if (!report.figures.empty() || !report.missed.empty()) line += figure_counts(report) + "; ";

@@ -14,15 +14,17 @@ struct HealthReport {
   std::vector<Check> checks;
   std::vector<Figure> figures;
   std::vector<Miss> missed;
-  double seconds = 0;   // that all of it took
-  std::string stopped;  // why the run ended before all was measured, "" if it did not
+  double seconds = 0;        // that all of it took
+  std::string stopped;       // why the node's fault ended the run early, "" if none did
+  bool interrupted = false;  // by the user: what was not measured is not known
 };
 
 // What is wrong, most important first: failed checks, wrong and failed cases, doubtful figures.
 std::vector<std::string> faults(const HealthReport& report);
 
-// "duet health: OK node7: ..." or "duet health: FAIL node7: ...", without a newline. At most
-// `most` faults are named.
+// "duet health: OK node7: ...", "duet health: FAIL node7: ..." or, where a run that found no fault
+// was interrupted, "duet health: STOPPED node7: ...", without a newline. At most `most` faults are
+// named.
 std::string one_line_of(const HealthReport& report, std::size_t most = 3);
 
 // A line for each check, figure and miss.

@@ -126,11 +126,12 @@ const char* name(Word word) { return name_of(kWords, word); }
 
 void Evaluator::see_environment(const Record& environment) {
   for (const Record& machine : environment["machines"]) {
-    DeviceUnderVerdict& place = places_[machine["name"].get<std::string>()];
-    const std::string model = model_of(machine);
-    if (model != place.model) place.peaks = {};
-    place.machine = machine;
-    place.model = model;
+    describe(places_[machine["name"].get<std::string>()], machine);
+    for (const Record& device : devices_of(machine)) {
+      Record part = machine;
+      part["devices"] = Record::array({device});
+      describe(parts_[text_of(device, "name")], part);
+    }
   }
   variables_.clear();
   const auto run = environment.find("run");
@@ -140,11 +141,26 @@ void Evaluator::see_environment(const Record& environment) {
   }
 }
 
+void Evaluator::describe(DeviceUnderVerdict& place, const Record& machine) {
+  const std::string model = model_of(machine);
+  if (model != place.model) place.peaks = {};
+  place.machine = machine;
+  place.model = model;
+}
+
+const Evaluator::DeviceUnderVerdict* Evaluator::place_of(const Record& record) const {
+  const std::string device = record["device"];
+  for (const auto* places : {&places_, &parts_}) {
+    if (const auto found = places->find(device); found != places->end()) return &found->second;
+  }
+  return nullptr;
+}
+
 void Evaluator::see(const Record& record) {
   if (record["type"] == "environment") return see_environment(record);
-  const auto place = places_.find(record["device"].get<std::string>());
-  if (place == places_.end() || outcome_of(record) != Outcome::measured) return;
-  take_peak(place->second.peaks, record);
+  auto* const place = const_cast<DeviceUnderVerdict*>(place_of(record));
+  if (place == nullptr || outcome_of(record) != Outcome::measured) return;
+  take_peak(place->peaks, record);
   const Verdict alone = evaluate_alone(record);
   auto& passed = passed_[key_without_engine(record)];
   passed.erase(record["engine"]);
@@ -179,8 +195,8 @@ Site Evaluator::site(const DeviceUnderVerdict& place) const {
 
 Verdict Evaluator::evaluate(const Record& record) const {
   Verdict verdict = evaluate_alone(record);
-  const auto place = places_.find(record["device"].get<std::string>());
-  verdict.simulated = place != places_.end() && place->second.machine.value("virtual_time", false);
+  const DeviceUnderVerdict* place = place_of(record);
+  verdict.simulated = place != nullptr && place->machine.value("virtual_time", false);
   const auto passed = passed_.find(key_without_engine(record));
   if (verdict.word != Word::low || passed == passed_.end()) return verdict;
   const auto best =
@@ -191,8 +207,8 @@ Verdict Evaluator::evaluate(const Record& record) const {
 }
 
 Verdict Evaluator::evaluate_alone(const Record& record) const {
-  const auto place = places_.find(record["device"].get<std::string>());
-  if (place == places_.end()) return without(record, "the journal does not describe the device");
+  const DeviceUnderVerdict* place = place_of(record);
+  if (place == nullptr) return without(record, "the journal does not describe the device");
   const std::string benchmark = record["benchmark"];
   if (benchmark == "gemm_peak" || benchmark == "copy_peak") {
     return without(record, "it is what the other figures are held against");
@@ -202,9 +218,9 @@ Verdict Evaluator::evaluate_alone(const Record& record) const {
   if (known == std::end(kExpectations)) {
     return without(record, "nothing is promised for " + benchmark);
   }
-  const Record& devices = devices_of(place->second.machine);
+  const Record& devices = devices_of(place->machine);
   const bool cpu = !devices.empty() && text_of(devices[0], "kind") == "host";
-  const Site where = site(place->second);
+  const Site where = site(*place);
   if (where.spec == nullptr && !cpu) {
     return without(record, fmt::format("specs/devices has no \"{}\"", where.model));
   }

@@ -70,11 +70,15 @@ class Evaluator {
     Verdict verdict;
   };
   void see_environment(const Record& environment);
+  static void describe(DeviceUnderVerdict& place, const Record& machine);
+  // Of the record's device; nullptr if no environment describes it.
+  const DeviceUnderVerdict* place_of(const Record& record) const;
   void see_baseline(const Record& record, const Verdict& verdict);
   Site site(const DeviceUnderVerdict& place) const;
   Verdict evaluate_alone(const Record& record) const;
 
-  std::map<std::string, DeviceUnderVerdict> places_;  // by device
+  std::map<std::string, DeviceUnderVerdict> places_;  // by the names that `--device` has
+  std::map<std::string, DeviceUnderVerdict> parts_;   // single devices of machines, as cuda:3 of cuda
   // By the case's key without the engine: the engines whose last record passed, with their rates.
   std::map<std::string, std::map<std::string, double>> passed_;
   std::map<std::string, Baseline> baselines_;  // by problem

@@ -68,6 +68,28 @@ TEST(Verdicts, AHealthyLinkPasses) {
   EXPECT_EQ(verdict.advice, "");
 }
 
+// As duet health measures each.
+TEST(Verdicts, AFigureOfOneDeviceOfAMachineIsJudged) {
+  Record machine = environment("sim", "sim", "NVIDIA H200");
+  machine["machines"][0]["virtual_time"] = true;
+  Evaluator evaluator;
+  evaluator.see(machine);
+  const auto gemm = [](const char* device, double tflops) {
+    const std::int64_t n = 8192;
+    const double flop = 2.0 * n * n * n;
+    return record({"gemm", device, "model", {{"m", n}, {"n", n}, {"k", n}, {"dtype", "bf16"}}},
+                  {flop, 0, 0}, flop / tflops / 1e12);
+  };
+  const Verdict whole = evaluator.evaluate(gemm("sim", 750));
+  const Verdict part = evaluator.evaluate(gemm("sim:1", 750));
+  EXPECT_EQ(part.word, Word::pass) << part.sentence;
+  EXPECT_EQ(part.sentence, whole.sentence);
+  EXPECT_TRUE(part.simulated);
+  EXPECT_EQ(evaluator.evaluate(gemm("sim:1", 300)).word, Word::low);
+  EXPECT_EQ(evaluator.evaluate(gemm("other:1", 750)).word, Word::no_expectation);
+  EXPECT_EQ(evaluator.ceilings().size(), 1u);  // machines have ceilings, not each of their devices
+}
+
 TEST(Verdicts, ASlowLinkIsLowWithAReasonAndAdvice) {
   const Verdict verdict = h200().evaluate(copy("cuda", 243));
   EXPECT_EQ(verdict.word, Word::low);

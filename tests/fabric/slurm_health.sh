@@ -15,7 +15,7 @@ END
 chmod +x program.sh
 printf 'DUET=%s\nDUET_HEALTH="--device host --no-measurements --seconds 50 --prometheus %s/metrics.prom"\n' \
   "$duet" "$folder" > settings.node0
-printf 'DUET=%s\nDUET_HEALTH="--device sim:nosuch --no-measurements --seconds 50"\n' "$duet" > settings.node1
+printf 'DUET=%s\nDUET_HEALTH="--device cuda:63 --no-measurements --seconds 50"\n' "$duet" > settings.node1
 write_configuration "HealthCheckProgram=$folder/program.sh" HealthCheckInterval=2
 start_daemons
 
@@ -30,7 +30,7 @@ until [[ $(state_of node1) == *State=*DRAIN* && -s metrics.prom ]]; do
   sleep 0.2
 done
 state_of node1 > node1.state
-says node1.state 'Reason=duet health: FAIL node1: .*sim:nosuch' "the reason"
+says node1.state 'Reason=duet health: FAIL node1: .*cuda:63' "the reason"
 state_of node0 > node0.state
 says node0.state 'State=IDLE ' "the node without a fault"
 says metrics.prom '^duet_health_ok 1$' "the metrics of the node without a fault"
