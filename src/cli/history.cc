@@ -3,14 +3,13 @@
 
 #include <filesystem>
 #include <iostream>
-#include <string_view>
 
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/lists.h"
 #include "core/error.h"
-#include "history/table.h"
 #include "core/output_file.h"
+#include "history/table.h"
 
 namespace duet {
 namespace {
@@ -51,8 +50,10 @@ class HistoryCommand : public Command {
     Store store(store_);
     for (const JournalContents& each : contents) {
       const AddedRuns added = store.add(each, time_);
-      std::cout << fmt::format("{}: {} figures; runs: {} added, {} replaced\n", each.name,
+      std::cout << fmt::format("{}: {} figures; runs: {} added, {} replaced", each.name,
                                added.figures, added.added, added.replaced);
+      if (added.kept > 0) std::cout << fmt::format(", {} kept, which have more", added.kept);
+      std::cout << '\n';
     }
     if (contents.empty()) show(store);
     return 0;
@@ -73,17 +74,9 @@ class HistoryCommand : public Command {
     }
   }
 
-  // As journals have it: "2026-11-21T02:00:00Z".
   void require_time() const {
-    constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
-    bool good = time_.size() == kForm.size();
-    for (std::size_t i = 0; good && i < kForm.size(); ++i) {
-      const bool digit = time_[i] >= '0' && time_[i] <= '9';
-      good = kForm[i] == '0' ? digit : time_[i] == kForm[i];
-    }
-    if (!good) {
-      throw UsageError(fmt::format("--time {}: expected a time like 2026-11-21T02:00:00Z", time_));
-    }
+    if (is_time_utc(time_)) return;
+    throw UsageError(fmt::format("--time {}: expected a time like 2026-11-21T02:00:00Z", time_));
   }
 
   void require_store() const {

@@ -81,6 +81,82 @@ TEST_F(HistoryTest, ARunThatIsAddedAgainCountsOnce) {
   EXPECT_EQ(store.points({}).size(), 1);
 }
 
+// As of two benchmarks whose journals were made reproducible: nothing but their cases differs.
+TEST_F(HistoryTest, TwoRunsWithoutATimeOfTheirOwnAreBothKept) {
+  Store store(path);
+  const auto timeless = [](const char* kind, double gigabytes) {
+    JournalContents contents = journal(1, gigabytes);
+    contents.records[0].erase("run");
+    contents.records[1]["case"]["kind"] = kind;
+    return contents;
+  };
+  const std::string time = "2026-11-22T00:00:00Z";
+  for (const char* kind : {"local", "peer", "pair"}) {
+    const AddedRuns added = store.add(timeless(kind, 10), time);
+    EXPECT_EQ(added.added, 1) << kind;
+    EXPECT_EQ(added.replaced, 0) << kind;
+  }
+  EXPECT_EQ(store.points({}).size(), 3);
+  EXPECT_EQ(store.add(timeless("peer", 10), time).replaced, 1);  // the same once more
+  EXPECT_EQ(store.points({}).size(), 3);
+  EXPECT_THROW(store.add(timeless("peer", 11), time), UsageError);  // another run
+  EXPECT_EQ(store.points({}).size(), 3);
+  EXPECT_EQ(store.add(timeless("peer", 11), "2026-11-23T00:00:00Z").added, 1);
+}
+
+// As a journal that was resumed.
+TEST_F(HistoryTest, PartsOfAJournalWithoutATimeAreBothKept) {
+  JournalContents whole = journal(1, 10);
+  whole.records[0].erase("run");
+  whole.records.push_back(whole.records[0]);
+  whole.records.push_back(whole.records[1]);
+  whole.records.back()["case"]["kind"] = "peer";
+  Store store(path);
+  store.add(whole, "2026-11-22T00:00:00Z");
+  EXPECT_EQ(store.points({}).size(), 2);
+}
+
+TEST_F(HistoryTest, AShorterCopyOfAJournalTakesNothingAway) {
+  Store store(path);
+  JournalContents whole = journal(1, 10);
+  whole.records.push_back(whole.records[1]);
+  whole.records.back()["case"]["kind"] = "peer";
+  store.add(whole, "");
+  const AddedRuns again = store.add(journal(1, 10), "");
+  EXPECT_EQ(again.kept, 1);
+  EXPECT_EQ(again.added + again.replaced, 0);
+  EXPECT_EQ(store.points({}).size(), 2);
+}
+
+TEST_F(HistoryTest, ATimeIsOneThatThereIs) {
+  for (const char* good :
+       {"2026-11-21T02:00:00Z", "2024-02-29T23:59:60Z", "2000-02-29T00:00:00Z"}) {
+    EXPECT_TRUE(is_time_utc(good)) << good;
+  }
+  for (const char* bad : {"", "yesterday", "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z",
+                          "2026-00-01T00:00:00Z", "2026-04-31T00:00:00Z", "2026-01-00T00:00:00Z",
+                          "1900-02-29T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z",
+                          "2026-01-01T00:00:61Z", "2026-01-01 00:00:00Z"}) {
+    EXPECT_FALSE(is_time_utc(bad)) << bad;
+  }
+  Store store(path);
+  JournalContents wrong = journal(1, 10);
+  wrong.records[0]["run"]["time_utc"] = "2026-02-30T00:00:00Z";
+  EXPECT_THROW(store.add(wrong, ""), UsageError);
+}
+
+// SQLite has names that are no files.
+TEST_F(HistoryTest, AStoreIsAFile) {
+  for (const char* name : {":memory:", "-", "/dev/stdout", "/dev/null"}) {
+    EXPECT_THROW(Store{name}, UsageError) << name;
+  }
+  const fs::path before = fs::current_path();
+  fs::current_path(folder);
+  Store("file:of-runs?mode=memory").add(journal(1, 10), "");
+  EXPECT_TRUE(fs::is_regular_file("file:of-runs?mode=memory"));
+  fs::current_path(before);
+}
+
 TEST_F(HistoryTest, FiltersByWordsDeviceAndRate) {
   Store store(path);
   store.add(journal(1, 10, "node7"), "");

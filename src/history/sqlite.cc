@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "core/error.h"
 #include "core/module.h"
 
@@ -125,7 +127,9 @@ class Statement {
 
 Database::Database(const std::string& path) : path_(path) {
   const Sqlite& sqlite = Sqlite::instance();
-  if (sqlite.open(path.c_str(), &handle_, kReadWriteCreate, nullptr) != kOk) {
+  // For SQLite ":memory:", "" and "file:..." are no files; a path from a folder on always is one.
+  const std::string file = std::filesystem::path(path).is_absolute() ? path : "./" + path;
+  if (sqlite.open(file.c_str(), &handle_, kReadWriteCreate, nullptr) != kOk) {
     const std::string why = handle_ != nullptr ? sqlite.message(handle_) : "out of memory";
     sqlite.close(handle_);
     throw UsageError(fmt::format("store {}: {}", path, why));

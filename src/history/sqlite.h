@@ -14,8 +14,8 @@ using SqlValue = std::variant<std::string, double, std::int64_t>;
 // A database in a file. Move-only.
 class Database {
  public:
-  // Opens a file, or creates it. Throws Unavailable without the library, UsageError if the file
-  // cannot be opened.
+  // Opens a file, or creates it; `path` is always one's. Throws Unavailable without the library,
+  // UsageError if the file cannot be opened.
   explicit Database(const std::string& path);
   ~Database();
   Database(const Database&) = delete;

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "core/error.h"
+#include "core/output_file.h"
 #include "results/writers/axis_columns.h"
 
 namespace duet {
@@ -82,10 +86,8 @@ void make_tables(Database& database) {
   database.run(fmt::format("PRAGMA user_version = {}", kVersion));
 }
 
-// Each figure of a run; returns their number.
-int add_figures(Database& database, std::int64_t id, const StoredRun& run) {
+void add_figures(Database& database, std::int64_t id, const StoredRun& run) {
   const auto models = models_of(*run.environment);
-  int count = 0;
   for (const auto& [key, record] : run.results) {
     if (!record->contains("rates")) continue;
     const CaseId one = case_of(*record);
@@ -97,10 +99,87 @@ int add_figures(Database& database, std::int64_t id, const StoredRun& run) {
                     model != models.end() ? model->second : std::string(), one.engine,
                     case_text(one), rate, value.get<double>(), main});
       main = 0;
-      ++count;
     }
   }
-  return count;
+}
+
+// The figures of a run, by case and rate.
+using RunFigures = std::map<std::pair<std::string, std::string>, double>;
+
+RunFigures figures_of(const StoredRun& run) {
+  RunFigures figures;
+  for (const auto& [key, record] : run.results) {
+    if (!record->contains("rates")) continue;
+    for (const auto& [rate, value] : (*record)["rates"].items()) {
+      figures[{key, rate}] = value.get<double>();
+    }
+  }
+  return figures;
+}
+
+RunFigures figures_of(Database& database, std::int64_t id) {
+  RunFigures figures;
+  for (const auto& row :
+       database.run("SELECT case_key, rate, value FROM figure WHERE run = ?1", {id})) {
+    figures[{text(row[0]), text(row[1])}] = number(row[2]);
+  }
+  return figures;
+}
+
+bool has_all(const RunFigures& figures, const RunFigures& some) {
+  return std::includes(figures.begin(), figures.end(), some.begin(), some.end());
+}
+
+bool have_common_case(const RunFigures& a, const RunFigures& b) {
+  std::set<std::string> cases;
+  for (const auto& [name, value] : a) cases.insert(name.first);
+  return std::any_of(b.begin(), b.end(),
+                     [&](const auto& each) { return cases.count(each.first.first) > 0; });
+}
+
+// What the store has of a run that is to be added.
+struct KnownRun {
+  std::vector<std::int64_t> replaced;  // ids: several where its parts were added before
+  bool kept = false;
+  int same_key = 0;  // runs of this time and environment
+};
+
+// `begin`: of the keys of all runs with its time and environment. `timed`: it has a time of its
+// own, by which it is the same run even where its figures have changed.
+KnownRun known_run(Database& database, const std::string& begin, const RunFigures& figures,
+                   bool timed, const std::string& journal) {
+  KnownRun known;
+  for (const auto& row : database.run(
+           "SELECT id FROM run WHERE substr(key, 1, length(?1)) = ?1 ORDER BY id", {begin})) {
+    const auto id = static_cast<std::int64_t>(number(row[0]));
+    ++known.same_key;
+    const RunFigures stored = figures_of(database, id);
+    if (has_all(figures, stored)) {
+      known.replaced.push_back(id);
+    } else if (has_all(stored, figures)) {
+      known.kept = true;
+    } else if (have_common_case(stored, figures)) {
+      if (!timed) {
+        throw UsageError(fmt::format(
+            "{}: the store has other figures of the same cases for --time: expected the time of "
+            "this run",
+            journal));
+      }
+      known.replaced.push_back(id);
+    }
+  }
+  return known;
+}
+
+// Digits at some places of a time.
+int digits(const std::string& text, std::size_t begin, std::size_t count) {
+  return std::stoi(text.substr(begin, count));
+}
+
+int days_in(int year, int month) {
+  constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+  return kDays[month - 1] + (month == 2 && leap ? 1 : 0);
 }
 
 bool holds_all(const HistoryPoint& point, const std::vector<std::string>& words) {
@@ -119,16 +198,41 @@ bool is_of(const HistoryPoint& point, const std::string& device) {
 
 }  // namespace
 
+bool is_time_utc(const std::string& text) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
+  if (text.size() != kForm.size()) return false;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kForm[i] == '0' ? !digit : text[i] != kForm[i]) return false;
+  }
+  const int year = digits(text, 0, 4), month = digits(text, 5, 2), day = digits(text, 8, 2);
+  return month >= 1 && month <= 12 && day >= 1 && day <= days_in(year, month) &&
+         digits(text, 11, 2) < 24 && digits(text, 14, 2) < 60 && digits(text, 17, 2) <= 60;
+}
+
 void require_times(const JournalContents& journal, const std::string& time_utc) {
   for (const StoredRun& run : runs_of(journal)) {
-    if (!time_utc.empty() || !text_in(*run.environment, "", "time_utc").empty()) continue;
-    throw UsageError(fmt::format(
-        "{} does not say when it was measured: expected --time, such as 2026-11-21T02:00:00Z",
-        journal.name));
+    const std::string own = text_in(*run.environment, "", "time_utc");
+    const std::string& time = own.empty() ? time_utc : own;
+    if (is_time_utc(time)) continue;
+    const std::string fault = time.empty()
+                                  ? "does not say when it was measured"
+                                  : fmt::format("was measured at {}, which is no time", time);
+    throw UsageError(fmt::format("{} {}: expected {}, such as 2026-11-21T02:00:00Z", journal.name,
+                                 fault, own.empty() ? "--time" : "a time"));
   }
 }
 
-Store::Store(const std::string& path) : database_(path) {
+namespace {
+
+std::string file_of_store(const std::string& path) {
+  if (!OutputFile::is_special(path) && path != ":memory:") return path;
+  throw UsageError(fmt::format("store {}: expected the name of a file", path));
+}
+
+}  // namespace
+
+Store::Store(const std::string& path) : database_(file_of_store(path)) {
   Transaction transaction(database_);
   if (whole_of(database_, "SELECT count(*) FROM sqlite_master") == 0) make_tables(database_);
   if (whole_of(database_, "PRAGMA application_id") != kApplication) {
@@ -147,20 +251,28 @@ AddedRuns Store::add(const JournalContents& journal, const std::string& time_utc
   for (const StoredRun& run : runs_of(journal)) {
     const Record& environment = *run.environment;
     std::string time = text_in(environment, "", "time_utc");
-    if (time.empty()) time = time_utc;
-    // Runs without a time are told apart by the one that was given.
-    const std::string key = time + ' ' + environment.dump();
-    const bool known = !database_.run("SELECT id FROM run WHERE key = ?1", {key}).empty();
-    if (known) {
-      database_.run("DELETE FROM figure WHERE run = (SELECT id FROM run WHERE key = ?1)", {key});
-      database_.run("DELETE FROM run WHERE key = ?1", {key});
+    const bool timed = !time.empty();
+    if (!timed) time = time_utc;
+    // Runs without a time are told apart by the one that was given, and by their cases.
+    std::string key = time + ' ' + environment.dump();
+    const KnownRun known = known_run(database_, key, figures_of(run), timed, journal.name);
+    if (known.kept) {
+      ++added.kept;
+      continue;
     }
-    ++(known ? added.replaced : added.added);
+    if (known.same_key > 0) key += fmt::format(" {}", known.same_key + 1);
+    for (const std::int64_t id : known.replaced) {
+      key = text(database_.run("SELECT key FROM run WHERE id = ?1", {id}).at(0).at(0));
+      database_.run("DELETE FROM figure WHERE run = ?1", {id});
+      database_.run("DELETE FROM run WHERE id = ?1", {id});
+    }
+    ++(known.replaced.empty() ? added.added : added.replaced);
     database_.run(
         "INSERT INTO run (key, time_utc, host, revision, journal) VALUES (?1, ?2, ?3, ?4, ?5)",
         {key, time, text_in(environment, "host", "name"), text_in(environment, "", "revision"),
          journal.name});
-    added.figures += add_figures(database_, whole_of(database_, "SELECT last_insert_rowid()"), run);
+    add_figures(database_, whole_of(database_, "SELECT last_insert_rowid()"), run);
+    added.figures += static_cast<int>(figures_of(run).size());
   }
   transaction.commit();
   return added;

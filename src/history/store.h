@@ -17,7 +17,8 @@ namespace duet {
 struct AddedRuns {
   int added = 0;
   int replaced = 0;  // that the store had: a journal that has grown meanwhile
-  int figures = 0;
+  int kept = 0;      // of which the store has all that the journal has, and more
+  int figures = 0;   // of those that were added or replaced
 };
 
 struct HistoryFilter {
@@ -33,17 +34,24 @@ struct HistoryPoint {
   double value = 0;
 };
 
-// Throws UsageError where a run of the journal does not say when it was, and `time_utc` is "".
+// True for times as journals have them, "2026-11-21T02:00:00Z", of a day that there is.
+bool is_time_utc(const std::string& text);
+
+// Throws UsageError where a run of the journal does not say when it was, and `time_utc` is "", and
+// where a time is none.
 void require_times(const JournalContents& journal, const std::string& time_utc);
 
 class Store {
  public:
   // Opens a store, or creates it. Throws as Database does, and UsageError for a database that is no
-  // store.
+  // store and for a name that cannot be a file's ("-", a device).
   explicit Store(const std::string& path);
 
-  // Adds each run of a journal. `time_utc` is for journals that have no time, as require_times()
-  // has it.
+  // Adds each run of a journal. A run of the store with the same time and environment is replaced
+  // if it is the same run: its figures are among the new ones. Runs without a common case are two.
+  // Otherwise a journal with a time of its own replaces its run; for one without, which may be
+  // another run, it throws UsageError and adds nothing. `time_utc` is for journals that have no
+  // time, as require_times() has it.
   AddedRuns add(const JournalContents& journal, const std::string& time_utc);
 
   // Sorted by figure and host, then by time.
