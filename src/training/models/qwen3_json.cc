@@ -40,15 +40,23 @@ class ConfigObject {
   ConfigObject(std::string file, std::string prefix, const json& object)
       : file_(std::move(file)), prefix_(std::move(prefix)), object_(object) {}
 
+  // nullptr: it is missing.
+  const json* at(const char* key) const {
+    const auto found = object_.find(key);
+    return found == object_.end() ? nullptr : &*found;
+  }
   // nullptr: it is missing, or null.
   const json* find(const char* key) const {
-    const auto found = object_.find(key);
-    return found == object_.end() || found->is_null() ? nullptr : &*found;
+    const json* found = at(key);
+    return found == nullptr || found->is_null() ? nullptr : found;
   }
 
-  std::int64_t count(const char* key, std::int64_t least, std::int64_t most) const {
-    const json* value = find(key);
-    const bool is_count = value != nullptr && value->is_number_unsigned();
+  // `missing`: the library's default.
+  std::int64_t count(const char* key, std::int64_t least, std::int64_t most,
+                     std::int64_t missing) const {
+    const json* value = at(key);
+    if (value == nullptr) return missing;
+    const bool is_count = value->is_number_unsigned();
     const std::uint64_t found = is_count ? value->get<std::uint64_t>() : 0;
     if (is_count && found >= static_cast<std::uint64_t>(least) &&
         found <= static_cast<std::uint64_t>(most)) {
@@ -69,7 +77,7 @@ class ConfigObject {
   }
 
   [[noreturn]] void fail(const char* key, const std::string& expected) const {
-    refuse(file_, fmt::format("{}{} is {}", prefix_, key, shown_value(find(key))), expected);
+    refuse(file_, fmt::format("{}{} is {}", prefix_, key, shown_value(at(key))), expected);
   }
 
  private:
@@ -128,20 +136,21 @@ Qwen3Config qwen3_from_json(const std::string& file, const std::string& text) {
   require_architecture(object);
   require_positions(file, object);
   Qwen3Config config;
-  config.layers = object.count("num_hidden_layers", 1, kMostLayers);
-  config.heads = object.count("num_attention_heads", 1, kMostHeads);
-  config.kv_heads = object.count("num_key_value_heads", 1, kMostHeads);
-  config.width = object.count("hidden_size", 1, kWidest);
-  config.ffn_width = object.count("intermediate_size", 1, kWidest);
-  config.vocabulary = object.count("vocab_size", 2, kMostTokens);
-  config.positions = object.count("max_position_embeddings", 1, kMostTokens);
-  config.head_width = object.find("head_dim") != nullptr ? object.count("head_dim", 2, kWidest)
-                                                         : config.width / config.heads;
+  config.layers = object.count("num_hidden_layers", 1, kMostLayers, 32);
+  config.heads = object.count("num_attention_heads", 1, kMostHeads, 32);
+  const json* kv_heads = object.at("num_key_value_heads");
+  config.kv_heads = kv_heads != nullptr && kv_heads->is_null()  // the library's older form
+                        ? config.heads
+                        : object.count("num_key_value_heads", 1, kMostHeads, 32);
+  config.width = object.count("hidden_size", 1, kWidest, 4096);
+  config.ffn_width = object.count("intermediate_size", 1, kWidest, 22016);
+  config.vocabulary = object.count("vocab_size", 2, kMostTokens, 151936);
+  config.positions = object.count("max_position_embeddings", 1, kMostTokens, 32768);
+  config.head_width = object.count("head_dim", 2, kWidest, 128);
   if (config.heads % config.kv_heads != 0) {
     object.fail("num_key_value_heads", fmt::format("a divisor of the {} heads", config.heads));
   }
-  if (config.head_width < 2 || config.head_width % 2 != 0)
-    object.fail("head_dim", "an even number");
+  if (config.head_width % 2 != 0) object.fail("head_dim", "an even number");
   config.batch = 1;
   config.sequence = std::min(config.positions, kMostReadSequence);
   return config;

@@ -13,11 +13,12 @@ namespace duet {
 inline constexpr std::int64_t kMostReadSequence = 8192;
 
 // Sizes within the bounds of find_config.h, a batch of 1, and a sequence of
-// max_position_embeddings, but at most kMostReadSequence. A missing head_dim is hidden_size /
-// num_attention_heads: the weights' shapes say whether that holds. Throws UsageError "FILE: KEY is
-// VALUE: expected ..." unless Duet's Qwen3 computes the same (a head of its own, no biases, no
-// sliding windows, no dropout, rope_theta 1e6, rms_norm_eps 1e-6, no scaled positions). Without a
-// name. Keys that say nothing about the computation are ignored.
+// max_position_embeddings, but at most kMostReadSequence. A key that is missing has the default of
+// the library's Qwen3Config, the same in its releases 4.51 to 5; so a rope_theta must be there,
+// since its default is not the models'. Throws UsageError "FILE: KEY is VALUE: expected ..." unless
+// Duet's Qwen3 computes the same (a head of its own, no biases, no sliding windows, no dropout,
+// rope_theta 1e6, rms_norm_eps 1e-6, no scaled positions). Without a name. Keys that say nothing
+// about the computation are ignored.
 Qwen3Config qwen3_from_json(const std::string& file, const std::string& text);
 
 // With max_position_embeddings as it was read or, if that is shorter, the sequence. `dtype`: fp32,

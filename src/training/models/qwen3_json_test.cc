@@ -38,11 +38,31 @@ TEST_F(Qwen3JsonTest, MayHaveOtherFormsOfTheSameConfig) {
   EXPECT_EQ(with("\"model_type\": \"qwen3\",", ""), "");
   EXPECT_EQ(with("\"hidden_act\": \"silu\",", "\"layer_types\": [\"full_attention\"],"), "");
   EXPECT_EQ(with("\"use_cache\": true,", "\"more\": [{\"a\": [1, -2.5]}],"), "");
-  write("config.json", replaced(replaced(kLibraryConfig, "\"head_dim\": 2,", ""),
-                                "\"hidden_size\": 3", "\"hidden_size\": 8"));
-  EXPECT_EQ(read_qwen3_folder(folder_).head_width, 4);
   write("config.json", replaced(kLibraryConfig, "40960", "64"));
   EXPECT_EQ(read_qwen3_folder(folder_).sequence, 64);
+}
+
+// As Qwen3Config of the library has them.
+TEST_F(Qwen3JsonTest, WhatIsMissingHasTheLibrarysDefault) {
+  write("config.json", R"({"model_type": "qwen3", "rope_theta": 1e6})");
+  const Qwen3Config config = read_qwen3_folder(folder_);
+  EXPECT_EQ(config.vocabulary, 151936);
+  EXPECT_EQ(config.width, 4096);
+  EXPECT_EQ(config.ffn_width, 22016);
+  EXPECT_EQ(config.layers, 32);
+  EXPECT_EQ(config.heads, 32);
+  EXPECT_EQ(config.kv_heads, 32);
+  EXPECT_EQ(config.head_width, 128);
+  EXPECT_EQ(config.positions, 32768);
+  // Of other heads too: it is no quotient.
+  write("config.json", replaced(kLibraryConfig, "\"head_dim\": 2,", ""));
+  EXPECT_EQ(read_qwen3_folder(folder_).head_width, 128);
+  write("config.json",
+        replaced(kLibraryConfig, "\"num_key_value_heads\": 1", "\"num_key_value_heads\": null"));
+  EXPECT_EQ(read_qwen3_folder(folder_).kv_heads, 2);
+  EXPECT_EQ(refusal_of_config(replaced(kLibraryConfig, "\"num_attention_heads\": 2,", "")), "");
+  EXPECT_EQ(refusal_of_config(replaced(kLibraryConfig, "\"num_key_value_heads\": 1,", "")),
+            "config.json: num_key_value_heads is missing: expected a divisor of the 2 heads");
 }
 
 TEST_F(Qwen3JsonTest, OfAnotherModelIsRefused) {
@@ -105,7 +125,7 @@ TEST_F(Qwen3JsonTest, OfSizesOutOfBoundsIsRefused) {
     const std::string shown = std::string(other) == "99999999999999999999" ? "1e+20" : other;
     EXPECT_EQ(with("num_hidden_layers", "1", other), fmt::format(fmt::runtime(layers), shown));
   }
-  EXPECT_EQ(with("num_hidden_layers", "1", "null"), fmt::format(fmt::runtime(layers), "missing"));
+  EXPECT_EQ(with("num_hidden_layers", "1", "null"), fmt::format(fmt::runtime(layers), "null"));
   EXPECT_EQ(with("hidden_size", "3", "131073"),
             "config.json: hidden_size is 131073: expected a whole number from 1 to 131072");
   EXPECT_EQ(with("vocab_size", "5", "1"),
@@ -114,7 +134,7 @@ TEST_F(Qwen3JsonTest, OfSizesOutOfBoundsIsRefused) {
             "config.json: num_key_value_heads is 4: expected a divisor of the 2 heads");
   EXPECT_EQ(with("head_dim", "2", "3"), "config.json: head_dim is 3: expected an even number");
   EXPECT_EQ(with("head_dim", "2", "null"),
-            "config.json: head_dim is missing: expected an even number");
+            "config.json: head_dim is null: expected a whole number from 2 to 131072");
   EXPECT_EQ(with("intermediate_size", "2", "\"" + std::string(100, 'x') + "\\n\""),
             "config.json: intermediate_size is \"" + std::string(59, 'x') +
                 "...: expected a whole number from 1 to 131072");
