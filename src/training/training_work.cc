@@ -41,7 +41,14 @@ double optimizer_bytes(const Recipe& recipe, OptimizerKind kind) {
   return size(recipe.gradients) + moments + updated;
 }
 
+// Of a model that MemoryPlan refuses to plan.
+constexpr std::uint64_t kMoreThanPlanned = std::numeric_limits<std::uint64_t>::max();
+
 double gigabytes(std::uint64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+
+std::string memory_text(std::uint64_t bytes) {
+  return bytes == kMoreThanPlanned ? "more than 1 EiB" : fmt::format("{:.1f} GB", gigabytes(bytes));
+}
 
 }  // namespace
 
@@ -150,30 +157,35 @@ void TrainingWork::make_model(Rank& rank, RankState& own) const {
     return description.make(settings_.recipe, settings_.optimizer, shard_of(parallel_, rank),
                             rank.device, *own.operations);
   };
-  own.model = make(description_);
+  // More than a plan may have counts as all that a number can say.
+  const auto planned = [&](const ModelDescription& description) {
+    try {
+      return make(description)->memory().total_bytes();
+    } catch (const OutOfMemory&) {
+      return kMoreThanPlanned;
+    }
+  };
   try {
+    own.model = make(description_);
     return own.model->allocate();
   } catch (const OutOfMemory&) {
-    const auto planned = [&](std::int64_t batch) {
-      return make(description_.with_batch(batch))->memory().total_bytes();
-    };
     const std::uint64_t there = rank.device.info().memory_bytes;
     const auto usable = static_cast<std::uint64_t>(kUsableMemory * static_cast<double>(there));
-    const std::uint64_t needed = own.model->memory().total_bytes();
+    const std::uint64_t needed = planned(description_);
     std::int64_t fits = 0, too_large = description_.axes.number("batch").value_or(1);
     const std::string wants = fmt::format(
-        "{} {}: needs {:.1f} GB of memory, and {} has {:.1f}", description_.name,
-        settings_.recipe.name, gigabytes(needed), rank.device.info().name, gigabytes(there));
+        "{} {}: needs {} of memory, and {} has {:.1f}", description_.name, settings_.recipe.name,
+        memory_text(needed), rank.device.info().name, gigabytes(there));
     if (needed <= usable) {
       throw OutOfMemory(wants + ", of which other programs or ranks leave too little");
     }
     while (too_large - fits > 1) {
       const std::int64_t middle = fits + (too_large - fits) / 2;
-      (planned(middle) <= usable ? fits : too_large) = middle;
+      (planned(description_.with_batch(middle)) <= usable ? fits : too_large) = middle;
     }
-    const std::string advice =
-        fits > 0 ? fmt::format("batch {} needs {:.1f} GB", fits, gigabytes(planned(fits)))
-                 : fmt::format("batch 1 needs {:.1f} GB", gigabytes(planned(1)));
+    const std::int64_t batch = std::max<std::int64_t>(fits, 1);
+    const std::string advice = fmt::format("batch {} needs {}", batch,
+                                           memory_text(planned(description_.with_batch(batch))));
     throw OutOfMemory(wants + "; " + advice);
   }
 }

@@ -405,6 +405,26 @@ TEST(TrainingCases, AModelThatDoesNotFitSaysWhatWould) {
   }
 }
 
+// Its sizes are more than 64 bits can count.
+TEST(TrainingCases, AModelBeyondAllBoundsSaysSo) {
+  const auto machine = open_machine("sim:h200:devices=1");
+  TrainingOptions options;
+  GptConfig config = find_gpt("7b");
+  config.sequence = 1 << 20;
+  options.models = {describe(config).with_batch(1 << 20)};
+  options.recipes = {find_recipe("amp")};
+  options.mode = brief();
+  try {
+    training_benchmark(*machine, options, {}).cases.front().run();
+    FAIL() << "expected to be out of memory";
+  } catch (const OutOfMemory& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("needs more than 1 EiB of memory"), std::string::npos) << text;
+    EXPECT_NE(text.find("; batch 1 needs "), std::string::npos) << text;
+    EXPECT_NE(text.find(" GB", text.find("batch 1")), std::string::npos) << text;
+  }
+}
+
 TEST(TrainingCases, AModelThatOthersLeaveNoRoomForIsOutOfMemory) {
   const auto machine = open_machine("sim:h200:devices=1");
   const Buffer others = machine->device(0).allocate(60'000'000'000);

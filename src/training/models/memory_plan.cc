@@ -20,8 +20,20 @@ constexpr NamedValue<MemoryUse> kUses[] = {{MemoryUse::parameters, "parameters"}
                                            {MemoryUse::workspace, "workspace"},
                                            {MemoryUse::input, "input"}};
 
+constexpr std::uint64_t kMostBytes = std::uint64_t{1}
+                                     << 60;  // of a use; all of them fit in 64 bits
+
 std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// True if `used` bytes and those of the tensor are more than kMostBytes, as large as it may be.
+bool is_too_large(std::uint64_t used, const Tensor& tensor) {
+  const auto rows = static_cast<std::uint64_t>(tensor.rows);
+  const auto columns = static_cast<std::uint64_t>(tensor.columns);
+  std::uint64_t bytes = 0;
+  return __builtin_mul_overflow(rows, columns, &bytes) ||
+         __builtin_mul_overflow(bytes, size_of(tensor.dtype), &bytes) || bytes > kMostBytes - used;
 }
 
 }  // namespace
@@ -33,6 +45,10 @@ Tensor MemoryPlan::add(MemoryUse use, const std::string& name, std::int64_t rows
   Tensor tensor{{}, rows, columns, dtype};
   const auto index = static_cast<std::size_t>(use);
   const std::uint64_t offset = used_[index];
+  if (is_too_large(offset, tensor)) {
+    throw OutOfMemory(fmt::format("{} with {} of {} x {}: more than 1 EiB of memory",
+                                  duet::name(use), name, rows, columns));
+  }
   used_[index] += aligned(tensor.bytes());
   if (!allocated_) {
     sizes_[index] = used_[index];

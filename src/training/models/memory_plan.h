@@ -29,7 +29,8 @@ const char* name(MemoryUse use);
 class MemoryPlan {
  public:
   // A matrix, aligned to 256 bytes; without memory before allocate(). Throws BadArgument if the
-  // calls after allocate() need more than those before.
+  // calls after allocate() need more than those before, and OutOfMemory if all of one use need more
+  // than 1 EiB.
   Tensor add(MemoryUse use, const std::string& name, std::int64_t rows, std::int64_t columns,
              DType dtype = DType::fp32);
 
