@@ -156,7 +156,9 @@ class TrainCommand : public Command {
     } else {
       add_run(plan, processes);
       output_.has_checkpoint = !run_.checkpoint.empty();
+      output_.other_files = {{"--checkpoint", run_.checkpoint}};
     }
+    output_.other_files.push_back({"--tuning-cache", tuning_cache_});
     return measure(plan, output_, line);
   }
 

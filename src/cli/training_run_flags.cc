@@ -6,8 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "cli/flags.h"
 #include "cli/lists.h"
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace duet {
 namespace {
@@ -66,7 +68,8 @@ void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags) {
       "and on Ctrl-C; --resume continues from it to the bit, and is needed if the file exists");
   add("--save", flags.save, "FOLDER",
       "qwen3: write the trained model to this folder as Hugging Face's transformers library does; "
-      "with --lora its adapters, as the peft library does");
+      "with --lora its adapters, as the peft library does. A folder that has a model already is "
+      "refused, unless --resume continues the run that saved it");
   add("--checkpoint-every", flags.checkpoint_every, "STEPS",
       "Steps between two checkpoints; default: only after the last step");
 }
@@ -75,6 +78,11 @@ TrainingRunSettings training_run_settings(const TrainingRunFlags& flags, bool re
   if (flags.steps.empty()) throw UsageError("--data: expected --steps COUNT with it");
   if (flags.checkpoint.empty() && !flags.checkpoint_every.empty()) {
     throw UsageError("--checkpoint-every: expected --checkpoint FILE with it");
+  }
+  for (const auto& [flag, path] :
+       {NamedFile{"--checkpoint", flags.checkpoint}, NamedFile{"--save", flags.save}}) {
+    if (!names_standard_output(path)) continue;
+    throw UsageError(fmt::format("{} {}: expected a name, since it is read again", flag, path));
   }
   TrainingRunSettings settings;
   settings.data = flags.data;

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/packing.h"
 #include "core/part_file.h"
+#include "core/random.h"
 #include "gemm/tuning.h"
 #include "training/files/weight_files.h"
 
@@ -31,8 +32,9 @@ std::int64_t count_of(const std::string& path, const char* key, const std::strin
 // be as large.
 void require_writable(const std::string& path, const char* expected) {
   if (path.empty()) return;
-  if (std::filesystem::is_directory(path) || !PartFile(path).open()) {
-    throw UsageError(fmt::format("{}: cannot be written: expected {}", path, expected));
+  const std::string reason = why_not_replaceable(path);
+  if (!reason.empty()) {
+    throw UsageError(fmt::format("{}: cannot be written: {}: expected {}", path, reason, expected));
   }
   std::error_code failed;
   const std::filesystem::path target = std::filesystem::weakly_canonical(path, failed);
@@ -48,6 +50,20 @@ void require_new(const std::string& path) {
   throw UsageError(path + ": exists: expected --resume to go on with it, or another name");
 }
 
+// The model's file would take the checkpoint's place, or the checkpoint the model's.
+void require_apart(const std::string& checkpoint, const std::string& folder) {
+  if (checkpoint.empty() || folder.empty()) return;
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path file = fs::weakly_canonical(fs::absolute(checkpoint), ignored);
+  // With a slash at its end a path names what is in it.
+  const fs::path model = fs::weakly_canonical(fs::absolute(folder) / "model", ignored);
+  if (file.parent_path() != model.parent_path()) return;
+  if (!is_file_of_saved_model(file.filename().string())) return;
+  throw UsageError(checkpoint + ": a file of the model in " + folder +
+                   ": expected another name for the checkpoint");
+}
+
 }  // namespace
 
 TrainingInput::TrainingInput(TrainingRunSettings settings)
@@ -60,14 +76,31 @@ TrainingInput::TrainingInput(TrainingRunSettings settings)
   }
   if (settings_.accumulate > 1) settings_.recipe.gradients = DType::fp32;
   if (!settings_.weights.empty()) settings_.model.folder.check(settings_.weights);
+  require_apart(settings_.checkpoint, settings_.save);
   if (!settings_.resume) require_new(settings_.checkpoint);
   require_writable(settings_.checkpoint, "a file for the checkpoint");
   if (!settings_.save.empty()) {
     make_folder(settings_.save);
-    require_writable((std::filesystem::path(settings_.save) / "model").string(),
+    require_writable((std::filesystem::path(settings_.save) / "model.safetensors").string(),
                      "a folder for the model");
   }
   if (settings_.resume && std::filesystem::exists(settings_.checkpoint)) open_checkpoint();
+  require_own_folder();
+}
+
+std::string TrainingInput::run_name() const {
+  std::uint64_t digest = 0;
+  for (const auto& [key, value] : common_settings()) {
+    for (const char c : key + '=' + value + '\n') {
+      digest = random_word(digest, static_cast<unsigned char>(c));
+    }
+  }
+  return fmt::format("{:016x}", digest);
+}
+
+void TrainingInput::require_own_folder() const {
+  if (settings_.save.empty()) return;
+  require_no_other_model(settings_.save, settings_.resume ? run_name() : "");
 }
 
 std::map<std::string, std::string> TrainingInput::common_settings() const {

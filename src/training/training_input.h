@@ -45,7 +45,8 @@ struct TrainingRunSettings {
 class TrainingInput {
  public:
   // Throws UsageError for data that cannot be used, for a checkpoint that another model, other data
-  // or other settings have made, and for one that exists where none is resumed.
+  // or other settings have made, for one that exists where none is resumed, and as
+  // require_own_folder().
   explicit TrainingInput(TrainingRunSettings settings);
 
   const TrainingRunSettings& settings() const { return settings_; }
@@ -56,6 +57,11 @@ class TrainingInput {
   // What a checkpoint and the run that continues it must have in common, as its metadata: the batch
   // of all ranks, not how many they are.
   std::map<std::string, std::string> common_settings() const;
+  // The same as one word, for the files that are saved.
+  std::string run_name() const;
+  // Throws UsageError if the folder for the trained model has a model, unless this is a run that
+  // resumes and the run that it continues has saved it.
+  void require_own_folder() const;
   // Throws UsageError if another process has other settings or data, or begins with another step.
   // Collective, inside each().
   void require_same_on_all(Rank& rank) const;

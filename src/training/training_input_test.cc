@@ -1,6 +1,5 @@
 #include "training/training_input.h"
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -35,6 +34,65 @@ TEST_F(TrainingInputTest, AModelThatCannotBeLoadedIsFoundBefore) {
   EXPECT_THROW(TrainingInput{s}, UsageError);
 }
 
+// Neither another's model nor the one that this run begins with.
+TEST_F(TrainingInputTest, AModelThatExistsIsNotReplaced) {
+  TrainingRunSettings s = settings(3);
+  s.model = tiny_qwen3({});
+  s.checkpoint = path("checkpoint");
+  s.save = path("model");
+  run(s);
+  const std::string saved = contents(path("model/model.safetensors"));
+  TrainingRunSettings other = s;
+  other.checkpoint = "";
+  other.weights = s.save;
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  other.resume = true;  // nothing that could be this run's
+  EXPECT_THROW(TrainingInput{other}, UsageError);
+  for (const char* file :
+       {"config.json", "model.safetensors", "model.safetensors.index.json",
+        "model-00001-of-00002.safetensors", "adapter_config.json", "adapter_model.safetensors"}) {
+    const std::string folder = path("folder");
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder + "/tokenizer.json") << "of no model's weights";
+    other.save = folder;
+    TrainingInput{other};
+    std::ofstream(folder + "/" + file) << "somebody's";
+    EXPECT_THROW(TrainingInput{other}, UsageError) << file;
+    EXPECT_EQ(contents(folder + "/" + file), "somebody's");
+    std::filesystem::remove_all(folder);
+  }
+  EXPECT_TRUE(contents(path("model/model.safetensors")) == saved);
+  // The run that goes on replaces what it has saved before.
+  s.resume = true;
+  s.learning_rate.steps = 5;
+  EXPECT_EQ(run(s).first_step, 4);
+  EXPECT_FALSE(contents(path("model/model.safetensors")) == saved);
+}
+
+// Hours after the folder was looked at.
+TEST_F(TrainingInputTest, AModelThatHasComeMeanwhileIsNotReplaced) {
+  TrainingRunSettings s = settings(3);
+  s.model = tiny_qwen3({});
+  s.save = path("model");
+  const auto put = [&] {
+    std::ofstream(path("model/config.json")) << "somebody's";
+    return false;
+  };
+  EXPECT_THROW(run(s, put), UsageError);
+  EXPECT_EQ(contents(path("model/config.json")), "somebody's");
+  EXPECT_FALSE(std::filesystem::exists(path("model/model.safetensors")));
+}
+
+TEST_F(TrainingInputTest, ACheckpointIsNoFileOfTheModel) {
+  TrainingRunSettings s = settings(3);
+  s.model = tiny_qwen3({});
+  s.save = path("model");
+  s.checkpoint = path("model/model.safetensors");
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+  s.checkpoint = path("model/checkpoint.safetensors");
+  TrainingInput{s};
+}
+
 // Of a run that does not resume.
 TEST_F(TrainingInputTest, AFileThatExistsIsNotReplaced) {
   TrainingRunSettings s = settings(3);
@@ -56,8 +114,6 @@ TEST_F(TrainingInputTest, WhatAKilledRunHasLeftIsRemoved) {
   TrainingRunSettings s = settings(3);
   s.checkpoint = path("checkpoint");
   std::ofstream(path(".duet-1-a.part")) << "a part of a checkpoint";
-  const auto now = std::filesystem::file_time_type::clock::now();
-  std::filesystem::last_write_time(path(".duet-1-a.part"), now - std::chrono::hours(1));
   TrainingInput{s};
   EXPECT_FALSE(std::filesystem::exists(path(".duet-1-a.part")));
 }

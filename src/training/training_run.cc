@@ -209,7 +209,11 @@ void TrainingRun::save_model() {
   if (rank_.index > 0 && model_->parameters().units().empty()) {
     for (CheckpointTensor& each : trained) each.part = Tensor{{}, 1, 0, each.tensor.dtype};
   }
-  settings_.model.folder.save(rank_, settings_.save, settings_.weights, trained);
+  const auto look = [&] {
+    if (rank_.index == 0) input_.require_own_folder();
+  };
+  rank_.team.all_or_none(rank_, "rank 0 to look at a folder", look, kSaveSeconds);
+  settings_.model.folder.save(rank_, settings_.save, settings_.weights, trained, input_.run_name());
 }
 
 // Parameters that an update has ruined show in the next loss only, so that loss comes first.

@@ -24,6 +24,7 @@ namespace {
 
 constexpr const char* kWhole = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kRun = "duet_run";  // in metadata
 constexpr const char* kExpectedIndex = "an index of safetensors files";
 constexpr ExpectedJson kIndexJson{kExpectedIndex, "is not JSON", "name", "an index", 2};
 constexpr const char* kWeightTensor = "tensor";  // in messages
@@ -68,6 +69,17 @@ bool is_shard(const std::string& name) {
   });
 }
 
+// What cannot be read is of no run.
+bool is_of_run(const std::string& path, const std::string& run) {
+  try {
+    const Checkpoint file(path);
+    const auto found = file.metadata().find(kRun);
+    return found != file.metadata().end() && found->second == run;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
 std::vector<std::vector<CheckpointTensor>> shards_of(const SavedWeights& weights) {
   std::vector<std::vector<CheckpointTensor>> shards(1);
   std::uint64_t bytes = 0;
@@ -106,7 +118,7 @@ CheckpointFiles files_of(const SavedWeights& weights) {
                                  ? kWhole
                                  : fmt::format("model-{:05}-of-{:05}.safetensors",
                                                files.checkpoints.size() + 1, shards.size());
-    files.checkpoints.push_back({path(name), {{"format", "pt"}}, shard});
+    files.checkpoints.push_back({path(name), metadata_of_run(weights.run), shard});
   }
   if (shards.size() > 1) files.texts.push_back({path(kIndex), index_text(files.checkpoints)});
   files.texts.push_back({path("config.json"), weights.config});
@@ -140,6 +152,36 @@ void prepare_folder(const std::string& folder, CheckpointFiles& files) {
 }
 
 }  // namespace
+
+std::map<std::string, std::string> metadata_of_run(const std::string& run) {
+  std::map<std::string, std::string> metadata = {{"format", "pt"}};
+  if (!run.empty()) metadata.emplace(kRun, run);
+  return metadata;
+}
+
+bool is_file_of_saved_model(const std::string& name) {
+  const std::set<std::string> names = {"config.json", kWhole, kIndex, "adapter_config.json",
+                                       "adapter_model.safetensors"};
+  return names.count(name) > 0 || is_shard(name);
+}
+
+void require_no_other_model(const std::string& folder, const std::string& run) {
+  std::string found;
+  bool own = false;
+  std::error_code failed;
+  for (const auto& each : std::filesystem::directory_iterator(folder, failed)) {
+    const std::string name = each.path().filename().string();
+    if (!is_file_of_saved_model(name)) continue;
+    found = in_folder(folder, name);
+    if (!is_weight_file(name)) continue;
+    own = !run.empty() && is_of_run(found, run);
+    if (!own) break;
+  }
+  if (failed && is_there(folder)) refuse(folder, "cannot be read: " + failed.message(), "a folder");
+  if (found.empty() || own) return;
+  refuse(found, run.empty() ? "exists" : "exists, and this run has not saved it",
+         "a new folder for the model");
+}
 
 void make_folder(const std::string& folder) {
   std::error_code failed, ignored;

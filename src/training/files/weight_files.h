@@ -45,15 +45,29 @@ struct SavedWeights {
   std::string config;
   std::vector<CheckpointTensor> tensors;
   std::uint64_t most_bytes;  // of the tensors of a file, unless a single one has more
+  std::string run = {};      // that saves them (metadata_of_run())
 };
+
+// The metadata by which a file of weights tells the run that has saved it, beside the library's;
+// "": none.
+std::map<std::string, std::string> metadata_of_run(const std::string& run);
+
+// True for names of files that saved weights or adapters have, and so a save may replace or remove:
+// config.json, model.safetensors, its shards and index, adapter_config.json,
+// adapter_model.safetensors.
+bool is_file_of_saved_model(const std::string& name);
+
+// Throws UsageError if the folder has such files, unless all weights among them are of this run;
+// "": of none. A folder that is missing has none.
+void require_no_other_model(const std::string& folder, const std::string& run);
 
 // Creates the folder if it is missing. Throws UsageError if it is no folder and cannot become one.
 void make_folder(const std::string& folder);
 
 // Creates the folder if it is missing, and writes model.safetensors or, of more than `most_bytes`,
 // model-00001-of-00002.safetensors ... with their index, and config.json. Tensors are divided in
-// their order. Weights of an earlier save are replaced, and those of its files that are no longer
-// needed removed; other files of the folder stay.
+// their order. Weights that are there are replaced, whoever saved them (require_no_other_model()),
+// and those of their files that are no longer needed removed; other files of the folder stay.
 //
 // As save_checkpoints(), so the disk must have space for both models. A failure while files are
 // written, as on a full disk, leaves the folder as it was. A failure or a crash while they are put

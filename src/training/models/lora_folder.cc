@@ -99,14 +99,14 @@ std::string adapter_config(const LoraConfig& lora, const std::string& base) {
 }  // namespace
 
 void save_lora_folder(const std::string& folder, const Qwen3Config& config, const std::string& base,
-                      Device& device, const std::vector<CheckpointTensor>& adapters) {
+                      Device& device, const std::vector<CheckpointTensor>& adapters,
+                      const std::string& run) {
   Adapters by_name;
   for (const CheckpointTensor& each : adapters) by_name[each.name] = &each;
   std::vector<Buffer> buffers;
   CheckpointFiles files;
   const std::filesystem::path path(folder);
-  files.checkpoints.push_back({(path / "adapter_model.safetensors").string(),
-                               {{"format", "pt"}},
+  files.checkpoints.push_back({(path / "adapter_model.safetensors").string(), metadata_of_run(run),
                                library_adapters(config, by_name, device, buffers)});
   files.texts.push_back(
       {(path / "adapter_config.json").string(), adapter_config(config.lora, base)});

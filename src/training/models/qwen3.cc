@@ -294,10 +294,12 @@ ModelFolder folder_of(const Qwen3Config& config) {
     load_qwen3_folder(path, whole, weights);
   };
   folder.save = [config](Rank& rank, const std::string& path, const std::string& base,
-                         const std::vector<CheckpointTensor>& trained) {
-    if (config.lora.rank == 0) return save_qwen3_folder(rank, path, config, trained);
+                         const std::vector<CheckpointTensor>& trained, const std::string& run) {
+    if (config.lora.rank == 0) {
+      return save_qwen3_folder(rank, path, config, trained, kMostShardBytes, run);
+    }
     const auto save = [&] {
-      if (rank.index == 0) save_lora_folder(path, config, base, rank.device, trained);
+      if (rank.index == 0) save_lora_folder(path, config, base, rank.device, trained, run);
     };
     rank.team.all_or_none(rank, "rank 0 to save adapters", save, kSaveSeconds);
   };

@@ -140,8 +140,8 @@ std::vector<CheckpointTensor> library_tensors(const Qwen3Config& config,
 
 SavedWeights saved_weights(const std::string& folder, const Qwen3Config& config,
                            const std::vector<CheckpointTensor>& parameters,
-                           std::uint64_t most_shard_bytes) {
-  SavedWeights weights{folder, "", library_tensors(config, parameters), most_shard_bytes};
+                           std::uint64_t most_shard_bytes, const std::string& run) {
+  SavedWeights weights{folder, "", library_tensors(config, parameters), most_shard_bytes, run};
   const DType dtype = parameters.front().tensor.dtype;
   std::set<std::string> names;
   for (const CheckpointTensor& each : parameters) {
@@ -183,17 +183,18 @@ void check_qwen3_folder(const std::string& folder, const Qwen3Config& config) {
 
 void save_qwen3_folder(const std::string& folder, const Qwen3Config& config,
                        const std::vector<CheckpointTensor>& parameters,
-                       std::uint64_t most_shard_bytes) {
-  save_weights(saved_weights(folder, config, parameters, most_shard_bytes));
+                       std::uint64_t most_shard_bytes, const std::string& run) {
+  save_weights(saved_weights(folder, config, parameters, most_shard_bytes, run));
 }
 
 void save_qwen3_folder(Rank& rank, const std::string& folder, const Qwen3Config& config,
                        const std::vector<CheckpointTensor>& parameters,
-                       std::uint64_t most_shard_bytes) {
+                       std::uint64_t most_shard_bytes, const std::string& run) {
   std::optional<SavedWeights> weights;
   rank.team.all_or_none(
       rank, "all ranks to begin to save a model",
-      [&] { weights = saved_weights(folder, config, parameters, most_shard_bytes); }, kSaveSeconds);
+      [&] { weights = saved_weights(folder, config, parameters, most_shard_bytes, run); },
+      kSaveSeconds);
   save_weights(rank, *weights);
 }
 

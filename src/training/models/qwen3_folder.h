@@ -35,16 +35,18 @@ void load_qwen3_folder(const std::string& folder, const Qwen3Config& config,
 void check_qwen3_folder(const std::string& folder, const Qwen3Config& config);
 
 // Writes config.json and all parameters, each once, of one type. In shards of at most
-// `most_shard_bytes` of tensors if they have more. What happens to files that are there, and where
-// it fails: save_weights(). Throws BadArgument as load_qwen3_folder() does. Blocking; it waits for
-// no stream.
+// `most_shard_bytes` of tensors if they have more. `run`: that saves them (SavedWeights). What
+// happens to files that are there, and where it fails: save_weights(). Throws BadArgument as
+// load_qwen3_folder() does. Blocking; it waits for no stream.
 void save_qwen3_folder(const std::string& folder, const Qwen3Config& config,
                        const std::vector<CheckpointTensor>& parameters,
-                       std::uint64_t most_shard_bytes = kMostShardBytes);
+                       std::uint64_t most_shard_bytes = kMostShardBytes,
+                       const std::string& run = {});
 // The same by all ranks of a team, each of which writes its parts of all parameters. All processes
 // must reach the folder by this path. Collective, inside each(); throws on all ranks.
 void save_qwen3_folder(Rank& rank, const std::string& folder, const Qwen3Config& config,
                        const std::vector<CheckpointTensor>& parameters,
-                       std::uint64_t most_shard_bytes = kMostShardBytes);
+                       std::uint64_t most_shard_bytes = kMostShardBytes,
+                       const std::string& run = {});
 
 }  // namespace duet

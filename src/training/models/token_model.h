@@ -43,9 +43,10 @@ struct ModelFolder {
   std::function<void(const std::string& folder)> check;
   // May give a parameter once for each type that it is wanted in. Blocks; as load_qwen3_folder().
   std::function<void(const std::string& folder, const std::vector<CheckpointTensor>& weights)> load;
-  // Saves trained parameters. `base`: the folder of the frozen ones. Collective, inside each().
+  // Saves trained parameters. `base`: the folder of the frozen ones; `run`: see metadata_of_run().
+  // Collective, inside each().
   std::function<void(Rank& rank, const std::string& folder, const std::string& base,
-                     const std::vector<CheckpointTensor>& trained)>
+                     const std::vector<CheckpointTensor>& trained, const std::string& run)>
       save;
 };
 
