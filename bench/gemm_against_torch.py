@@ -92,7 +92,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--duet", default="build/duet")
     parser.add_argument("--out", default=".", help="folder for the journals")
-    parser.add_argument("--cache", default="/tmp/duet-tuning.json", help="tuning cache of duet")
+    parser.add_argument("--cache", help="tuning cache of duet; default tuning.json in that folder")
     parser.add_argument("--tuning-seconds", type=float, default=6)
     parser.add_argument("--engines", default="cublaslt-tuned,cublas")
     parser.add_argument("--dtypes", default="bf16,fp16")
@@ -100,6 +100,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2)
     options = parser.parse_args()
+    options.cache = options.cache or f"{options.out}/tuning.json"
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, "
           f"cuBLAS {torch.backends.cuda.preferred_blas_library()}", flush=True)
     tune(options)

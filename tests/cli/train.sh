@@ -45,6 +45,27 @@ refuses '--lora-alpha: expected qwen3' train gpt --lora-alpha 4
 seq 400 > numbers
 expect_code 0 train qwen3 --model tiny --data numbers --steps 4 --save saved
 [[ $(ls saved) == $'config.json\nmodel.safetensors' ]] || fail "saved: $(ls saved)"
+cp -r saved before
+again=(train qwen3 --data numbers --steps 1 --quiet)
+refuses 'saved/' "${again[@]}" --model saved --save saved
+mkdir other
+echo two > other/model-00002-of-00002.safetensors
+refuses 'other/model-00002-of-00002.safetensors: exists' "${again[@]}" --model tiny --save other
+refuses 'saved/' "${again[@]}" --model saved --lora 2 --save ./saved
+refuses 'a file of the model' "${again[@]}" --model tiny --save new --checkpoint new/config.json
+refuses 'both name ./same' "${again[@]}" --model tiny --checkpoint same --json ./same
+refuses 'both name same' "${again[@]}" --model tiny --checkpoint same --tuning-cache same
+refuses '-: ' "${again[@]}" --model tiny --checkpoint -
+diff -r saved before || fail "a refused run changed a model"
+[[ $(cat other/*) == two ]] || fail "a refused run changed another model"
+kept=(train qwen3 --model tiny --data numbers --warm-up-steps 1 --checkpoint kept.part --save kept)
+expect_code 0 "${kept[@]}" --steps 2
+expect_code 0 "${kept[@]}" --steps 3 --resume
+cmp -s kept/model.safetensors saved/model.safetensors && fail "the model was not saved again"
+# Why a case failed is said by --quiet too.
+code=0
+(trap '' XFSZ; ulimit -f 8; "$duet" "${again[@]}" --model tiny --save large) > out 2> err || code=$?
+[[ $code == 1 ]] && grep -q 'left wrong data and 1 failed: .*File too large' err || fail "a full disk: exit $code, $(cat err)"
 expect_code 0 train qwen3 --model saved --lora 2 --data numbers --steps 2 --save adapters
 [[ $(ls adapters) == $'adapter_config.json\nadapter_model.safetensors' ]] || fail "adapters: $(ls adapters)"
 grep -q '"base_model_name_or_path": "/.*/saved"' adapters/adapter_config.json || fail "no base"
@@ -56,7 +77,7 @@ refuses '--save: expected qwen3' train gpt --data numbers --steps 1 --save x
 refuses '--save: expected a folder as --model' train qwen3 --model tiny --lora 2 --data numbers --steps 1 --save x
 refuses '--layers: expected all layers' train qwen3 --model saved --layers 1 --data numbers --steps 1
 cp -r saved cut; truncate -s 1000 cut/model.safetensors
-refuses 'cut/model.safetensors: a header of 2520 bytes in 1000' train qwen3 --model cut --data numbers --steps 1
+refuses 'cut/model.safetensors: a header of 2552 bytes in 1000' train qwen3 --model cut --data numbers --steps 1
 mkdir tiny
 expect_code 0 train qwen3 --model tiny --iterations 1
 refuses 'expected one of q_proj' train qwen3 --lora 4 --lora-targets q
@@ -65,6 +86,8 @@ refuses '--lora: expected --parallel ddp or none' train qwen3 --lora 4 --paralle
 expect_code 1 train gpt --device sim:h200:devices=1 --model 13b
 grep -q 'needs 18[0-9]\.[0-9] GB of memory, and sim:h200:devices=1:0 has 150.8; batch 1 needs' out ||
   fail "13b does not fit: $(cat out)"
+expect_code 1 train gpt --device sim:h200:devices=1 --model 7b --batch 1048576 --sequence 1048576
+grep -q 'needs more than 1 EiB of memory, .*; batch 1 needs' out || fail "a model beyond all bounds: $(cat out)"
 expect_code 1 train gpt --device sim:h200:devices=1 --model 7b --batch 1000000
 grep -q '; batch 16 needs' out || fail "a large batch does not fit: $(cat out)"
 expect_code 0 train gpt --layers 1 --sequence 16 --batch 1 --iterations 1 --energy
