@@ -35,12 +35,21 @@ refuses "expected --time" history timeless.jsonl --store runs.sqlite
 refuses "expected --time" history one.jsonl timeless.jsonl --store none.sqlite
 [[ ! -e none.sqlite ]] || fail "the first of two journals was added"
 refuses "--time yesterday" history timeless.jsonl --store runs.sqlite --time yesterday
+refuses "--time 2026-02-30" history timeless.jsonl --store runs.sqlite --time 2026-02-30T00:00:00Z
 expect_code 0 history timeless.jsonl --store runs.sqlite --time 2026-01-03T00:00:00Z
+# Two journals without a time of their own, of one machine: neither takes the other's figures away.
+expect_code 0 gemm --device sim:h200-4 --shapes 64x64x64 --json gemm.jsonl --reproducible --quiet
+expect_code 0 history gemm.jsonl timeless.jsonl --store both.sqlite --time 2026-01-03T00:00:00Z
+[[ $(grep -c '1 added, 0 replaced' out) == 2 ]] || fail "not added: $(cat out)"
+expect_code 0 history --store both.sqlite --csv -
+[[ $(cut -d, -f4 out | sort -u | tr '\n' ' ') == 'benchmark copy gemm ' ]] || fail "figures are gone: $(cat out)"
 refuses "expected --store" history one.jsonl
 refuses "no such store" history --store nowhere.sqlite
 refuses "no such figure" history --store runs.sqlite --match gemm
 refuses "expected without journals" history one.jsonl --store runs.sqlite --over-time
 refuses "not a database" history one.jsonl --store one.jsonl
+refuses "expected the name of a file" history one.jsonl --store :memory:
+refuses "expected the name of a file" history one.jsonl --store -
 refuses "missing.jsonl" history missing.jsonl --store runs.sqlite
 
 # Several at once: each waits for the others.
