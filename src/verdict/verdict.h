@@ -78,7 +78,8 @@ class Evaluator {
   Verdict evaluate_alone(const Record& record) const;
 
   std::map<std::string, DeviceUnderVerdict> places_;  // by the names that `--device` has
-  std::map<std::string, DeviceUnderVerdict> parts_;   // single devices of machines, as cuda:3 of cuda
+  std::map<std::string, DeviceUnderVerdict>
+      parts_;  // single devices of machines, as cuda:3 of cuda
   // By the case's key without the engine: the engines whose last record passed, with their rates.
   std::map<std::string, std::map<std::string, double>> passed_;
   std::map<std::string, Baseline> baselines_;  // by problem
