@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "core/error.h"
 #include "training/training_run_fixture.h"
@@ -26,7 +27,7 @@ TEST_F(TrainingInputTest, AModelThatCannotBeLoadedIsFoundBefore) {
   s.model = tiny_qwen3({});
   s.save = path("model");
   run(s);
-  s.weights = s.save;
+  s.weights = std::exchange(s.save, "");
   TrainingInput{s};
   std::filesystem::resize_file(path("model/model.safetensors"), 1000);
   EXPECT_THROW(TrainingInput{s}, UsageError);
@@ -88,6 +89,8 @@ TEST_F(TrainingInputTest, ACheckpointIsNoFileOfTheModel) {
   s.model = tiny_qwen3({});
   s.save = path("model");
   s.checkpoint = path("model/model.safetensors");
+  EXPECT_THROW(TrainingInput{s}, UsageError);
+  std::filesystem::create_directory(s.save);
   EXPECT_THROW(TrainingInput{s}, UsageError);
   s.checkpoint = path("model/checkpoint.safetensors");
   TrainingInput{s};
