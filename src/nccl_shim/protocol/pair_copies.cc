@@ -75,14 +75,19 @@ void PairCopies::finish() {
   finish_locked();
 }
 
-void PairCopies::or_break(Stream user, const std::function<void()>& what) {
+void PairCopies::or_break(Tail* tail, Stream user, const std::function<void()>& what) {
+  bool follows = false;
   try {
+    if (tail != nullptr) follow(*tail, user);
+    follows = tail == &last_;
     what();
   } catch (const Error& error) {
     break_with(error.what());
     give_up_begun();
-    // Behind as much of the call as was enqueued.
-    if (device_.capture(user) == kNotCaptured) try_record(device_, *last_.call, user);
+    record_ends();
+    // Behind as much of the call as was enqueued. A stream that does not follow the calls before it
+    // may be done while they still run.
+    if (follows) try_record(device_, *last_.call, user);
     throw;
   }
 }
@@ -91,7 +96,7 @@ void PairCopies::or_break(Stream user, const std::function<void()>& what) {
 // in which calls finish, which is that in which they are made.
 void PairCopies::begin_locked(const Call& call, Stream user, bool in_group) {
   std::optional<OutOfMemory> no_memory;
-  or_break(user, [&] {
+  or_break(nullptr, user, [&] {
     check_whole();
     Tail& tail = by_packets(call) ? tail_of(device_.capture(user)) : last_;
     begun_.emplace(Begun{call, user, tail, 0, {}, {}, false});
@@ -113,8 +118,7 @@ void PairCopies::begin_locked(const Call& call, Stream user, bool in_group) {
 void PairCopies::finish_locked() {
   if (!begun_) throw PeerFailed("aborted in a group");
   const Stream user = begun_->user;
-  or_break(user, [&] {
-    follow(begun_->tail, user);
+  or_break(&begun_->tail, user, [&] {
     if (by_packets(begun_->call)) {
       enqueue_packets(begun_->call, user);
     } else {

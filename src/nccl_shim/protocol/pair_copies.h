@@ -222,7 +222,9 @@ class PairCopies {
   };
 
   static void pause();  // of a loop that waits
-  void or_break(Stream user, const std::function<void()>& what);
+  // Does `what`, which enqueues on `user`, behind the calls of `tail`, or enqueues nothing if that
+  // is null. An error of it breaks the communicator.
+  void or_break(Tail* tail, Stream user, const std::function<void()>& what);
   void check_whole() const;
   void wait_for_room(std::uint64_t number) const;
   Buffers publish(const Call& call, std::uint64_t number);
@@ -307,6 +309,8 @@ class PairCopies {
   bool waits_for(int peer) const;
   Shares revoke_untaken();
   void end_own_waits();
+  void record_ends() noexcept;  // of what is in the lanes
+  bool own_work_runs() const;   // behind an error: with all that was enqueued before it
   bool leave();
   bool runs(int peer) const;  // whether work of a peer may still run
   bool peers_run() const;

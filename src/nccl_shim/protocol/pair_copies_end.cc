@@ -42,7 +42,7 @@ PairCopies::~PairCopies() {
 
 bool PairCopies::drain() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  while (!device_.done(*last_.call)) {
+  while (own_work_runs()) {
     if (ending_ || !error().empty()) return false;
     pause();
   }
@@ -51,7 +51,7 @@ bool PairCopies::drain() {
 
 bool PairCopies::is_done() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return device_.done(*last_.call);
+  return !own_work_runs();
 }
 
 std::string PairCopies::error() const {
@@ -142,6 +142,17 @@ void PairCopies::end_own_waits() {
   if (messages_) messages_->end_own_waits();
 }
 
+void PairCopies::record_ends() noexcept {
+  try_record(device_, *pushed_, push_lane_);
+  try_record(device_, *pulled_, pull_lane_);
+  if (messages_) messages_->record_ends();
+}
+
+bool PairCopies::own_work_runs() const {
+  return !device_.done(*last_.call) || !device_.done(*pushed_) || !device_.done(*pulled_) ||
+         (messages_ && messages_->runs());
+}
+
 bool PairCopies::runs(int peer) const {
   if (peer == rank_) return false;
   if ((*segment_)->ranks[peer].drained.load(std::memory_order_acquire) != 0) return false;
@@ -166,7 +177,7 @@ bool PairCopies::may_touch(int peer) const {
 bool PairCopies::leave() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock || begun_ || (messages_ && messages_->is_begun())) return false;
-  if (ending_ || !error().empty() || !device_.done(*last_.call)) return false;
+  if (ending_ || !error().empty() || own_work_runs()) return false;
   left_ = ending_ = true;
   set_error("aborted");
   (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
@@ -199,13 +210,7 @@ void PairCopies::abort(double seconds) {
   // Before the driver is called: while another thread copies to pageable memory behind a call that
   // is stuck, it records no events.
   end_own_waits();
-  try_record(device_, *pushed_, push_lane_);
-  try_record(device_, *pulled_, pull_lane_);
-  if (messages_) messages_->record_ends();
-  const auto own_work_runs = [&] {
-    return !device_.done(*pushed_) || !device_.done(*pulled_) || !device_.done(*last_.call) ||
-           (messages_ && messages_->runs());
-  };
+  record_ends();
   for (end_own_waits(); own_work_runs(); end_own_waits()) {
     if (limit.passed()) {
       stuck_ = true;

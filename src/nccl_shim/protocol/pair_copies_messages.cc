@@ -30,7 +30,7 @@ void PairCopies::begin_messages_locked(const std::vector<Message>& messages, Str
                                        bool in_group) {
   std::optional<OutOfMemory> no_memory;
   messages_user_ = user;
-  or_break(user, [&] {
+  or_break(nullptr, user, [&] {
     check_whole();
     try {
       messages_->publish(messages, in_group);
@@ -44,16 +44,12 @@ void PairCopies::begin_messages_locked(const std::vector<Message>& messages, Str
 // `messages_` is empty of them where another thread has aborted in between.
 void PairCopies::start_messages_locked() {
   if (!messages_->is_begun()) throw PeerFailed("aborted in a group");
-  or_break(messages_user_, [&] {
-    follow(last_, messages_user_);
-    messages_->start(messages_user_);
-  });
+  or_break(&last_, messages_user_, [&] { messages_->start(messages_user_); });
 }
 
 void PairCopies::finish_messages_locked() {
   if (!messages_->is_begun()) throw PeerFailed("aborted in a group");
-  or_break(messages_user_, [&] {
-    follow(last_, messages_user_);
+  or_break(&last_, messages_user_, [&] {
     messages_->finish(messages_user_);
     become_last(last_, messages_user_);
   });
