@@ -44,16 +44,20 @@ void PairCopies::follow_calls(const Tail& tail, Stream user) {
 void PairCopies::follow(Tail& tail, Stream user) {
   const bool begins_graph = tail.capture != kNotCaptured && tail.record == nullptr;
   if (begins_graph) device_.wait_at_launch(user, *last_.call);
+  if (tail.last == Tail::Last::other && !is_on(tail, user)) record_other_work(tail);
   follow_calls(tail, user);
-  if (tail.last == Tail::Last::other && !is_on(tail, user)) {
-    // A capture has begun or ended since: an event recorded now would be another graph's.
-    if (device_.capture(tail.stream) != tail.capture) return;
-    record_other_work(tail);
-  }
   if (tail.last == Tail::Last::recorded) device_.wait(user, *tail.other);
 }
 
+// Where a capture has begun or ended since on its stream, an event recorded now would be another
+// graph's: what comes next is behind the last call alone.
 void PairCopies::record_other_work(Tail& tail) {
+  if (device_.capture(tail.stream) != tail.capture) {
+    const bool has_call = tail.capture == kNotCaptured || tail.record != nullptr;
+    tail.last = has_call ? Tail::Last::call : Tail::Last::none;
+    tail.stream_id = 0;
+    return;
+  }
   if (tail.other == nullptr) tail.other = device_.create_event();
   device_.record(*tail.other, tail.stream);
   tail.last = Tail::Last::recorded;

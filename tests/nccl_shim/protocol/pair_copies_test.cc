@@ -331,6 +331,26 @@ TEST(PairCopiesOrder, ACapturedStreamIsLeftAlone) {
   });
 }
 
+// No event can be recorded any more behind what that stream had before the capture.
+TEST(PairCopiesOrder, ACallIsBehindTheLastOneWhereOtherWorkBetweenIsOnAStreamCapturedSince) {
+  on_threads({2, 0, 0, 0, false, 1024}, [](TestRank& rank) {
+    const Buffers one(rank, Kind::all_gather, 100, true), other(rank, Kind::all_gather, 100, true);
+    std::atomic<bool> begun{false};
+    rank.run(rank.stream(0), [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      begun = true;
+    });
+    rank.copies->enqueue(one.call(), rank.stream(0));
+    rank.copies->order_other_work(rank.stream(0));
+    host::HostStream& captured = host::HostStream::of(rank.stream(0));
+    captured.begin_capture();
+    rank.copies->enqueue(other.call(), rank.stream(1));
+    rank.run(rank.stream(1), [&] { EXPECT_TRUE(begun); });
+    captured.end_capture();
+    rank.synchronise();
+  });
+}
+
 // What a group's call sends is filled on a stream of the group on which it does not call, and
 // checked there.
 TEST(PairCopiesOrder, AGroupsStreamsWaitForEachOther) {
