@@ -261,5 +261,38 @@ TEST(MessagesAhead, WaitForRoom) {
   });
 }
 
+// A sender that has no room stays behind the message whose record is being read: here while its
+// receiver maps the memory that it names.
+TEST(MessagesAhead, RoomIsMadeWhenARecordHasBeenRead) {
+  constexpr int kCount = static_cast<int>(kMessagesAhead) + 1;
+  constexpr std::size_t kEach = 8;  // elements of a message
+  std::atomic<int>* const made = testing::shared_number();
+  testing::on_processes({2, 0, 0}, [=](TestRank& rank) {
+    const What what = rank.rank == 0 ? What::send : What::receive;
+    auto* const values = static_cast<int*>(rank.device.allocate(kCount * kEach * sizeof(int)));
+    for (int i = 0; i < kCount * static_cast<int>(kEach); ++i) {
+      values[i] = rank.rank == 0 ? i / static_cast<int>(kEach) : -1;
+    }
+    if (rank.rank == 1) {
+      testing::wait_until(*made, static_cast<int>(kMessagesAhead));
+      rank.device.before_import = [=] {
+        for (int i = 0; i < 100 && *made < kCount; ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      };
+    }
+    for (std::size_t number = 0; number < kCount; ++number) {
+      rank.copies->enqueue_message(
+          {what, 1 - rank.rank, values + number * kEach, kEach * sizeof(int)}, rank.stream());
+      ++*made;
+    }
+    rank.synchronise();
+    for (std::size_t number = 0; number < kCount; ++number) {
+      EXPECT_EQ(values[number * kEach], static_cast<int>(number));
+    }
+    rank.device.free(values);
+  });
+}
+
 }  // namespace
 }  // namespace duet::nccl_shim

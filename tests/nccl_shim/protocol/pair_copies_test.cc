@@ -378,5 +378,29 @@ TEST(PairCopiesAhead, ARankMayBeManyCallsAhead) {
   });
 }
 
+// Each call has buffers of its own, which only its record tells.
+TEST(PairCopiesAhead, NoRecordIsWrittenOverThatIsStillToBeRead) {
+  constexpr int kCalls = static_cast<int>(kCallsAhead) * 2 + 10;
+  std::atomic<int> made{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    auto* const values = static_cast<int*>(rank.device.allocate(kCalls * sizeof(int)));
+    std::fill_n(values, kCalls, 0);
+    for (int number = 0; rank.rank == 0 && number < kCalls; ++number) values[number] = number + 1;
+    if (rank.rank == 1) {
+      while (made < static_cast<int>(kCallsAhead)) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ASSERT_EQ(made, static_cast<int>(kCallsAhead));
+    }
+    for (int number = 0; number < kCalls; ++number) {
+      int* const value = values + number;
+      rank.copies->enqueue({Kind::broadcast, value, value, sizeof(int), 0}, rank.stream());
+      if (rank.rank == 0) ++made;
+    }
+    rank.synchronise();
+    for (int number = 0; number < kCalls; ++number) ASSERT_EQ(values[number], number + 1);
+    rank.device.free(values);
+  });
+}
+
 }  // namespace
 }  // namespace duet::nccl_shim

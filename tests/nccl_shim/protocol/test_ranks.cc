@@ -38,6 +38,7 @@ ExportedMemory TestDevice::export_memory(const Allocation& allocation) {
 }
 
 void* TestDevice::import_memory(const ExportedMemory& memory, std::size_t bytes) {
+  if (before_import) before_import();
   std::uintptr_t base = 0;
   std::memcpy(&base, memory.bytes + kBaseAt, sizeof base);
   for (const auto& [own, of_owner] : mapped_) {

@@ -33,9 +33,10 @@ struct Setting {
 const ShimDevice::Stream kStreamOfThread = reinterpret_cast<ShimDevice::Stream>(2);
 
 // A device that calls `before_look_up`, if there is one, where a call's buffers are looked up,
-// `before_allocate` where memory of the drop-in's own is allocated, and `before_copy` where a copy
-// is enqueued; that counts copies, and waits for events; and that maps memory of another process at
-// one base once at a time, as CUDA does, if that is asked for.
+// `before_allocate` where memory of the drop-in's own is allocated, `before_import` where another
+// process's is mapped, and `before_copy` where a copy is enqueued; that counts copies, and waits
+// for events; and that maps memory of another process at one base once at a time, as CUDA does, if
+// that is asked for.
 class TestDevice : public host::HostShimDevice {
  public:
   using HostShimDevice::HostShimDevice;
@@ -80,7 +81,7 @@ class TestDevice : public host::HostShimDevice {
   void unimport_memory(void* base, std::size_t bytes) override;
   std::size_t mapped() const { return mapped_.size(); }  // of other processes
 
-  std::function<void()> before_look_up, before_allocate;
+  std::function<void()> before_look_up, before_allocate, before_import;
   std::function<void(Stream)> before_copy;
   bool maps_a_base_once = false, knows_streams = true, has_segments = false;
   TestSegments own_segments{static_cast<int>(identity())};
