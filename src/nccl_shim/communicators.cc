@@ -48,9 +48,10 @@ Communicator::Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairC
 }
 
 Communicator::~Communicator() {
-  const bool ended = copies->end();  // while the guard still notices that a peer is gone
-  entered().guard.remove(*copies);
-  if (ended) return;
+  if (copies->end()) {  // while the guard still notices that a peer is gone
+    entered().guard.remove(*copies);
+    return;
+  }
   const std::lock_guard<std::mutex> lock(entered().left_mutex);
   entered().left.emplace_back(std::move(device), std::move(copies));
 }
@@ -61,6 +62,7 @@ void end_left() {
   Left& left = entered().left;
   const auto first = std::partition(left.begin(), left.end(),
                                     [](const auto& each) { return !each.second->end(); });
+  for (auto each = first; each != left.end(); ++each) entered().guard.remove(*each->second);
   std::move(first, left.end(), std::back_inserter(ended));
   left.erase(first, left.end());
 }

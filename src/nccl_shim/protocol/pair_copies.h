@@ -147,16 +147,17 @@ class PairCopies {
   // Ends what waits for other ranks, on this rank's streams and CPUs, and makes the communicator
   // unusable for all ranks: their streams stop before the end of a call that may not be whole.
   // Returns when nothing of this rank runs and no peer writes its buffers any more; after `seconds`
-  // with a line in warning() if that is not so. May be called from any thread, at any time.
-  // Where all calls of this rank are done nobody else's lacks anything: then only those fail that
-  // wait for further ones.
+  // with a line in warning() if that is not so, and watch() goes on to end what waits. May be
+  // called from any thread, at any time. Where all calls of this rank are done nobody else's lacks
+  // anything: then only those fail that wait for further ones.
   void abort(double seconds);
   // The first of it, which does not wait: no call ends any more that may not be whole.
   void begin_abort();
   // Makes the communicator unusable for all ranks, as an error does; what is enqueued stays.
   void break_with(const std::string& why);
   // Waits as the destructor does. False if something may still use what this object has: then it
-  // must not be destroyed before a later call, which does not wait, has given true.
+  // must not be destroyed before a later call, which waits for 10 ms, has given true. Until then
+  // it is to be watched.
   bool end();
 
   // Empty, or why the communicator is broken.
@@ -169,7 +170,8 @@ class PairCopies {
   bool is_part_refused(std::uint64_t part) const;  // by any rank
 
   // What a guard thread does now and then: notices that a rank is gone which this one waits for, or
-  // that another broke the communicator. No call to the device.
+  // that another broke the communicator; opens what others have closed again where an abort gave up
+  // waiting. No call to the device.
   void watch();
 
   int ranks() const { return ranks_; }

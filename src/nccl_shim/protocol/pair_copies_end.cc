@@ -8,6 +8,7 @@ namespace duet::nccl_shim {
 namespace {
 
 constexpr double kDrainSeconds = 10;
+constexpr double kLookSeconds = 0.01;  // in which events of idle streams are done
 
 class Until {
  public:
@@ -25,7 +26,11 @@ void PairCopies::pause() { std::this_thread::sleep_for(std::chrono::microseconds
 
 // The first pieces and packets of a call that this rank has not come to need no word of its own.
 bool PairCopies::end() {
-  if (!ending_ && !drain()) abort(kDrainSeconds);
+  if (stuck_) {
+    abort(kLookSeconds);
+  } else if (!ending_ && !drain()) {
+    abort(kDrainSeconds);
+  }
   const bool peers_write = slots_ != nullptr && ending_ && peers_run();
   return !stuck_ && !peers_write;
 }
@@ -87,6 +92,11 @@ bool PairCopies::waits_for(int peer) const {
 }
 
 void PairCopies::watch() {
+  if (stuck_) {
+    const std::unique_lock<std::mutex> aborting(abort_mutex_, std::try_to_lock);
+    if (aborting) end_own_waits();
+    return;
+  }
   if (ending_ || !error().empty()) return;
   if ((*segment_)->broken.load(std::memory_order_acquire) != 0) {
     set_error("another rank has failed or aborted");

@@ -216,104 +216,6 @@ TEST(PairCopiesErrors, NothingIsGivenUpThatStillWaits) {
   });
 }
 
-// A call that fails before its stream waits for the calls before it, on another stream: an abort
-// waits for those all the same.
-void a_call_fails_beside_one_that_waits(bool message) {
-  std::atomic<int> enqueued{0}, ended{0};
-  on_threads({2, 0, 0}, [&](TestRank& rank) {
-    const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::atomic<bool> go{false};
-    rank.run(rank.stream(0), [&] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-    // The other's copies are in lanes, which an abort looks at by themselves.
-    while (enqueued < rank.rank) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    rank.copies->enqueue(buffers.call(), rank.stream(0));
-    for (++enqueued; enqueued < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (rank.rank == 1) {
-      rank.copies->break_with("a failure");
-    } else {
-      rank.wait_for_error();
-      const auto fail = [&] {
-        message ? rank.copies->enqueue_message({Message::What::send, 1, buffers.call().receive, 4},
-                                               rank.stream(1))
-                : rank.copies->enqueue(buffers.call(), rank.stream(1));
-      };
-      EXPECT_THROW(fail(), PeerFailed);
-      rank.device.synchronise(rank.stream(1));
-      EXPECT_FALSE(rank.copies->is_done());
-      rank.copies->abort(0.02);
-      EXPECT_EQ(rank.copies->warning(), "work of this rank still runs");
-      EXPECT_FALSE(rank.copies->end());
-    }
-    go = true;
-    rank.copies->abort(30);
-    for (++ended; ended < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    EXPECT_TRUE(rank.copies->end());
-    rank.synchronise();
-  });
-}
-
-TEST(PairCopiesErrors, AnAbortWaitsForCallsBesideOneThatFails) {
-  a_call_fails_beside_one_that_waits(false);
-  a_call_fails_beside_one_that_waits(true);
-}
-
-// A lane's copies of a call that fails at a later one are behind no event of the call's stream.
-TEST(PairCopiesErrors, WhatACallThatFailsHasGivenItsLanesIsWaitedFor) {
-  std::atomic<int> come{0};
-  std::atomic<bool> go{false};
-  on_threads({3, 0, 0}, [&](TestRank& rank) {
-    const Buffers buffers(rank, Kind::all_gather, 100, true);
-    if (rank.rank > 0) {
-      rank.run(rank.stream(), [&] {
-        while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      });
-      rank.copies->enqueue(buffers.call(), rank.stream());
-      ++come;
-      rank.wait_for_error();
-    } else {
-      while (come < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      rank.device.before_copy = [&](ShimDevice::Stream) {
-        if (rank.device.copies == 2) throw Error("a test");
-      };
-      EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), Error);
-      rank.synchronise();
-      EXPECT_FALSE(rank.copies->is_done());
-      EXPECT_FALSE(rank.copies->drain());
-      go = true;
-    }
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
-  });
-}
-
-// The copy of its own part fails, behind one into a staging buffer.
-TEST(PairCopiesErrors, WhatACallThatFailsHasGivenItsStreamIsWaitedFor) {
-  on_threads({2, 0, 0}, [](TestRank& rank) {
-    if (rank.rank == 1) {
-      rank.wait_for_error();
-      rank.copies->abort(30);
-      return;
-    }
-    const Buffers buffers(rank, Kind::all_gather, 100, false);
-    std::atomic<bool> go{false};
-    rank.run(rank.stream(), [&] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-    rank.device.before_copy = [&](ShimDevice::Stream) {
-      if (rank.device.copies == 2) throw Error("a test");
-    };
-    EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), Error);
-    EXPECT_FALSE(rank.copies->is_done());
-    go = true;
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
-  });
-}
-
 TEST(PairCopiesWaits, AnAbortEndsIt) {
   on_threads({2, 0, 0, kLongWait}, [](TestRank& rank) {
     if (rank.rank == 1) {
@@ -408,6 +310,7 @@ TEST(PairCopiesErrors, ARevokedCallIsNotMade) {
 // Rank 1's stream is late: its lanes and rank 0's still have calls to make when rank 0 aborts.
 void abort_in_flight(Kind kind, bool staged = false, std::size_t most_by_packets = 0) {
   on_threads({2, 0, 0, 0, staged, most_by_packets}, [kind](TestRank& rank) {
+    rank.device.bytes_may_meet = true;
     const Buffers buffers(rank, kind, 1000, true);
     std::atomic<bool> go{rank.rank == 0};
     rank.run(rank.stream(), [&] {

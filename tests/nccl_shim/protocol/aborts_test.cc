@@ -1,0 +1,195 @@
+// Aborts of PairCopies amid calls: what they wait for, and that all ends.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "nccl_shim/protocol/pair_copies.h"
+#include "test_buffers.h"
+#include "test_messages.h"
+#include "test_ranks.h"
+
+namespace duet::nccl_shim {
+namespace {
+
+using testing::Buffers;
+using testing::on_threads;
+using testing::Side;
+using testing::TestRank;
+
+// A call that fails before its stream waits for the calls before it, on another stream: an abort
+// waits for those all the same.
+void a_call_fails_beside_one_that_waits(bool message) {
+  std::atomic<int> enqueued{0}, ended{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::atomic<bool> go{false};
+    rank.run(rank.stream(0), [&] {
+      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    // The other's copies are in lanes, which an abort looks at by themselves.
+    while (enqueued < rank.rank) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->enqueue(buffers.call(), rank.stream(0));
+    for (++enqueued; enqueued < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (rank.rank == 1) {
+      rank.copies->break_with("a failure");
+    } else {
+      rank.wait_for_error();
+      const auto fail = [&] {
+        message ? rank.copies->enqueue_message({Message::What::send, 1, buffers.call().receive, 4},
+                                               rank.stream(1))
+                : rank.copies->enqueue(buffers.call(), rank.stream(1));
+      };
+      EXPECT_THROW(fail(), PeerFailed);
+      rank.device.synchronise(rank.stream(1));
+      EXPECT_FALSE(rank.copies->is_done());
+      rank.copies->abort(0.02);
+      EXPECT_EQ(rank.copies->warning(), "work of this rank still runs");
+      EXPECT_FALSE(rank.copies->end());
+    }
+    go = true;
+    rank.copies->abort(30);
+    for (++ended; ended < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(rank.copies->end());
+    rank.synchronise();
+  });
+}
+
+TEST(PairCopiesAborts, WaitForCallsBesideOneThatFails) {
+  a_call_fails_beside_one_that_waits(false);
+  a_call_fails_beside_one_that_waits(true);
+}
+
+// A lane's copies of a call that fails at a later one are behind no event of the call's stream.
+TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsLanes) {
+  std::atomic<int> come{0};
+  std::atomic<bool> go{false};
+  on_threads({3, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    if (rank.rank > 0) {
+      rank.run(rank.stream(), [&] {
+        while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      });
+      rank.copies->enqueue(buffers.call(), rank.stream());
+      ++come;
+      rank.wait_for_error();
+    } else {
+      while (come < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      rank.device.before_copy = [&](ShimDevice::Stream) {
+        if (rank.device.copies == 2) throw Error("a test");
+      };
+      EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), Error);
+      rank.synchronise();
+      EXPECT_FALSE(rank.copies->is_done());
+      EXPECT_FALSE(rank.copies->drain());
+      go = true;
+    }
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+// The copy of its own part fails, behind one into a staging buffer.
+TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsStream) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    if (rank.rank == 1) {
+      rank.wait_for_error();
+      rank.copies->abort(30);
+      return;
+    }
+    const Buffers buffers(rank, Kind::all_gather, 100, false);
+    std::atomic<bool> go{false};
+    rank.run(rank.stream(), [&] {
+      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    rank.device.before_copy = [&](ShimDevice::Stream) {
+      if (rank.device.copies == 2) throw Error("a test");
+    };
+    EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), Error);
+    EXPECT_FALSE(rank.copies->is_done());
+    go = true;
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+// An abort has given up waiting for a kernel of the program; rank 1's closes rank 0's gate again.
+TEST(PairCopiesAborts, WhatOneGaveUpWaitingForEndsAllTheSame) {
+  std::atomic<bool> given_up{false}, aborted{false};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    if (rank.rank == 1) {
+      while (!given_up) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      rank.copies->abort(30);
+      aborted = true;
+      return;
+    }
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    rank.run(rank.stream(), [&] {
+      while (!aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    rank.copies->abort(0.02);
+    EXPECT_EQ(rank.copies->warning(), "work of this rank still runs");
+    EXPECT_FALSE(rank.copies->end());
+    given_up = true;
+    rank.synchronise();
+    for (int i = 0; i < 1000 && !rank.copies->end();) ++i;
+    EXPECT_TRUE(rank.copies->end());
+  });
+}
+
+// Calls of all kinds, and messages around a ring, on streams that each rank chooses, until one rank
+// aborts. To the last call all come, so that the others learn of it.
+void abort_amid_calls(TestRank& rank, unsigned seed) {
+  constexpr unsigned kCalls = 40;
+  std::minstd_rand common(seed), own(seed * 8 + static_cast<unsigned>(rank.rank));
+  const auto who = static_cast<int>(common() % static_cast<unsigned>(rank.ranks));
+  const unsigned when = common() % kCalls;
+  rank.device.bytes_may_meet = true;
+  std::vector<std::unique_ptr<Buffers>> buffers;
+  for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::broadcast, Kind::reduce_scatter,
+                          Kind::all_reduce}) {
+    for (const std::size_t count : {100u, 1000u}) {
+      buffers.push_back(std::make_unique<Buffers>(rank, kind, count, true));
+    }
+  }
+  const std::size_t kinds = buffers.size() + (rank.copies->can_send() ? 2 : 0);
+  const Side sent(rank, Message::What::send, (rank.rank + 1) % rank.ranks),
+      received(rank, Message::What::receive, (rank.rank + rank.ranks - 1) % rank.ranks);
+  try {
+    for (unsigned call = 0; call < kCalls && (rank.rank != who || call != when); ++call) {
+      const std::size_t which = call + 1 == kCalls ? 0 : common() % kinds;
+      const ShimDevice::Stream stream = rank.stream(static_cast<int>(own() % 3));
+      rank.pause();
+      if (which < buffers.size()) {
+        rank.copies->enqueue(buffers[which]->call(), stream);
+      } else {
+        testing::exchange_all(rank, {sent.message(), received.message()}, stream);
+      }
+    }
+    if (rank.rank != who) rank.wait_for_error();
+  } catch (const PeerFailed&) {
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(own() % 10));
+  rank.copies->abort(30);
+  EXPECT_EQ(rank.copies->warning(), "");
+  rank.synchronise();
+}
+
+TEST(PairCopiesAborts, AtAnyTime) {
+  for (unsigned seed = 1; seed <= 24; ++seed) {
+    on_threads(
+        {2 + static_cast<int>(seed % 3), 100, 100, 0, seed % 4 == 1, seed % 4 == 2 ? 8064u : 0u},
+        [seed](TestRank& rank) { abort_amid_calls(rank, seed); });
+  }
+}
+
+}  // namespace
+}  // namespace duet::nccl_shim
