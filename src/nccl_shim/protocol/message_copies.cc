@@ -111,18 +111,9 @@ void MessageCopies::wait_for_room(const Begun& begun) const {
   const int peer = begun.message.peer;
   const auto& read = sends(begun) ? (*segment_)->received_read : (*segment_)->sent_read;
   const std::uint64_t next = (sends(begun) ? to_ : from_)[peer].number + 1;
-  const auto has_room = [&] {
+  nccl_shim::wait_for_room(**segment_, processes_[peer].get(), peer, [&] {
     return read[peer][rank_].load(std::memory_order_acquire) + kMessagesAhead >= next;
-  };
-  while (!has_room()) {
-    const std::string gone = why_gone(**segment_, processes_[peer].get(), peer);
-    if ((*segment_)->broken.load(std::memory_order_acquire) != 0) {
-      throw PeerFailed("another rank has failed or aborted");
-    }
-    // Looked at once more: it may have read before it ended.
-    if (!gone.empty() && !has_room()) throw PeerFailed(gone);
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  });
 }
 
 MessageCopies::Counts& MessageCopies::counts(const Begun& begun) {

@@ -178,15 +178,12 @@ void PairCopies::check_whole() const {
 // The record of call number - kCallsAhead is written over: nobody may read it any more.
 void PairCopies::wait_for_room(std::uint64_t number) const {
   for (int peer = 0; peer < ranks_; ++peer) {
-    while ((*segment_)->ranks[peer].arrived.load(std::memory_order_acquire) + kCallsAhead <
-           number) {
-      if (ending_) throw PeerFailed("aborted");
+    const std::atomic<std::uint64_t>& arrived = (*segment_)->ranks[peer].arrived;
+    nccl_shim::wait_for_room(**segment_, processes_[peer].get(), peer, [&] {
+      if (arrived.load(std::memory_order_acquire) + kCallsAhead >= number) return true;
       check_whole();
-      if (processes_[peer] != nullptr && processes_[peer]->has_ended()) {
-        throw PeerFailed("the process of rank " + std::to_string(peer) + " has ended");
-      }
-      pause();
-    }
+      return false;
+    });
   }
 }
 

@@ -6,6 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "core/error.h"
 
 namespace duet::nccl_shim {
 
@@ -27,6 +31,19 @@ std::string why_gone(const Segment& segment, const PeerProcess* process, int ran
   if (process != nullptr && process->has_ended()) return "the process of " + name + " has ended";
   const bool ended = segment.ranks[rank].drained.load(std::memory_order_acquire) != 0;
   return ended ? name + " has ended its communicator" : "";
+}
+
+void wait_for_room(const Segment& segment, const PeerProcess* process, int rank,
+                   const std::function<bool()>& has_room) {
+  while (!has_room()) {
+    const std::string gone = why_gone(segment, process, rank);
+    if (segment.broken.load(std::memory_order_acquire) != 0) {
+      throw PeerFailed("another rank has failed or aborted");
+    }
+    // Looked at once more: it may have made room before it ended.
+    if (!gone.empty() && !has_room()) throw PeerFailed(gone);
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
 }
 
 }  // namespace duet::nccl_shim

@@ -145,6 +145,66 @@ TEST(PairCopiesAborts, WhatOneGaveUpWaitingForEndsAllTheSame) {
   });
 }
 
+void make_calls(TestRank& rank, const Buffers& buffers, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) rank.copies->enqueue(buffers.call(), rank.stream());
+}
+
+// A rank that is as far ahead as it may be waits on the CPU: until it aborts itself in another
+// thread, or another rank fails.
+void ends_a_wait_for_room(bool by_own_abort) {
+  std::atomic<bool> waits{false}, over{false};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 4, true);
+    while (rank.rank == 1 && !waits) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (rank.rank == 1) {
+      if (!by_own_abort) rank.copies->break_with("a failure");
+      while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } else {
+      make_calls(rank, buffers, kCallsAhead);
+      std::thread aborting([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        waits = true;
+        if (by_own_abort) rank.copies->abort(30);
+      });
+      EXPECT_THROW(make_calls(rank, buffers, 1), PeerFailed);
+      aborting.join();
+      over = true;
+    }
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+TEST(PairCopiesAborts, EndAWaitForRoom) {
+  ends_a_wait_for_room(true);
+  ends_a_wait_for_room(false);
+}
+
+// Rank 1 waits for no word of rank 2, with which it has nothing to do in rank 0's broadcasts.
+TEST(PairCopiesAborts, WhoWaitsForRoomLearnsThatAPeerHasLeft) {
+  std::atomic<int> ahead{0};
+  std::atomic<bool> over{false};
+  on_threads({3, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::broadcast, 4, true);
+    if (rank.rank == 2) {
+      while (ahead < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      rank.copies->abort(30);
+      return;
+    }
+    make_calls(rank, buffers, kCallsAhead);
+    ++ahead;
+    if (rank.rank == 1) {
+      EXPECT_THROW(make_calls(rank, buffers, 1), PeerFailed);
+      over = true;
+    }
+    while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
 // Calls of all kinds, and messages around a ring, on streams that each rank chooses, until one rank
 // aborts. To the last call all come, so that the others learn of it.
 void abort_amid_calls(TestRank& rank, unsigned seed) {

@@ -263,7 +263,7 @@ TEST(MessagesAhead, WaitForRoom) {
 
 // A sender that has no room stays behind the message whose record is being read: here while its
 // receiver maps the memory that it names.
-TEST(MessagesAhead, RoomIsMadeWhenARecordHasBeenRead) {
+TEST(MessagesOfProcesses, RoomIsMadeWhenARecordHasBeenRead) {
   constexpr int kCount = static_cast<int>(kMessagesAhead) + 1;
   constexpr std::size_t kEach = 8;  // elements of a message
   std::atomic<int>* const made = testing::shared_number();
