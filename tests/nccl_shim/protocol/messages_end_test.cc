@@ -296,6 +296,7 @@ TEST(MessagesOfProcesses, WhatAPeerHasFreedIsUnmappedWhoeverCopies) {
 // An abort of both, amid exchanges, ends in time and leaves nobody behind.
 TEST(MessagesEnd, AbortedAmidExchanges) {
   on_threads({3, 50, 50}, [](TestRank& rank) {
+    rank.device.bytes_may_meet = true;
     const Sides sides(rank, true);
     std::thread aborting([&rank] {
       std::this_thread::sleep_for(std::chrono::milliseconds(5 + 3 * rank.rank));
