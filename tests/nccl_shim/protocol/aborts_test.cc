@@ -145,6 +145,25 @@ TEST(PairCopiesAborts, WhatOneGaveUpWaitingForEndsAllTheSame) {
   });
 }
 
+// Not only when the guard has looked, which it does ten times a second.
+TEST(PairCopiesAborts, ACallBehindAnotherRanksFailureFailsAtOnce) {
+  std::atomic<int> step{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    if (rank.rank == 1) {
+      rank.copies->break_with("a failure");
+      ++step;
+      while (step < 2) std::this_thread::yield();
+    } else {
+      while (step < 1) std::this_thread::yield();
+      EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
+      ++step;
+    }
+    rank.copies->abort(30);
+    rank.synchronise();
+  });
+}
+
 void make_calls(TestRank& rank, const Buffers& buffers, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) rank.copies->enqueue(buffers.call(), rank.stream());
 }
