@@ -9,6 +9,16 @@
 #include "core/error.h"
 
 namespace duet {
+namespace {
+
+std::uint64_t token_of(int to, const Note& note) {
+  return static_cast<std::uint64_t>(to) << 32 | note.value();
+}
+
+int node_of(std::uint64_t token) { return static_cast<int>(token >> 32); }
+Note note_of(std::uint64_t token) { return Note::of(static_cast<std::uint32_t>(token)); }
+
+}  // namespace
 
 Failover::Failover(RailSet& rails, Traffic& traffic, int node, int nodes)
     : rails_(rails),
@@ -20,9 +30,9 @@ Failover::Failover(RailSet& rails, Traffic& traffic, int node, int nodes)
                MemoryKind::pageable},
               node),
       peers_(static_cast<std::size_t>(nodes)) {
-  if (nodes <= kMostNodes && rails.size() <= 1 << Note::kRailBits) return;
+  if (nodes <= kMostNodes && rails.size() <= kMostRails) return;
   throw Unavailable(
-      fmt::format("over rails at most {} nodes and {} rails", kMostNodes, 1 << Note::kRailBits));
+      fmt::format("over rails at most {} nodes and {} rails", kMostNodes, kMostRails));
 }
 
 void Failover::import_all(const std::vector<std::string>& all) { region_.import_all(all); }
@@ -54,8 +64,7 @@ void Failover::send(int peer, const Note& note) {
   } else if (note.kind == NoteKind::answer) {
     bytes = {offsetof(Slot, answer_sent), offsetof(Slot, answer_come), sizeof(Answer)};
   }
-  const auto to = static_cast<std::uint64_t>(peer);
-  write(peer, bytes, note.value(), *this, to << 32 | note.value());
+  write(peer, bytes, note.value(), *this, token_of(peer, note));
 }
 
 void Failover::ask(int node, UnknownWrite write) { peer(node).unknown.push_back(std::move(write)); }
@@ -65,16 +74,24 @@ bool Failover::progress() {
   found = tell_losses() || found;
   if (told_.empty()) return found;
   for (int node = 0; node < static_cast<int>(peers_.size()); ++node) {
-    Peer& each = peer(node);
-    if (node == node_ || !settled(each)) continue;
-    for (const NoteKind kind : std::exchange(each.again, {})) {
-      send(node, {kind, 0, node_});
-      found = true;
-    }
-    if (each.unknown.empty() || !each.asked.empty()) continue;
-    send_question(node);
-    found = true;
+    if (node != node_ && settled(peer(node))) found = send_due(node) || found;
   }
+  return found;
+}
+
+bool Failover::send_due(int node) {
+  Peer& each = peer(node);
+  if (!each.unknown.empty() && each.asked.empty() && !each.question.under_way) fill_question(node);
+  if (each.answer.due && !each.answer.under_way) fill_answer(node);
+  bool found = false;
+  const auto send_message = [&](Message& message, NoteKind kind, std::uint32_t number) {
+    if (!message.due || message.under_way) return;
+    message = {false, true};
+    send(node, {kind, number % Note::kSubjects, node_});
+    found = true;
+  };
+  send_message(each.question, NoteKind::question, each.questions);
+  send_message(each.answer, NoteKind::answer, each.to_answer.number);
   return found;
 }
 
@@ -94,7 +111,7 @@ bool Failover::tell_losses() {
     if (!told_.insert(rail).second) continue;
     found = true;
     for (int node = 0; node < static_cast<int>(peers_.size()); ++node) {
-      if (node != node_) send(node, {NoteKind::closed, rail, node_});
+      if (node != node_) send(node, {NoteKind::closed, static_cast<std::uint32_t>(rail), node_});
     }
   }
   return found;
@@ -105,7 +122,7 @@ bool Failover::settled(const Peer& peer) const {
   return std::includes(peer.closed.begin(), peer.closed.end(), told_.begin(), told_.end());
 }
 
-void Failover::send_question(int node) {
+void Failover::fill_question(int node) {
   Peer& each = peer(node);
   Question& question = slot(node).question_sent;
   question.number = ++each.questions;
@@ -115,49 +132,68 @@ void Failover::send_question(int node) {
     each.asked.push_back(std::move(each.unknown.front()));
     each.unknown.pop_front();
   }
-  send(node, {NoteKind::question, 0, node_});
+  each.question.due = true;
 }
 
-void Failover::answer(int node) {
-  const Question& question = slot(node).question_come;
-  Answer& answer = slot(node).answer_sent;
-  answer = {question.number, 0};
+void Failover::fill_answer(int node) {
+  const Question& question = peer(node).to_answer;
+  Answer answer{question.number, 0};
   for (std::size_t i = 0; i < std::min<std::size_t>(question.count, kMostAsked); ++i) {
     if (has_come(question.immediates[i])) answer.come |= std::uint64_t{1} << i;
   }
-  send(node, {NoteKind::answer, 0, node_});
+  slot(node).answer_sent = answer;
 }
 
-// A question that a lost rail had under way may be answered twice.
-void Failover::take_answer(int node) {
-  const Answer& answer = slot(node).answer_come;
-  if (answer.number != peer(node).questions) return;
-  const std::vector<UnknownWrite> asked = std::exchange(peer(node).asked, {});
+// A question is answered once. What is there is whole: the next one is written after this one's
+// answer.
+void Failover::take_question(const Note& note) {
+  const Question& question = slot(note.node).question_come;
+  Peer& from = peer(note.node);
+  if (question.number == from.to_answer.number) return;
+  if (question.number % Note::kSubjects != note.subject) return;
+  from.to_answer = question;
+  from.answer.due = true;
+}
+
+void Failover::take_answer(const Note& note) {
+  Peer& from = peer(note.node);
+  const Answer& answer = slot(note.node).answer_come;
+  if (answer.number != from.questions || answer.number % Note::kSubjects != note.subject) return;
+  const std::vector<UnknownWrite> asked = std::exchange(from.asked, {});
   for (std::size_t i = 0; i < asked.size(); ++i) asked[i].resolved((answer.come >> i & 1) != 0);
 }
 
 void Failover::arrived(const Note& note) {
   if (note.node >= static_cast<int>(peers_.size())) throw Error("a note of an unknown node");
   switch (note.kind) {
-    case NoteKind::closed:
-      peer(note.node).closed.insert(note.rail);
-      lost_by_peers_.emplace(note.rail, note.node);
+    case NoteKind::closed: {
+      const auto rail = static_cast<int>(note.subject);
+      peer(note.node).closed.insert(rail);
+      lost_by_peers_.emplace(rail, note.node);
       return;
+    }
     case NoteKind::question:
-      return answer(note.node);
+      return take_question(note);
     case NoteKind::answer:
-      return take_answer(note.node);
+      return take_answer(note);
   }
+}
+
+Failover::Message& Failover::message_of(std::uint64_t token) {
+  Peer& to = peer(node_of(token));
+  return note_of(token).kind == NoteKind::question ? to.question : to.answer;
+}
+
+void Failover::ended(std::uint64_t token) {
+  if (note_of(token).kind != NoteKind::closed) message_of(token).under_way = false;
 }
 
 bool Failover::lost(int, const std::vector<std::uint64_t>& tokens) {
   for (const std::uint64_t token : tokens) {
-    const int to = static_cast<int>(token >> 32);
-    const Note note = Note::of(static_cast<std::uint32_t>(token));
-    if (note.kind == NoteKind::closed) {
-      send(to, note);
+    if (note_of(token).kind == NoteKind::closed) {
+      send(node_of(token), note_of(token));
     } else {
-      peer(to).again.push_back(note.kind);
+      message_of(token) = {true, false};
     }
   }
   return true;

@@ -8,6 +8,10 @@
 //
 // So nothing is written twice, and nothing comes late into memory that is in use again. A call that
 // has a write whose arrival is not known does not end.
+//
+// The rail of a question or an answer may be lost as well; it is then written again, and may come
+// twice. So what is written stays as it is while a write of it is under way, one write at a time
+// goes to a node, and its note has its number: a note that comes late is not of what is there now.
 #pragma once
 
 #include <cstdint>
@@ -73,12 +77,17 @@ class Failover : private Sender {
     Answer answer_sent, answer_come;
     std::uint64_t nothing_sent = 0, nothing_come = 0;
   };
+  // A question or an answer: whether it is to be written, and whether a write of it is under way.
+  struct Message {
+    bool due = false, under_way = false;
+  };
   struct Peer {
     std::set<int> closed;  // rails
     std::deque<UnknownWrite> unknown;
-    std::vector<UnknownWrite> asked;  // of the question under way
+    std::vector<UnknownWrite> asked;  // in the question that is not yet answered
     std::uint32_t questions = 0;
-    std::vector<NoteKind> again;  // notes that a lost rail had under way
+    Question to_answer;  // the last one that came from it
+    Message question, answer;
   };
 
   static std::uint64_t offset_of(int node, std::size_t within) {
@@ -95,10 +104,13 @@ class Failover : private Sender {
   bool tell_losses();
   bool close_what_peers_lost();
   bool settled(const Peer& peer) const;
-  void send_question(int node);
-  void answer(int node);
-  void take_answer(int node);
-  void ended(std::uint64_t) override {}
+  bool send_due(int node);
+  void fill_question(int node);
+  void fill_answer(int node);
+  void take_question(const Note& note);
+  void take_answer(const Note& note);
+  Message& message_of(std::uint64_t token);
+  void ended(std::uint64_t token) override;
   bool lost(int rail, const std::vector<std::uint64_t>& tokens) override;
 
   RailSet& rails_;

@@ -27,29 +27,29 @@ struct WireImmediate {
 enum class NoteKind : std::uint32_t { closed, question, answer };
 
 struct Note {
-  static constexpr int kNodeBits = 10, kRailBits = 7;
+  static constexpr int kNodeBits = 10, kSubjectBits = 7;
+  static constexpr std::uint32_t kSubjects = 1u << kSubjectBits;
 
   NoteKind kind = NoteKind::closed;
-  int rail = 0;  // of closed
-  int node = 0;  // that sends it
+  std::uint32_t subject = 0;  // closed: the rail; question and answer: its number % kSubjects
+  int node = 0;               // that sends it
 
   static bool is(std::uint32_t immediate) {
     return WireImmediate::of(immediate).wire == WireImmediate::kWires;
   }
   std::uint32_t value() const {
-    const auto of_kind = static_cast<std::uint32_t>(kind) << (kNodeBits + kRailBits);
-    const auto of_rail = static_cast<std::uint32_t>(rail) << kNodeBits;
-    const std::uint32_t number = of_kind | of_rail | static_cast<std::uint32_t>(node);
+    const auto of_kind = static_cast<std::uint32_t>(kind) << (kNodeBits + kSubjectBits);
+    const std::uint32_t number = of_kind | subject << kNodeBits | static_cast<std::uint32_t>(node);
     return WireImmediate{WireImmediate::kWires, number, false}.value();
   }
   static Note of(std::uint32_t immediate) {
     const std::uint32_t number = WireImmediate::of(immediate).number;
-    return {static_cast<NoteKind>(number >> (kNodeBits + kRailBits)),
-            static_cast<int>((number >> kNodeBits) % (1u << kRailBits)),
-            static_cast<int>(number % (1u << kNodeBits))};
+    return {static_cast<NoteKind>(number >> (kNodeBits + kSubjectBits)),
+            (number >> kNodeBits) % kSubjects, static_cast<int>(number % (1u << kNodeBits))};
   }
 };
 
 inline constexpr int kMostNodes = 1 << Note::kNodeBits;
+inline constexpr int kMostRails = 1 << Note::kSubjectBits;
 
 }  // namespace duet
