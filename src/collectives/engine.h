@@ -50,8 +50,8 @@ class CollectiveSession {
   // False once a rank has failed in a way that later plans would not survive: the caller then opens
   // another session. The same in all processes. Called outside Team::each().
   virtual bool usable() const { return true; }
-  // The nominal rate of the links by which this rank's plans reach other nodes, in Gbit/s, one
-  // direction; 0: none, or unknown.
+  // This rank's share of the nominal rate of the links by which its node's plans reach other nodes,
+  // in Gbit/s, one direction; 0: none, or unknown.
   virtual double network_gbit_per_s(const Rank&) const { return 0; }
   // Failures that calls have survived since the last call of this function, such as lost rails, as
   // warnings for the record. Collective among processes; called outside Team::each().

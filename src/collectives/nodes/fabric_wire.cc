@@ -46,15 +46,23 @@ MessageSize largest_message(const WireTraffic& traffic) {
   return largest;
 }
 
-MessageSize largest_of(const std::vector<std::string>& all) {
+// What the ranks of a column agree on before they plan a wire.
+struct AgreedWire {
   MessageSize largest;
+  std::vector<std::string> numbers;  // of wires, by node
+};
+
+AgreedWire agreed_wire(const std::vector<std::string>& all) {
+  AgreedWire agreed;
   for (const std::string& each : all) {
     const std::vector<std::string> fields = unpack(each);
+    MessageSize& largest = agreed.largest;
     largest.bytes = std::max<std::uint64_t>(largest.bytes, std::stoull(fields.at(0)));
     largest.parts = std::max<std::uint64_t>(largest.parts, std::stoull(fields.at(1)));
     largest.all = std::max<std::uint64_t>(largest.all, std::stoull(fields.at(2)));
+    agreed.numbers.push_back(fields.at(3));
   }
-  return largest;
+  return agreed;
 }
 
 std::vector<std::uint64_t> bytes_of(const std::vector<WirePiece>& parts) {
@@ -73,13 +81,12 @@ FabricWire::FabricWire(const NodeRank& rank, const WireTraffic& traffic, Network
       messages_(traffic.messages.size()),
       slots_(traffic.slots) {}
 
-// The number is taken before anything can throw: where one rank fails, all still count alike.
 FabricWire::FabricWire(NodeRank& rank, const WireTraffic& traffic, Network& network,
                        Watchdog& watchdog)
     : FabricWire(rank, traffic, network) {
-  agree_on_pieces(rank, traffic);
+  const std::vector<std::string> numbers = agree_on_pieces(rank, traffic);
   rank.whole.team.all_or_none(rank.whole, "all ranks to plan what goes over rails", [&] {
-    wire_ = network_.next_wire();
+    wire_ = network_.take_wire_number(numbers);
     if (traffic.region_bytes > 0) allocated_ = device_.allocate(traffic.region_bytes);
     region_span_ = traffic.region_bytes > 0 ? allocated_.span() : traffic.region;
     words_ = zeroed_semaphores(device_, static_cast<int>(2 + 4 * messages_), MemoryKind::pinned);
@@ -102,13 +109,17 @@ FabricWire::~FabricWire() {
 }
 
 // Sender and receiver cut and number a message's pieces alike, though messages differ in size.
-void FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
-  const MessageSize own = largest_message(traffic);
-  const auto largest = rank.in_column.team.gather_as<MessageSize>(
-      rank.in_column,
-      pack({std::to_string(own.bytes), std::to_string(own.parts), std::to_string(own.all)}),
-      "the other nodes to tell the size of their messages", largest_of);
-  cut_.emplace(*largest, network_.rail_count(), network_.path());
+std::vector<std::string> FabricWire::agree_on_pieces(NodeRank& rank, const WireTraffic& traffic) {
+  const auto own = [&] {
+    const MessageSize size = largest_message(traffic);
+    return pack({std::to_string(size.bytes), std::to_string(size.parts), std::to_string(size.all),
+                 network_.wire_numbers()});
+  };
+  const auto agreed = rank.in_column.team.gather_as<AgreedWire>(
+      rank.in_column, Team::Make(own), "the other nodes to tell the size of their messages",
+      agreed_wire);
+  cut_.emplace(agreed->largest, network_.rail_count(), network_.path());
+  return agreed->numbers;
 }
 
 void FabricWire::plan(const WireTraffic& traffic) {

@@ -71,7 +71,8 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   // What the other constructor begins with: whatever that does afterwards, the destructor undoes on
   // the proxy's thread, also where it throws.
   FabricWire(const NodeRank& rank, const WireTraffic& traffic, Network& network);
-  void agree_on_pieces(NodeRank& rank, const WireTraffic& traffic);
+  // The column's numbers of wires, as Network::take_wire_number() takes them.
+  std::vector<std::string> agree_on_pieces(NodeRank& rank, const WireTraffic& traffic);
   void plan(const WireTraffic& traffic);
   void add_pieces(const WireTraffic& traffic, const WireMessage& message);
   void register_regions(NodeRank& rank, const WireTraffic& traffic);

@@ -13,7 +13,6 @@
 #include "collectives/nodes/staged_wire.h"
 #include "collectives/peer/calls_fixture.h"
 #include "core/error.h"
-#include "fabric/library.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -32,11 +31,8 @@ TEST(WireImmediate, HasAllOfIt) {
 class FabricWireTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    try {
-      fabric_library().rails(GetParam());
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
+    const std::string reason = why_no_rails(GetParam());
+    if (!reason.empty()) GTEST_SKIP() << reason;
   }
 
   static void on_nodes(int nodes, const std::function<void(Team&, CollectiveSession&)>& fn,
@@ -319,6 +315,27 @@ TEST_P(FabricWireTest, AStagedMessageHasGoneAndComeWithItsLastChunk) {
         stream->synchronize(60);
         reader->synchronize(60);
         EXPECT_FALSE(rank.device.check(read.span(), sent_by(1 - rank.index + 2 * round)));
+      }
+      team.barrier("all ranks to have checked");
+    });
+  });
+}
+
+// One wire is kept, while more than there are numbers of wires are made and ended.
+TEST_P(FabricWireTest, NumbersOfWiresThatHaveEndedAreUsedAgain) {
+  on_nodes(2, [](Team& team, CollectiveSession&) {
+    OwnWires wires(team);
+    team.each([&](Rank& rank) {
+      NodeRank own = wires.rank_of(rank);
+      const Buffer source = rank.device.allocate(8);
+      const WireTraffic traffic = one_message(own, source.span());
+      const auto stream = rank.device.make_stream();
+      const auto kept = wires.make(own, traffic);
+      for (std::uint32_t i = 0; i + 1 < WireImmediate::kWires; ++i) wires.make(own, traffic);
+      for (int i = 0; i < 3; ++i) {
+        const auto next = wires.make(own, traffic);
+        call(rank, *next, source.span(), *stream);
+        call(rank, *kept, source.span(), *stream);
       }
       team.barrier("all ranks to have checked");
     });

@@ -118,11 +118,8 @@ class WiredLibrary : public FabricLibrary {
 class FailoverTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    try {
-      fabric_library().rails("tcp;ofi_rxm");
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.what();
-    }
+    const std::string reason = why_no_rails("tcp;ofi_rxm");
+    if (!reason.empty()) GTEST_SKIP() << reason;
     real_ = register_fabric(nullptr);
     register_fabric(std::make_unique<WiredLibrary>(*real_, wirings_));
   }
@@ -229,6 +226,23 @@ TEST_F(FailoverTest, SmallCallsInARow) {
     run_calls(team, plans_of(session), collective_of(CollectiveKind::all_gather, 37),
               {60, false, 500, 3});
   });
+}
+
+// A rail of a node counts once, however many ranks use it.
+TEST_F(FailoverTest, RanksThatUseARailHaveAShareOfItEach) {
+  NetworkOptions options = network(false);
+  options.link_gbit = 12;
+  for (const auto& [ranks, shares] : std::vector<std::pair<int, std::vector<double>>>{
+           {1, {36}}, {3, {12, 12, 12}}, {4, {6, 12, 12, 6}}, {6, {6, 6, 6, 6, 6, 6}}}) {
+    const auto look = [shares = shares](Team& team, CollectiveSession& session) {
+      team.each([&](Rank& rank) {
+        EXPECT_EQ(session.network_gbit_per_s(rank), shares.at(static_cast<std::size_t>(rank.local)))
+            << "local rank " << rank.local << " of " << shares.size();
+        team.barrier("all ranks to have looked at their rails");
+      });
+    };
+    on_rails(2, options, look, ranks);
+  }
 }
 
 // Without failover, and where no rail is left: an error that names rail and peer on all ranks.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "collectives/nodes/wire_numbers.h"
 #include "core/clock.h"
 #include "core/deadline.h"
 #include "core/error.h"
@@ -29,6 +30,9 @@ constexpr double kPollBetweenCalls = 1e-3, kPollInCalls = 5e-3;
 constexpr double kLinger = 0.1;  // seconds without an event, before rails are closed
 constexpr double kLongestLinger = 2;
 constexpr std::chrono::microseconds kDoze{50};
+
+// What endpoints() packs: the region of notes, the names of the rails, and each rail's endpoint.
+constexpr std::size_t kRegion = 0, kNames = 1, kFirstRail = 2;
 
 constexpr const char* kDefaultProvider = "tcp;ofi_rxm";
 
@@ -84,13 +88,20 @@ std::vector<std::unique_ptr<Network>> open_networks(Team& team, const NodeMap& m
   return networks;
 }
 
+bool all_well(const std::vector<std::unique_ptr<Network>>& networks) {
+  return std::all_of(networks.begin(), networks.end(),
+                     [](const auto& each) { return each->well(); });
+}
+
 Network::Network(Team& team, const NodeMap& map, int rank, MemoryPath path)
     : team_(team), map_(map), rank_(rank), node_(map.node(rank)), path_(path) {
   open_rails();
 }
 
 std::string Network::endpoints() const {
-  std::vector<std::string> all{failover_->descriptors()};
+  std::vector<std::string> names;
+  for (const RailInfo& info : infos_) names.push_back(rail_name(info));
+  std::vector<std::string> all{failover_->descriptors(), pack(names)};
   for (int rail = 0; rail < rails_->size(); ++rail) all.push_back(rails_->at(rail).endpoint());
   return pack(all);
 }
@@ -168,24 +179,33 @@ double Network::gbit_per_s() const {
     const double link = team_.network().link_gbit;
     const double rail = link > 0 ? link : info.gbit_per_s;
     if (rail <= 0) return 0;
-    sum += rail;
+    sum += rail / users_.at(rail_name(info));
   }
   return sum;
 }
 
+void Network::count_users(const std::vector<std::string>& all) {
+  for (int local = 0; local < map_.node_size(); ++local) {
+    const auto rank = static_cast<std::size_t>(map_.rank(node_, local));
+    for (const std::string& name : unpack(unpack(all.at(rank)).at(kNames))) ++users_[name];
+  }
+}
+
 void Network::connect(const std::vector<std::string>& all) {
+  count_users(all);
   std::vector<std::string> regions;
   for (int node = 0; node < map_.nodes(); ++node) {
     const int peer = map_.rank(node, map_.local(rank_));
     const std::vector<std::string> theirs = unpack(all.at(static_cast<std::size_t>(peer)));
-    regions.push_back(theirs.front());
-    if (static_cast<int>(theirs.size()) != rails_->size() + 1) {
+    regions.push_back(theirs.at(kRegion));
+    const std::size_t rails = theirs.size() - kFirstRail;
+    if (rails != static_cast<std::size_t>(rails_->size())) {
       throw UsageError(fmt::format("rank {} has {} rails and {} has {}: expected as many", rank_,
                                    rails_->size(), peer_rank(map_, node, map_.local(rank_)),
-                                   theirs.size() - 1));
+                                   rails));
     }
     for (int rail = 0; node != node_ && rail < rails_->size(); ++rail) {
-      rails_->at(rail).connect(node, theirs[static_cast<std::size_t>(rail) + 1]);
+      rails_->at(rail).connect(node, theirs[kFirstRail + static_cast<std::size_t>(rail)]);
     }
   }
   failover_->import_all(regions);
@@ -193,18 +213,26 @@ void Network::connect(const std::vector<std::string>& all) {
   proxy_ = start_thread("the proxy, which owns the rails", [this] { drive(); });
 }
 
-std::uint32_t Network::next_wire() {
+std::string Network::wire_numbers() {
   if (!well()) {
     throw PeerFailed(
         "a rank has failed, and the rails of the session are closed: open another session");
   }
-  const std::uint32_t wire = wires_++ % WireImmediate::kWires;
-  bool taken = false;
-  run([&] { taken = drivers_.count(wire) > 0; });
-  if (taken) {
-    throw Unavailable(fmt::format("over nodes at most {} plans at a time", WireImmediate::kWires));
+  WireNumbers numbers{next_wire_, {}};
+  run([&] {
+    for (const auto& [wire, driver] : drivers_) numbers.in_use.push_back(wire);
+  });
+  return numbers.text();
+}
+
+std::uint32_t Network::take_wire_number(const std::vector<std::string>& of_column) {
+  const auto number = choose_wire_number(of_column, WireImmediate::kWires);
+  if (!number) {
+    throw Unavailable(fmt::format(
+        "over rails at most {} plans at a time, all_reduces counted twice", WireImmediate::kWires));
   }
-  return wire;
+  next_wire_ = *number + 1;
+  return *number;
 }
 
 std::vector<std::string> Network::take_losses() {
@@ -291,11 +319,16 @@ void Network::drive() {
         fail(error.what());
       }
     }
-    if (!well()) close();
+    if (!well()) {
+      close();
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
+      continue;
+    }
     if (found) found_at = now;
     const bool active = std::any_of(drivers_.begin(), drivers_.end(),
                                     [](const auto& each) { return each.second->active(); });
-    if (well() && now - found_at < (active ? kPollInCalls : kPollBetweenCalls)) {
+    if (now - found_at < (active ? kPollInCalls : kPollBetweenCalls)) {
       core.polled(found);
     } else {
       std::this_thread::sleep_for(kDoze);

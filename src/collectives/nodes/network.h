@@ -61,7 +61,8 @@ class Network {
   // How the rank's memory gets to the rails. `staged`: they carry the CPU's memory alone.
   MemoryPath path() const { return path_; }
   int rail_count() const { return static_cast<int>(infos_.size()); }  // of this rank, lost ones too
-  // Of all rails of this rank, lost ones too, one direction; 0: unknown.
+  // This rank's share of the rails that it uses, lost ones too, one direction: a rail that several
+  // ranks of the node use counts once among them. 0: unknown.
   double gbit_per_s() const;
   // Runs fn on the proxy's thread, and rethrows what it throws. Not to be called by that thread.
   void run(const std::function<void()>& fn);
@@ -75,9 +76,11 @@ class Network {
 
   // Ends at the first failure of any rank: the rails are closed then.
   bool well() const { return !failed_.load(std::memory_order_acquire); }
-  // The next wire's number, the same on all ranks, since all make their wires in one order. Throws
-  // Unavailable where a wire of this rank still has it, PeerFailed after a failure of any rank.
-  std::uint32_t next_wire();
+  // What this rank brings to the choice of the next wire's number; and that number, by what all
+  // ranks of the column have brought. The first throws PeerFailed after a failure of any rank, the
+  // second Unavailable where no number is free.
+  std::string wire_numbers();
+  std::uint32_t take_wire_number(const std::vector<std::string>& of_column);
   std::string description() const { return description_; }
   // Why rails were lost that others have taken over, those of which this function has not told yet.
   std::vector<std::string> take_losses();
@@ -92,6 +95,7 @@ class Network {
   std::vector<RailInfo> own_share(const std::vector<RailInfo>& all) const;
   std::unique_ptr<Rail> open_rail(const std::string& provider, const RailInfo& info) const;
   void open_rails();
+  void count_users(const std::vector<std::string>& all);
   void arrived(std::uint32_t immediate);
   bool has_come(std::uint32_t immediate) const;
   void drive();
@@ -105,11 +109,12 @@ class Network {
   int rank_, node_;
   MemoryPath path_;
   std::vector<RailInfo> infos_;
+  std::map<std::string, int> users_;  // by rail: ranks of this node
   std::unique_ptr<RailSet> rails_;
   std::unique_ptr<Traffic> traffic_;
   std::unique_ptr<Failover> failover_;
   std::map<std::uint32_t, WireDriver*> drivers_;
-  std::uint32_t wires_ = 0;
+  std::uint32_t next_wire_ = 0;
   std::string description_;
   int on_failure_ = 0;
   std::size_t losses_taken_ = 0;
@@ -126,5 +131,8 @@ class Network {
 // The networks of this process's ranks, by local rank. Collective among processes, outside of
 // Team::each(); it throws in all or in none.
 std::vector<std::unique_ptr<Network>> open_networks(Team& team, const NodeMap& map);
+
+// Whether a session of these networks can make further plans; also where it has none.
+bool all_well(const std::vector<std::unique_ptr<Network>>& networks);
 
 }  // namespace duet

@@ -8,9 +8,21 @@
 #include <string>
 
 #include "collectives/peer/engine.h"
+#include "core/error.h"
+#include "fabric/library.h"
 #include "team/processes_fixture.h"
 
 namespace duet {
+
+// Why there are no rails of the provider here; "" if there are.
+inline std::string why_no_rails(const std::string& provider) {
+  try {
+    fabric_library().rails(provider);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
 
 // Runs fn as so many nodes, each with a session of the engine dma. What it throws is a failure.
 // Each stream takes `queue` copies at a time, 0: any number.

@@ -60,10 +60,7 @@ class NodesSession : public CollectiveSession {
     }
   }
 
-  bool usable() const override {
-    return std::all_of(networks_.begin(), networks_.end(),
-                       [](const auto& each) { return each->well(); });
-  }
+  bool usable() const override { return all_well(networks_); }
 
   double network_gbit_per_s(const Rank& rank) const override {
     if (!networks_.empty()) return network_of(rank).gbit_per_s();
