@@ -161,10 +161,12 @@ class NodePlans : public ::testing::TestWithParam<Cluster> {
     map_ = std::make_unique<NodeMap>(std::move(nodes));
   }
 
+  // Whose wires are of this class.
+  template <typename OfWire = MappedWire>
   MakePlan plans(MoveBy by, std::uint64_t largest) {
     teams_ = std::make_unique<NodeTeams>(team_, *map_);
     const auto wire = [this](NodeRank& rank, const WireTraffic& traffic) {
-      return std::make_unique<MappedWire>(rank, traffic, watchdog_);
+      return std::make_unique<OfWire>(rank, traffic, watchdog_);
     };
     return [=](Rank& rank, const Collective& c,
                const CollectiveBuffers& buffers) -> std::unique_ptr<CollectivePlan> {
@@ -195,12 +197,13 @@ class NodePlans : public ::testing::TestWithParam<Cluster> {
     return reduces(kind) ? (bytes + 3) / 4 : bytes;
   }
 
+  template <typename OfWire = MappedWire>
   void run_all(const Rounds& rounds, std::uint64_t count, std::uint64_t largest) {
     for (const MoveBy by : {MoveBy::copy_engines, MoveBy::kernel}) {
       for (const CollectiveKind kind : kKinds) {
         const int root = kind == CollectiveKind::broadcast ? team_.size() - 1 : 0;
         const Collective c = collective_of(kind, elements(kind, count), root);
-        run_calls(team_, plans(by, largest), c, rounds);
+        run_calls(team_, plans<OfWire>(by, largest), c, rounds);
       }
     }
   }
@@ -234,6 +237,56 @@ INSTANTIATE_TEST_SUITE_P(Clusters, NodePlans, ::testing::ValuesIn(kClusters), cl
 INSTANTIATE_TEST_SUITE_P(FullQueues, NodePlans,
                          ::testing::Values(Cluster{"host:4:queue=1", 2},
                                            Cluster{"host:6:queue=1", 2}),
+                         cluster_label);
+
+// A wire that looks at its semaphores between two calls.
+class LookingWire : public Wire {
+ public:
+  LookingWire(NodeRank& rank, const WireTraffic& traffic, Watchdog& watchdog)
+      : wire_(rank, traffic, watchdog), messages_(traffic.messages.size()) {}
+
+  const Span& region() const override { return wire_.region(); }
+  Semaphore go(std::size_t i) const override { return wire_.go(i); }
+  Semaphore gone(std::size_t i) const override { return wire_.gone(i); }
+  Semaphore come(std::size_t i) const override { return wire_.come(i); }
+  void begin(Stream& stream) override {
+    stream.run({"look at semaphores", {}, [this] { expect_all_zero(); }});
+    wire_.begin(stream);
+  }
+  void enqueue(Stream& stream, std::size_t i) override { wire_.enqueue(stream, i); }
+  void end(Stream& stream) override { wire_.end(stream); }
+  std::string description() const override { return wire_.description(); }
+
+ private:
+  void expect_all_zero() const {
+    for (std::size_t i = 0; i < messages_; ++i) {
+      EXPECT_EQ(value_of(go(i)), 0u) << "go of message " << i << " of " << messages_;
+      EXPECT_EQ(value_of(gone(i)), 0u) << "gone of message " << i << " of " << messages_;
+      EXPECT_EQ(value_of(come(i)), 0u) << "come of message " << i << " of " << messages_;
+    }
+  }
+  static std::uint64_t value_of(const Semaphore& semaphore) {
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(semaphore.word.data),
+                           __ATOMIC_ACQUIRE);
+  }
+
+  MappedWire wire_;
+  std::size_t messages_;
+};
+
+class LookingNodePlans : public NodePlans {};
+
+// With fewer messages than slots, and more.
+TEST_P(LookingNodePlans, BetweenCallsEverySemaphoreIsZero) {
+  const std::uint64_t largest = 16 << 10;
+  for (const std::uint64_t count : {largest, 9 * largest + 5}) {
+    run_all<LookingWire>({3}, count, largest);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, LookingNodePlans,
+                         ::testing::ValuesIn(std::vector<Cluster>{
+                             {"host:2", 1}, {"host:4", 2}, {"host:6", 2}}),
                          cluster_label);
 
 // A wire by which a message has come only when this rank's next one may go.
@@ -296,19 +349,8 @@ class LateNodePlans : public NodePlans {};
 
 // So the network has the next piece to carry while one is added.
 TEST_P(LateNodePlans, APieceMayGoBeforeTheOneBeforeIsAdded) {
-  teams_ = std::make_unique<NodeTeams>(team_, *map_);
-  const std::uint64_t largest = 64 << 10;
-  const auto make = [&](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-    NodeRank own(rank, *teams_, *map_);
-    const auto wire = [this](NodeRank& of, const WireTraffic& traffic) {
-      return std::make_unique<LateWire>(of, traffic, watchdog_);
-    };
-    return std::make_unique<ScatterPlan>(own, c, buffers,
-                                         *lanes_[static_cast<std::size_t>(rank.local)],
-                                         MoveBy::copy_engines, wire, watchdog_, largest);
-  };
-  const std::uint64_t pieces = 6;
-  run_calls(team_, make,
+  const std::uint64_t largest = 64 << 10, pieces = 6;
+  run_calls(team_, plans<LateWire>(MoveBy::copy_engines, largest),
             collective_of(CollectiveKind::reduce_scatter, pieces * largest / sizeof(float)), {3});
 }
 
