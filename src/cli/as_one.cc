@@ -35,6 +35,16 @@ int fail(Processes& processes, const std::string& text, int code) {
   return code;
 }
 
+// A command that ends in one process alone is a failure, whatever the reason: devices of the others
+// may wait for what this process would have enqueued.
+int run(const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const Unavailable& error) {
+    throw Error(error.what());
+  }
+}
+
 }  // namespace
 
 int as_one(Processes& processes, const std::function<int()>& command) {
@@ -42,7 +52,7 @@ int as_one(Processes& processes, const std::function<int()>& command) {
   processes.stop_when(interrupted);
   std::optional<int> code;
   try {
-    run_together(processes, [&] { code = command(); });
+    run_together(processes, [&] { code = run(command); });
   } catch (const UsageError& error) {
     code = fail(processes, error.what(), kBadUsage);
   } catch (const PeerFailed& error) {

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <map>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "collectives/engine.h"
+#include "collectives/session_cache.h"
 
 namespace duet {
 
@@ -32,13 +31,16 @@ class OpenSessions {
 
   // Called after a case has failed: its ranks may have made different calls, so the next case must
   // open a new session.
-  void close(const CollectiveEngine& engine) { sessions_.erase(engine.name()); }
-  void close() { sessions_.clear(); }
+  void close(const CollectiveEngine& engine) {
+    sessions_.close_if([name = engine.name()](const Key& key) { return key.first == name; });
+  }
+  void close() { sessions_.close(); }
 
  private:
+  using Key = std::pair<std::string, int>;  // the engine's name, and the session's number
+
   Team team_;
-  std::map<std::string, std::map<int, std::unique_ptr<CollectiveSession>>> sessions_;
-  std::map<std::pair<std::string, int>, std::string> reasons_;  // of those that could not be opened
+  SessionCache<Key, CollectiveSession> sessions_;
 };
 
 }  // namespace duet

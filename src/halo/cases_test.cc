@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/nodes/rails_fixture.h"
 #include "core/error.h"
+#include "halo/engine.h"
+#include "team/processes_fixture.h"
 
 namespace duet {
 namespace {
@@ -111,6 +114,57 @@ TEST(HaloCases, NormsOfTheHostAndTheReferenceAreNotCaptured) {
     const Measurement m = one.run();
     EXPECT_EQ(m.skipped.has_value(), host) << one.id.engine;
   }
+}
+
+// An engine of which no rank can be served; and one whose ranks fail.
+class UnusableEngine : public HaloEngine {
+ public:
+  UnusableEngine(const char* name, bool fails) : name_(name), fails_(fails) {}
+  std::string name() const override { return name_; }
+  std::string device_kind() const override { return "host"; }
+  std::unique_ptr<HaloSession> open(Team& team) override {
+    if (fails_) {
+      team.each([](Rank& rank) {
+        if (rank.index == 1) throw Mismatch("rank 1 fails on purpose");
+        rank.team.barrier("rank 1, which fails");
+      });
+    }
+    team.together([] { throw Unavailable("not for these ranks"); });
+    return nullptr;
+  }
+
+ private:
+  const char* name_;
+  bool fails_;
+};
+
+// Their rails are closed by a failure alone; the next case then opens others.
+TEST(HaloCases, ASkippedOrFailedCaseLeavesTheOtherEnginesTheirCases) {
+  const std::string reason = why_no_rails("shm");
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  register_halo_engine(std::make_unique<UnusableEngine>("refused", false));
+  register_halo_engine(std::make_unique<UnusableEngine>("failing", true));
+  run_processes(2, [](Processes& processes) {
+    const auto machine = open_machine("host:1");
+    HaloOptions options = options_of(16, 8);
+    options.network.provider = "shm";
+    options.node_size = 1;
+    options.engines = {"dma", "refused", "kernel", "failing"};
+    options.overlaps = {true};
+    options.norms = {NormMode::none, NormMode::device, NormMode::none};
+    const Benchmark benchmark = halo_benchmark(*machine, options, {}, &processes);
+    EXPECT_EQ(benchmark.cases.size(), 12u);
+    for (const Case& one : benchmark.cases) {
+      if (one.id.engine == "refused") {
+        EXPECT_THROW(one.run(), Unavailable);
+      } else if (one.id.engine == "failing") {
+        EXPECT_THROW(one.run(), Mismatch);
+      } else {
+        EXPECT_NO_THROW(EXPECT_TRUE(one.run().sampling->verified)) << one.id.engine;
+      }
+    }
+    benchmark.conclude({});
+  });
 }
 
 }  // namespace

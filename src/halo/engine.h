@@ -70,6 +70,8 @@ class HaloSession {
   virtual std::optional<Skipped> unsupported(const HaloTask& task) const = 0;
   // Why iterations cannot be captured in a graph.
   virtual std::optional<Skipped> uncapturable() const { return std::nullopt; }
+  // As CollectiveSession::usable().
+  virtual bool usable() const { return true; }
   // Makes this rank's plan. Collective, inside Team::each(): succeeds on all ranks or throws on
   // all. Fields have no contents yet.
   std::unique_ptr<HaloPlan> plan(Rank& rank, const HaloTask& task);

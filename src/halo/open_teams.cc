@@ -18,32 +18,18 @@ OpenTeams::OpenTeam& OpenTeams::team(int ranks) {
 }
 
 HaloSession& OpenTeams::session(OpenTeam& on, HaloEngine& engine) {
-  const std::string name = engine.name();
-  const auto refused = reasons_.find({&on, name});
-  if (refused != reasons_.end()) throw Unavailable(refused->second);
-  std::unique_ptr<HaloSession>& session = on.halo[name];
-  if (session == nullptr) {
-    try {
-      session = engine.open(on.team);
-    } catch (const Unavailable& error) {
-      reasons_[{&on, name}] = error.what();
-      throw;
-    }
-  }
-  return *session;
+  return on.halo.get(engine.name(), [&] { return engine.open(on.team); });
 }
 
 CollectiveSession& OpenTeams::gathers(OpenTeam& on, const HaloEngine& engine) {
   const std::string name = engine.gathers_by();
-  std::unique_ptr<CollectiveSession>& session = on.gathers[name];
-  if (session != nullptr && !session->usable()) session.reset();
-  if (session == nullptr) session = engines_named(machine_, {name}).front()->open(on.team);
-  return *session;
+  return on.gathers.get(name,
+                        [&] { return engines_named(machine_, {name}).front()->open(on.team); });
 }
 
 void OpenTeams::close(OpenTeam& on, const HaloEngine& engine) {
-  on.halo.erase(engine.name());
-  on.gathers.erase(engine.gathers_by());
+  on.halo.close(engine.name());
+  on.gathers.close(engine.gathers_by());
 }
 
 }  // namespace duet

@@ -4,8 +4,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "collectives/open_sessions.h"
+#include "collectives/engine.h"
+#include "collectives/session_cache.h"
 #include "halo/engine.h"
 
 namespace duet {
@@ -25,12 +27,12 @@ class OpenTeams {
     OpenTeam(Machine& machine, const std::vector<int>& devices, Processes* processes)
         : team(machine, devices, processes) {}
     Team team;
-    std::map<std::string, std::unique_ptr<HaloSession>> halo;
-    std::map<std::string, std::unique_ptr<CollectiveSession>> gathers;
+    // By the engine's name.
+    SessionCache<std::string, HaloSession> halo;
+    SessionCache<std::string, CollectiveSession> gathers;
   };
   OpenTeam& team(int ranks);
-  // Throw Unavailable where the engine cannot run on the team; later calls throw the same error
-  // without another attempt.
+  // Throw Unavailable where the engine cannot run on the team, as SessionCache::get() does.
   HaloSession& session(OpenTeam& on, HaloEngine& engine);
   CollectiveSession& gathers(OpenTeam& on, const HaloEngine& engine);
 
@@ -45,7 +47,6 @@ class OpenTeams {
   int node_size_;
   NetworkOptions network_;
   std::map<int, std::unique_ptr<OpenTeam>> teams_;  // by number of devices of this process
-  std::map<std::pair<const OpenTeam*, std::string>, std::string> reasons_;
 };
 
 }  // namespace duet

@@ -33,7 +33,11 @@ void run_together(Processes& processes, const std::function<void()>& share) {
     own = std::current_exception();
   }
   const ShareOutcome outcome = outcome_of(own);
-  if (!outcome.fine() && outcome.kind != "peer") processes.fail(outcome.text);
+  if (outcome.kind == "unavailable") {
+    processes.decline(outcome.text);
+  } else if (!outcome.fine() && outcome.kind != "peer") {
+    processes.fail(outcome.text);
+  }
   processes.begin_epoch();
   std::vector<std::string> all;
   try {

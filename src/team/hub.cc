@@ -245,8 +245,8 @@ void Hub::handle_frame(Member& member, const Frame& frame) {
     member.name = frame.at(1);
   } else if (kind == "who") {
     member.connection.send({"who", missing({std::stol(frame.at(1)), std::stol(frame.at(2))})});
-  } else if (kind == "fail") {
-    send_all({"fail", frame.at(1), frame.at(2)});
+  } else if (kind == "fail" || kind == "decline") {
+    send_all({kind, frame.at(1), frame.at(2)});
   } else if (kind == "heartbeat" || kind == "probe") {
     member.connection.send({"alive"});
     const auto now = SteadyClock::now();

@@ -27,6 +27,7 @@ constexpr int kProbesInTimeout = 4;  // of a process, in a heartbeat timeout (Pr
 //   gather EPOCH SEQUENCE BYTES      its part of a gather
 //   who EPOCH SEQUENCE               which processes' parts are missing?
 //   fail EPOCH TEXT                  this epoch has failed
+//   decline EPOCH TEXT               it has ended early, though nothing is wrong
 //   heartbeat                        does the hub answer? The hub then sends heartbeats to all
 //   probe                            likewise, to those that it has not heard from lately
 //   alive                            answers a heartbeat
@@ -34,7 +35,7 @@ constexpr int kProbesInTimeout = 4;  // of a process, in a heartbeat timeout (Pr
 // From the hub to processes:
 //   all EPOCH SEQUENCE BYTES...      a complete gather, by process
 //   who TEXT                         answers who
-//   fail EPOCH TEXT                  passed on from a process
+//   fail, decline EPOCH TEXT         passed on from a process
 //   heartbeat, alive                 as above
 //   gone TEXT                        a process is gone
 //   ended TEXT                       a process ended after a bye

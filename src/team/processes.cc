@@ -215,16 +215,23 @@ std::string Processes::missing(std::unique_lock<std::mutex>& lock, const GatherI
 }
 
 void Processes::fail(const std::string& text) {
-  const std::string reason = fmt::format("{} failed: {}", name(), text);
+  end_epoch("fail", fmt::format("{} failed: {}", name(), text));
+}
+
+void Processes::decline(const std::string& text) {
+  end_epoch("decline", fmt::format("{} cannot go on: {}", name(), text));
+}
+
+void Processes::end_epoch(const char* kind, const std::string& reason) {
   long epoch = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     epoch = epoch_;
   }
   // At once, since the hub's echo may come only in the next epoch.
-  handle_frame({"fail", std::to_string(epoch), reason});
+  handle_frame({kind, std::to_string(epoch), reason});
   if (size_ == 1) return;
-  send({"fail", std::to_string(epoch), reason});
+  send({kind, std::to_string(epoch), reason});
   std::unique_lock<std::mutex> lock(mutex_);
   send_heartbeat(lock);
 }
@@ -319,6 +326,9 @@ void Processes::handle_frame(const Frame& frame) {
       if (epoch >= epoch_) failures_.emplace(epoch, frame.at(2));
       if (epoch >= epoch_ - 1 && epoch > notified_epoch_) reason = frame.at(2);
       notified_epoch_ = std::max(notified_epoch_, epoch);
+    } else if (kind == "decline") {
+      const long epoch = std::stol(frame.at(1));
+      if (epoch >= epoch_) failures_.emplace(epoch, frame.at(2));
     } else if (kind == "gone" || kind == "ended") {
       if (gone_.empty()) gone_ = frame.at(1);
       if (kind == "gone" && !closing_) reason = frame.at(1);

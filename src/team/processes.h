@@ -80,6 +80,9 @@ class Processes {
   // Fails the epoch: waits of all processes throw PeerFailed with this process's name and the text
   // until the next epoch.
   void fail(const std::string& text);
+  // The same where what the processes are about to do is not possible here: nothing is wrong, and
+  // callbacks of on_failure() are not called.
+  void decline(const std::string& text);
 
   // From now on waits throw Interrupted once `stop` has been true for the heartbeat timeout, in
   // which other processes that are interrupted as well can still come. Not while another thread
@@ -114,6 +117,7 @@ class Processes {
   void note_loss();
   void handle_frame(const Frame& frame);
   void send(const Frame& frame);
+  void end_epoch(const char* kind, const std::string& reason);
   void send_heartbeat(std::unique_lock<std::mutex>& lock, const char* kind = "heartbeat");
   void give_up_hub();  // with the lock
   std::vector<std::string> gather_bytes(const std::string& mine, const std::string& what,

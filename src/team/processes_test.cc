@@ -170,6 +170,25 @@ TEST(Processes, AFailureIsNotifiedToAProcessThatHasEndedItsShare) {
   });
 }
 
+// A wait of the others ends as well, and the next epoch is as if nothing had been.
+TEST(Processes, WhatIsNotPossibleHereIsNoFailure) {
+  run_processes(3, [](Processes& processes) {
+    std::atomic<int> notified{0};
+    const int number = processes.on_failure([&](const std::string&) { ++notified; });
+    const auto share = [&] {
+      if (processes.index() == 1) throw Unavailable("no such thing");
+      processes.barrier("what never comes", 20);
+      ADD_FAILURE() << "the barrier without process 1 was passed";
+    };
+    EXPECT_THROW(run_together(processes, share), Unavailable);
+    EXPECT_EQ(processes.failure(), "");
+    processes.barrier("the next epoch", 20);
+    EXPECT_EQ(notified, 0);
+    processes.barrier("all to have looked", 20);  // a process that has ended is none to wait for
+    processes.forget(number);
+  });
+}
+
 // The error of process 0 while the other one has connected and never answers: stopped, or its
 // machine lost.
 std::string beside_an_unresponsive_process(const std::function<void(Processes&)>& fn) {

@@ -6,13 +6,14 @@
 #include "collectives/mpi/communicator.h"
 #include "collectives/mpi/module.h"
 #include "collectives/mpi/plan.h"
+#include "team/failure_flag.h"
 
 namespace duet::mpi {
 namespace {
 
 class Session : public CollectiveSession {
  public:
-  explicit Session(Team& team) : communicator_(open_communicator(team)) {}
+  explicit Session(Team& team) : communicator_(open_communicator(team)), failure_(team) {}
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     const std::string reason = missing(collective, in_place);
@@ -22,6 +23,9 @@ class Session : public CollectiveSession {
   std::optional<Skipped> uncapturable() const override {
     return Skipped{"the CPU makes MPI's calls, which a graph cannot capture"};
   }
+
+  // After a failure messages of some ranks may still be under way.
+  bool usable() const override { return !failure_.failed(); }
 
  protected:
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
@@ -38,6 +42,7 @@ class Session : public CollectiveSession {
 
  private:
   std::shared_ptr<Communicator> communicator_;
+  FailureFlag failure_;
 };
 
 class Engine : public CollectiveEngine {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "device/device.h"
+#include "team/failure_flag.h"
 
 namespace duet {
 namespace {
@@ -84,7 +85,8 @@ class HostHaloPlan : public HaloPlan {
 
 class HostHaloSession : public HaloSession {
  public:
-  explicit HostHaloSession(Team& team) : members_(static_cast<std::size_t>(team.size())) {
+  explicit HostHaloSession(Team& team)
+      : failure_(team), members_(static_cast<std::size_t>(team.size())) {
     for (int rank = 0; rank < team.size(); ++rank) {
       const std::uint64_t zero = 0;
       RingMember& member = members_[static_cast<std::size_t>(rank)];
@@ -101,12 +103,16 @@ class HostHaloSession : public HaloSession {
     return Skipped{"its semaphores count iterations, and a graph would repeat the count"};
   }
 
+  // After a failure the ranks may have counted different iterations.
+  bool usable() const override { return !failure_.failed(); }
+
  protected:
   std::unique_ptr<HaloPlan> make_plan(Rank& rank, const HaloTask& task) override {
     return std::make_unique<HostHaloPlan>(rank, members_, task);
   }
 
  private:
+  FailureFlag failure_;
   std::vector<RingMember> members_;
 };
 

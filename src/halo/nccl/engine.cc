@@ -160,6 +160,7 @@ class NcclHaloSession : public HaloSession {
         communicators_(std::make_shared<Communicators>(library, mode_, team)) {}
 
   std::optional<Skipped> unsupported(const HaloTask&) const override { return std::nullopt; }
+  bool usable() const override { return communicators_->usable(); }
 
  protected:
   std::unique_ptr<HaloPlan> make_plan(Rank& rank, const HaloTask& task) override {

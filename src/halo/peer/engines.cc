@@ -29,6 +29,8 @@ class PeerHaloSession : public HaloSession {
     return Skipped{not_reached_};
   }
 
+  bool usable() const override { return all_well(networks_); }
+
   void free_retired(Rank& rank) override {
     if (networks_.empty()) return rank.team.free_retired(rank);
     NodeRank own(rank, *teams_, map_);
