@@ -8,10 +8,17 @@
 namespace duet {
 
 CollectiveCall::CollectiveCall() = default;
-CollectiveCall::CollectiveCall(std::unique_ptr<CollectivePlan> plan, NativeStreams& streams)
-    : plan_(std::move(plan)), streams_(&streams) {}
+CollectiveCall::CollectiveCall(std::shared_ptr<CollectiveSession> session,
+                               std::unique_ptr<CollectivePlan> plan, NativeStreams& streams)
+    : session_(std::move(session)), plan_(std::move(plan)), streams_(&streams) {}
 CollectiveCall::CollectiveCall(CollectiveCall&& other) noexcept = default;
-CollectiveCall& CollectiveCall::operator=(CollectiveCall&& other) noexcept = default;
+// What it had ends plan first.
+CollectiveCall& CollectiveCall::operator=(CollectiveCall&& other) noexcept {
+  plan_ = std::move(other.plan_);
+  session_ = std::move(other.session_);
+  streams_ = other.streams_;
+  return *this;
+}
 CollectiveCall::~CollectiveCall() = default;
 
 CollectivePlan& CollectiveCall::plan() const {

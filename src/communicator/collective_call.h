@@ -9,6 +9,7 @@
 namespace duet {
 
 class CollectivePlan;
+class CollectiveSession;
 class NativeStreams;
 
 // A collective that LocalRank::plan() has bound to a rank's buffers, to be enqueued any number of
@@ -21,7 +22,9 @@ class CollectiveCall {
  public:
   // Empty; only to be assigned to.
   CollectiveCall();
-  CollectiveCall(std::unique_ptr<CollectivePlan> plan, NativeStreams& streams);
+  // The plan is one of the session's.
+  CollectiveCall(std::shared_ptr<CollectiveSession> session, std::unique_ptr<CollectivePlan> plan,
+                 NativeStreams& streams);
   CollectiveCall(CollectiveCall&& other) noexcept;
   CollectiveCall& operator=(CollectiveCall&& other) noexcept;
   ~CollectiveCall();
@@ -48,6 +51,7 @@ class CollectiveCall {
  private:
   CollectivePlan& plan() const;
 
+  std::shared_ptr<CollectiveSession> session_;  // outlives the plan
   std::unique_ptr<CollectivePlan> plan_;
   NativeStreams* streams_ = nullptr;
 };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "collectives/engine.h"
@@ -47,7 +49,6 @@ struct Communicator::Impl {
     team.set_network(options.network);
     team.set_node_size(options.node_size);
     require_one_engine(options.engine, *processes, options.deadline_seconds);
-    CollectiveEngine* engine = nullptr;
     team.together([&] { engine = engines_named(*machine, {options.engine}).front(); });
     session = engine->open(team);
     for (int local = 0; local < team.local_size(); ++local) {
@@ -55,10 +56,34 @@ struct Communicator::Impl {
     }
   }
 
+  // To be called before an each() that follows one which has thrown: a session whose rails, or
+  // whose library, have not survived that is replaced. Its calls and memory keep the old one.
+  void replace_session() {
+    std::vector<std::string> ended;
+    team.together([&] {
+      ended =
+          processes->gather_all(session->usable() ? "" : "ended",
+                                "all processes to look at their session", kDefaultDeadlineSeconds);
+    });
+    const auto has_ended = [](const std::string& each) { return !each.empty(); };
+    if (std::none_of(ended.begin(), ended.end(), has_ended)) return;
+    std::shared_ptr<CollectiveSession> next = engine->open(team);
+    replaced.push_back(std::exchange(session, std::move(next)));
+  }
+
+  // A session may wait for the devices when it ends, so that no rank ends it.
+  void end_replaced() {
+    const auto unused = [](const auto& each) { return each.use_count() == 1; };
+    replaced.erase(std::remove_if(replaced.begin(), replaced.end(), unused), replaced.end());
+  }
+
   std::unique_ptr<Processes> processes;
   std::unique_ptr<Machine> machine;
   Team team;
-  std::unique_ptr<CollectiveSession> session;
+  CollectiveEngine* engine = nullptr;
+  std::shared_ptr<CollectiveSession> session;
+  std::vector<std::shared_ptr<CollectiveSession>> replaced;
+  bool has_thrown = false;             // the last each(), in all processes
   std::vector<NativeStreams> streams;  // by local rank
 };
 
@@ -73,10 +98,14 @@ int Communicator::first_local() const { return impl_->team.first_local(); }
 std::string Communicator::failure() const { return impl_->team.failure(); }
 
 void Communicator::each(const std::function<void(LocalRank&)>& fn) {
+  impl_->end_replaced();
+  if (impl_->has_thrown) impl_->replace_session();
+  impl_->has_thrown = true;
   impl_->team.each([&](Rank& rank) {
-    LocalRank own(rank, *impl_->session, impl_->streams[static_cast<std::size_t>(rank.local)]);
+    LocalRank own(rank, impl_->session, impl_->streams[static_cast<std::size_t>(rank.local)]);
     fn(own);
   });
+  impl_->has_thrown = false;
 }
 
 }  // namespace duet

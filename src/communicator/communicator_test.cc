@@ -163,6 +163,40 @@ void refuses(const std::function<void()>& call, const std::string& text) {
   }
 }
 
+class AfterAnError : public ::testing::TestWithParam<const char*> {};
+
+// The other ranks' streams wait for rank 1 and are released; the next each() is as if nothing had
+// been.
+TEST_P(AfterAnError, OthersCanBePlanned) {
+  Communicator communicator({"host:3", GetParam()});
+  const Collective sum = of(CollectiveKind::all_reduce, 1000);
+  std::vector<std::unique_ptr<CollectiveMemory>> memory(3);
+  std::vector<CollectiveCall> calls(3);
+  std::vector<std::unique_ptr<Stream>> streams(3);
+  const auto add_up = [&](LocalRank& rank, bool fails) {
+    const auto local = static_cast<std::size_t>(rank.local());
+    streams[local] = rank.device().make_stream();
+    auto next = rank.allocate(4000);
+    calls[local] = rank.plan(sum, next->span(), next->span());
+    memory[local] = std::move(next);
+    put(rank, memory[local]->span(), rank.index() + 1);
+    if (fails && rank.index() == 1) throw Mismatch("rank 1 fails on purpose");
+    calls[local].enqueue(*streams[local]);
+    streams[local]->synchronize(kDeadline);
+    if (fails) return;
+    EXPECT_EQ(contents(rank, memory[local]->span()), std::vector<std::int32_t>(1000, 6));
+    rank.barrier("all ranks to have looked", kDeadline);
+  };
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_THROW(communicator.each([&](LocalRank& rank) { add_up(rank, true); }), Mismatch);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_THROW(calls[i].enqueue(*streams[i]), PeerFailed);
+    communicator.each([&](LocalRank& rank) { add_up(rank, false); });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Communicator, AfterAnError,
+                         ::testing::Values("auto", "dma", "kernel", "host"));
+
 // Rank 1 has planned and throws. Its buffers are destroyed before anybody knows, and rank 0 still
 // pushes into them.
 TEST(Communicator, BuffersOfAnEndingRankLiveAsLongAsPeersWrite) {

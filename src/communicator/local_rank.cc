@@ -1,11 +1,28 @@
 #include "communicator/local_rank.h"
 
+#include <utility>
+
 #include "collectives/engine.h"
 
 namespace duet {
+namespace {
 
-LocalRank::LocalRank(Rank& rank, CollectiveSession& session, NativeStreams& streams)
-    : rank_(rank), session_(session), streams_(streams) {}
+// Memory of a session that may have been replaced by another one.
+class KeptMemory : public CollectiveMemory {
+ public:
+  KeptMemory(std::shared_ptr<CollectiveSession> session, std::unique_ptr<CollectiveMemory> memory)
+      : session_(std::move(session)), memory_(std::move(memory)) {}
+  Span span() const override { return memory_->span(); }
+
+ private:
+  std::shared_ptr<CollectiveSession> session_;
+  std::unique_ptr<CollectiveMemory> memory_;
+};
+
+}  // namespace
+
+LocalRank::LocalRank(Rank& rank, std::shared_ptr<CollectiveSession> session, NativeStreams& streams)
+    : rank_(rank), session_(std::move(session)), streams_(streams) {}
 
 int LocalRank::index() const { return rank_.index; }
 int LocalRank::size() const { return rank_.size; }
@@ -13,11 +30,11 @@ int LocalRank::local() const { return rank_.local; }
 Device& LocalRank::device() const { return rank_.device; }
 
 std::unique_ptr<CollectiveMemory> LocalRank::allocate(std::uint64_t bytes) {
-  return session_.allocate(rank_, bytes);
+  return std::make_unique<KeptMemory>(session_, session_->allocate(rank_, bytes));
 }
 
 CollectiveCall LocalRank::plan(const Collective& collective, const Span& send, const Span& recv) {
-  return {session_.plan(rank_, collective, {send, recv}), streams_};
+  return {session_, session_->plan(rank_, collective, {send, recv}), streams_};
 }
 
 Span LocalRank::adopt(void* data, std::uint64_t bytes) const {

@@ -23,7 +23,7 @@ struct Rank;
 // for, and PeerFailed if another rank threw or another process failed or died.
 class LocalRank {
  public:
-  LocalRank(Rank& rank, CollectiveSession& session, NativeStreams& streams);
+  LocalRank(Rank& rank, std::shared_ptr<CollectiveSession> session, NativeStreams& streams);
 
   int index() const;  // among the ranks of all processes
   int size() const;   // of all processes
@@ -60,7 +60,7 @@ class LocalRank {
   Span adopt(void* data, std::uint64_t bytes) const;
 
   Rank& rank_;
-  CollectiveSession& session_;
+  std::shared_ptr<CollectiveSession> session_;
   NativeStreams& streams_;
 };
 

@@ -1,14 +1,15 @@
 // One process of a Communicator, for communicator.sh: communicator_ranks SCENARIO [ENGINE
-// [DEVICE]].
+// [DEVICE [PROVIDER]]]. With a provider each process is a node, and nodes are connected by rails.
 //   open    sums on two communicators, each with a port of its own
 //   own     sums in memory of the program's own, which the other process cannot map
 //   die     the last rank exits without notice while the others' streams wait for it
 //   beside  the same, while the others overlap compute with the call
 //   throw   the last rank throws instead of planning
+//   again   the last rank throws, each time at another point, and all go on
 //   refuse  the last rank's buffer is too small at first, and all plan again
 //   frees   process 0 ends its calls first: memory that the others have mapped is not freed
 //   large   a broadcast from the last rank that is cut into pieces and forwarded
-// The exit code is 0 if every check holds, else 1; 2 for a UsageError.
+// The exit code is 0 if every check holds, else 1; 2 for a UsageError; 77 where there are no rails.
 #include <unistd.h>
 
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "communicator/communicator.h"
+#include "fabric/library.h"
 #include "runtime/overlap.h"
 
 namespace {
@@ -169,6 +171,53 @@ void throw_on_the_last(LocalRank& rank) {
   add_up(rank);
 }
 
+enum class Point { before_planning, planned, enqueued };
+
+void throw_at(Point point, LocalRank& rank, std::unique_ptr<CollectiveMemory>& buffer,
+              CollectiveCall& call) {
+  const auto reached = [&](Point at) {
+    if (at == point && rank.index() == rank.size() - 1) throw Mismatch("on purpose");
+  };
+  const auto stream = rank.device().make_stream();
+  reached(Point::before_planning);
+  buffer = rank.allocate(kCount * 4);
+  call = rank.plan(sum(), buffer->span(), buffer->span());
+  reached(Point::planned);
+  call.enqueue(*stream);
+  reached(Point::enqueued);
+  stream->synchronize(kDeadlineSeconds);
+  rank.barrier("the last rank, which throws");
+}
+
+void require_refusal(LocalRank& rank, CollectiveCall& call) {
+  const auto stream = rank.device().make_stream();
+  try {
+    call.enqueue(*stream);
+  } catch (const PeerFailed&) {
+    return;
+  }
+  throw Error("a call that was planned before the error was taken");
+}
+
+void throw_and_go_on(Communicator& communicator) {
+  std::vector<std::unique_ptr<CollectiveMemory>> buffers(2);
+  std::vector<CollectiveCall> calls(2);
+  for (const Point point : {Point::planned, Point::enqueued, Point::before_planning}) {
+    try {
+      communicator.each([&](LocalRank& rank) {
+        const auto local = static_cast<std::size_t>(rank.local());
+        throw_at(point, rank, buffers[local], calls[local]);
+      });
+      throw Error("nobody noticed");
+    } catch (const Mismatch&) {
+    }
+    communicator.each(add_up);
+    communicator.each([&](LocalRank& rank) {
+      require_refusal(rank, calls[static_cast<std::size_t>(rank.local())]);
+    });
+  }
+}
+
 // The last rank's error states what is wrong with its buffer. The errors of the others also name
 // the last rank.
 void plan_again(LocalRank& rank) {
@@ -222,6 +271,7 @@ void run(const std::string& scenario, const CommunicatorOptions& options) {
     second.each(add_up);
     return communicator.each(add_up);
   }
+  if (scenario == "again") return throw_and_go_on(communicator);
   if (scenario == "refuse") return communicator.each(plan_again);
   if (scenario == "large") return communicator.each(send_large);
   if (scenario == "frees") return communicator.each(free_in_order);
@@ -244,14 +294,23 @@ void run(const std::string& scenario, const CommunicatorOptions& options) {
 
 int main(int count, char** arguments) {
   try {
-    if (count < 2) throw UsageError("usage: communicator_ranks SCENARIO [ENGINE [DEVICE]]");
+    if (count < 2)
+      throw UsageError("usage: communicator_ranks SCENARIO [ENGINE [DEVICE [PROVIDER]]]");
     const std::string device = count > 3 ? arguments[3] : "host:2";
-    const CommunicatorOptions options{device, count > 2 ? arguments[2] : "auto", 0, 10};
+    CommunicatorOptions options{device, count > 2 ? arguments[2] : "auto", 0, 10};
+    if (count > 4) {
+      options.network.provider = arguments[4];
+      options.node_size = 2;
+      static_cast<void>(fabric_library().rails(options.network.provider));
+    }
     run(arguments[1], options);
     return 0;
   } catch (const UsageError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
+  } catch (const Unavailable& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 77;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

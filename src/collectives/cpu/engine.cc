@@ -5,9 +5,14 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+#include <optional>
+
+#include "collectives/peer/session_memory.h"
 #include "collectives/planning.h"
 #include "device/device.h"
 #include "device/reduce.h"
+#include "team/failure_flag.h"
 
 namespace duet {
 namespace {
@@ -22,11 +27,15 @@ struct Member {
   Semaphore done() const { return semaphore_at(words, 1); }
 };
 
-class HostPlan : public CollectivePlan {
+class HostPlan : public CollectivePlan, private DeviceWaits {
  public:
   HostPlan(Rank& rank, std::vector<Member>& members, const Collective& collective,
-           const CollectiveBuffers& buffers)
-      : me_(rank.index), members_(members), collective_(collective), buffers_(buffers) {
+           const CollectiveBuffers& buffers, Watchdog& watchdog)
+      : device_(rank.device),
+        me_(rank.index),
+        members_(members),
+        collective_(collective),
+        buffers_(buffers) {
     if (in_place(buffers)) staged_ = rank.device.allocate(buffers.send.bytes);
     Member& own = member(me_);
     own.source = staged_.bytes() > 0 ? staged_.span() : buffers.send;
@@ -34,6 +43,8 @@ class HostPlan : public CollectivePlan {
     for (const Member& each : members_) sources_.push_back(each.source);
     rank.team.barrier("the other ranks to have seen the buffers");
     if (!reduces(collective_.kind)) moves_ = moves(collective_, ranks());
+    DeviceWaits& waits = *this;
+    watched_.emplace(watchdog, waits);
   }
 
   void enqueue(Stream& stream) override {
@@ -95,6 +106,19 @@ class HostPlan : public CollectivePlan {
     stream.run(task);
   }
 
+  // Those of all ranks for this one.
+  void release_waits() noexcept override {
+    constexpr std::uint64_t kAnyCall = std::numeric_limits<std::int64_t>::max();
+    try {
+      for (const Semaphore& own : {member(me_).ready(), member(me_).done()}) {
+        device_.signal(own, kAnyCall);
+      }
+    } catch (const std::exception&) {
+      // The device is gone, and its streams with it.
+    }
+  }
+
+  Device& device_;
   int me_;
   std::vector<Member>& members_;
   Collective collective_;
@@ -102,11 +126,15 @@ class HostPlan : public CollectivePlan {
   Buffer staged_;              // copy of the send buffer; empty out of place
   std::vector<Span> sources_;  // where to read each rank's send data
   std::vector<Move> moves_;
+  std::optional<Watched> watched_;
 };
 
 class HostSession : public CollectiveSession {
  public:
-  explicit HostSession(Team& team) : members_(static_cast<std::size_t>(team.size())) {
+  explicit HostSession(Team& team)
+      : failure_(team),
+        members_(static_cast<std::size_t>(team.size())),
+        plans_(std::make_shared<SessionPlans>(team)) {
     for (int rank = 0; rank < team.size(); ++rank) {
       const std::uint64_t zeros[2] = {0, 0};
       Member& member = members_[static_cast<std::size_t>(rank)];
@@ -123,15 +151,26 @@ class HostSession : public CollectiveSession {
     return Skipped{"its semaphores count calls, and a graph would repeat the count"};
   }
 
+  // After a failure the ranks may have counted different calls.
+  bool usable() const override { return !failure_.failed(); }
+
+  std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override {
+    return std::make_unique<SessionMemory>(plans_, rank.device.allocate(bytes));
+  }
+
  protected:
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>&) override {
-    return std::make_unique<HostPlan>(rank, members_, collective, buffers);
+    return plans_->hand_out(
+        rank, std::make_unique<HostPlan>(rank, members_, collective, buffers, plans_->watchdog()),
+        name(collective.kind));
   }
 
  private:
+  FailureFlag failure_;
   std::vector<Member> members_;
+  std::shared_ptr<SessionPlans> plans_;
 };
 
 class HostEngine : public CollectiveEngine {
