@@ -244,6 +244,7 @@ int hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, const void* fr
   const auto awaited = count == 1 ? standin::find_signal(*after) : nullptr;
   if (ended == nullptr || (count == 1 && awaited == nullptr)) return standin::kInvalidSignal;
   if (standin::is_set("sdma-fails")) return standin::kOutOfResources;
+  if (awaited != nullptr && standin::is_set("waiting-sdma-fails")) return standin::kOutOfResources;
   const int device = standin::copier_of(to_agent, from_agent);
   const bool overlaps = bytes <= standin::kOverlapping && awaited == nullptr;
   standin::engine_of(device, overlaps ? bit << standin::kBeside : bit)
@@ -261,7 +262,9 @@ int hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, const void* fr
                 }
                 --*ended;
               },
-              [awaited] { return awaited == nullptr || *awaited == 0; }});
+              [awaited] {
+                return !standin::engines_pause() && (awaited == nullptr || *awaited == 0);
+              }});
   return standin::kSuccess;
 }
 

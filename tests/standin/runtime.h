@@ -11,7 +11,7 @@
 //   rccl=X.Y.Z RCCL's version (2.22.3)
 //   no-sdma    ROCr names no engines
 //   no-advice  ROCr recommends no engines: it is older than ROCm 7
-//   sdma-fails ROCr takes no copies
+//   sdma-fails ROCr takes no copies; waiting-sdma-fails: none that wait for another one
 //   no-queues  ROCr makes no queues
 #pragma once
 
@@ -48,6 +48,7 @@ struct Live {
 };
 Live live();
 std::atomic<std::size_t>& live_signals();  // ROCr's
+std::atomic<bool>& engines_pause();        // begin no copy while it is true
 
 // Waits for words that streams were given, each of them a kernel that polls.
 std::size_t stream_waits();

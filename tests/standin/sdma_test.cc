@@ -242,5 +242,23 @@ TEST_F(Sdma, ACopyThatIsNotTakenIsTheStreamsError) {
   EXPECT_FALSE(device(1).check(memory_[1].span(), pattern(5)).has_value());
 }
 
+// The copy itself was taken, and is still under way when all other tickets are in use.
+TEST_F(Sdma, ACopyOfWhichNobodyIsToldKeepsItsTicketUntilItEnds) {
+  constexpr int kTickets = 64;
+  const auto stream = device(0).make_stream();
+  device(0).copy_engine(copy(1, 0));
+  stream->fill(memory_[0].span(), pattern(6));
+  standin::engines_pause() = true;
+  {
+    const Variable setting("DUET_STANDIN", "waiting-sdma-fails");
+    stream->copy(copy(1, 0));
+    EXPECT_THROW(stream->synchronize(kSdmaDeadline), Error);
+  }
+  for (int i = 0; i < kTickets; ++i) stream->copy(copy(1, 0));
+  standin::engines_pause() = false;
+  stream->synchronize(10);
+  EXPECT_FALSE(device(1).check(memory_[1].span(), pattern(6)).has_value());
+}
+
 }  // namespace
 }  // namespace duet

@@ -96,6 +96,11 @@ Live live() { return {memory().ranges(), made.streams, made.events, made.graphs,
 
 std::atomic<std::size_t>& live_signals() { return made.signals; }
 
+std::atomic<bool>& engines_pause() {
+  static std::atomic<bool> pause{false};
+  return pause;
+}
+
 std::size_t stream_waits() { return made.stream_waits; }
 
 hipError_t find_stream(hipStream_t& stream) {

@@ -72,16 +72,14 @@ SdmaCopies::SdmaCopies(GpuDevice& device)
 }
 
 // To free the words waits for the device. An engine counts the last signal down after it has
-// written the word; signals that it still uses are left.
+// written the word; signals that engines still use are left.
 SdmaCopies::~SdmaCopies() {
   words_.clear();
   const double end = steady_now() + kBusySeconds;
   for (const std::unique_ptr<Ticket>& ticket : tickets_) {
     forget(hipEventDestroy(ticket->released));
-    while (hsa_.value(ticket->tell.done) != 0 && steady_now() < end) {
-      std::this_thread::sleep_for(kPause);
-    }
-    if (hsa_.value(ticket->tell.done) != 0) continue;
+    while (!engines_are_done(*ticket) && steady_now() < end) std::this_thread::sleep_for(kPause);
+    if (!engines_are_done(*ticket)) continue;
     hsa_.destroy(ticket->move.done);
     hsa_.destroy(ticket->tell.done);
   }
@@ -151,14 +149,19 @@ void SdmaCopies::add_tickets() {
                                            hipEventDisableTiming | hipEventReleaseToSystem));
     ticket->move.done = hsa_.make_signal();
     ticket->tell.done = hsa_.make_signal();
+    hsa_.set(ticket->move.done, 0);
     hsa_.set(ticket->tell.done, 0);
     tickets_.push_back(std::move(ticket));
   }
 }
 
+// Of a copy whose second one was not taken, the first one may still be under way.
+bool SdmaCopies::engines_are_done(const Ticket& ticket) const {
+  return hsa_.value(ticket.move.done) == 0 && hsa_.value(ticket.tell.done) == 0;
+}
+
 bool SdmaCopies::is_free(const Ticket& ticket) const {
-  return __atomic_load_n(ticket.word, __ATOMIC_ACQUIRE) == kPassed &&
-         hsa_.value(ticket.tell.done) == 0;
+  return __atomic_load_n(ticket.word, __ATOMIC_ACQUIRE) == kPassed && engines_are_done(ticket);
 }
 
 // In turn, because the first in use are the first to become free.
@@ -201,12 +204,17 @@ void SdmaCopies::copy(const Copy& copy, hipStream_t stream) {
 // On a thread of HIP's.
 void SdmaCopies::submit(void* data) {
   const Ticket& ticket = *static_cast<Ticket*>(data);
-  Hsa::Status status = ticket.owner->hsa_.copy(ticket.move);
-  if (status == Hsa::kSuccess) status = ticket.owner->hsa_.copy(ticket.tell);
+  const Hsa& hsa = ticket.owner->hsa_;
+  Hsa::Status status = hsa.copy(ticket.move);
+  if (status == Hsa::kSuccess) {
+    status = hsa.copy(ticket.tell);
+  } else {
+    hsa.set(ticket.move.done, 0);
+  }
   if (status == Hsa::kSuccess) return;
   ticket.owner->fail(ticket.move, status);
   // The stream goes on. Whoever asks for its state gets the error.
-  ticket.owner->hsa_.set(ticket.tell.done, 0);
+  hsa.set(ticket.tell.done, 0);
   __atomic_store_n(ticket.word, kArrived, __ATOMIC_RELEASE);
 }
 

@@ -80,6 +80,7 @@ class SdmaCopies : public EngineCopies {
   Hsa::Agent gpu_with(const Span& imported) const;
   void add_tickets();
   Ticket& take_ticket();
+  bool engines_are_done(const Ticket& ticket) const;
   bool is_free(const Ticket& ticket) const;
   static void submit(void* ticket);
 
