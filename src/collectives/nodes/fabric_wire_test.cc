@@ -223,25 +223,6 @@ WireTraffic one_message(const NodeRank& rank, const Span& source) {
   return traffic;
 }
 
-// Wires that a test makes itself, on networks of its own.
-class OwnWires {
- public:
-  explicit OwnWires(Team& team) : team_(team), networks_(open_networks(team, map_)) {}
-
-  NodeRank rank_of(Rank& rank) { return {rank, teams_, map_}; }
-  template <typename Made = FabricWire>
-  std::unique_ptr<Made> make(NodeRank& rank, const WireTraffic& traffic) {
-    return std::make_unique<Made>(rank, traffic, *networks_[0], watchdog_);
-  }
-
- private:
-  Team& team_;
-  NodeMap map_ = NodeMap::of(team_);
-  NodeTeams teams_{team_, map_};
-  std::vector<std::unique_ptr<Network>> networks_;
-  Watchdog watchdog_{team_};
-};
-
 Fill sent_by(int rank) { return {FillKind::pattern, static_cast<std::uint64_t>(rank), 0}; }
 
 // A call of a wire of one message.

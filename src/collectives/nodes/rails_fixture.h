@@ -5,8 +5,11 @@
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "collectives/nodes/fabric_wire.h"
 #include "collectives/peer/engine.h"
 #include "core/error.h"
 #include "fabric/library.h"
@@ -43,5 +46,24 @@ inline void on_rails(int nodes, const NetworkOptions& network,
     }
   });
 }
+
+// Wires that a test makes itself, on networks of its own.
+class OwnWires {
+ public:
+  explicit OwnWires(Team& team) : team_(team), networks_(open_networks(team, map_)) {}
+
+  NodeRank rank_of(Rank& rank) { return {rank, teams_, map_}; }
+  template <typename Made = FabricWire>
+  std::unique_ptr<Made> make(NodeRank& rank, const WireTraffic& traffic) {
+    return std::make_unique<Made>(rank, traffic, *networks_[0], watchdog_);
+  }
+
+ private:
+  Team& team_;
+  NodeMap map_ = NodeMap::of(team_);
+  NodeTeams teams_{team_, map_};
+  std::vector<std::unique_ptr<Network>> networks_;
+  Watchdog watchdog_{team_};
+};
 
 }  // namespace duet
