@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "collectives/engine.h"
-#include "collectives/nodes/mapped_wire.h"
+#include "collectives/nodes/looking_wire_fixture.h"
 #include "core/error.h"
 #include "halo/halo_work.h"
 #include "halo/peer/nodes_plan.h"
@@ -282,7 +282,7 @@ class NodesHalo : public HaloSession {
     NodeRank own(rank, teams_, map_);
     own.in_node.team.free_retired(own.in_node);
     const auto wire = [this](NodeRank& of, const WireTraffic& traffic) {
-      return std::make_unique<MappedWire>(of, traffic, watchdog_);
+      return std::make_unique<LookingWire>(of, traffic, watchdog_);
     };
     return std::make_unique<NodesPlan>(own, task, executor_, wire, watchdog_);
   }
