@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "collectives/engine.h"
 #include "core/error.h"
 #include "device/machine.h"
 
@@ -161,6 +162,62 @@ void refuses(const std::function<void()>& call, const std::string& text) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
   }
+}
+
+// An engine whose plans do nothing, and count their ends.
+class CountingEngine : public CollectiveEngine {
+ public:
+  explicit CountingEngine(std::atomic<int>& ended) : ended_(ended) {}
+  std::string name() const override { return "counting"; }
+  std::string device_kind() const override { return "host"; }
+  std::unique_ptr<CollectiveSession> open(Team&) override {
+    return std::make_unique<Session>(ended_);
+  }
+
+ private:
+  class Plan : public CollectivePlan {
+   public:
+    explicit Plan(std::atomic<int>& ended) : ended_(ended) {}
+    ~Plan() override { ++ended_; }
+    void enqueue(Stream&) override {}
+    std::string algorithm() const override { return ""; }
+
+   private:
+    std::atomic<int>& ended_;
+  };
+  class Session : public CollectiveSession {
+   public:
+    explicit Session(std::atomic<int>& ended) : ended_(ended) {}
+    std::optional<Skipped> unsupported(const Collective&, bool) const override { return {}; }
+
+   protected:
+    std::unique_ptr<CollectivePlan> make_plan(Rank&, const Collective&, const CollectiveBuffers&,
+                                              const std::vector<std::string>&) override {
+      return std::make_unique<Plan>(ended_);
+    }
+
+   private:
+    std::atomic<int>& ended_;
+  };
+
+  std::atomic<int>& ended_;
+};
+
+// A peer's work may still use what a plan has, such as a library's windows.
+TEST(Communicator, ACallIsRetiredWhenAllRanksAreDoneWithIt) {
+  static std::atomic<int> ended{0};  // the engine stays registered
+  register_collective_engine(std::make_unique<CountingEngine>(ended));
+  Communicator communicator({"host:2", "counting"});
+  communicator.each([&](LocalRank& rank) {
+    const auto memory = rank.allocate(40);
+    auto call = rank.plan(of(CollectiveKind::all_reduce, 10), memory->span(), memory->span());
+    if (rank.index() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      EXPECT_EQ(ended, 0);
+    }
+    rank.retire(std::move(call));
+  });
+  EXPECT_EQ(ended, 2);
 }
 
 class AfterAnError : public ::testing::TestWithParam<const char*> {};
