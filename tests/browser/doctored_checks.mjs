@@ -45,7 +45,7 @@ export const doctoredChecks = {
     assert.equal(lines.length, Number((await page.locator('.status').textContent()).split(' ')[0]));
     const measured = lines.filter(({ outcome }) => outcome === 'measured');
     assert.ok(measured.every((line) => Number(line.gb_per_s) > 0 && line.kind === 'local'));
-    assert.ok(lines.some(({ algorithm }) => algorithm === `'${FORMULA}`));
+    assert.ok(lines.some(({ note_algorithm: algorithm }) => algorithm === `'${FORMULA}`));
     await page.getByRole('button', { name: 'Copy as CSV' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
   },

@@ -159,5 +159,6 @@ export function csvLines(text) {
         (quoted ?? bare).replaceAll('""', '"'),
       ),
     );
+  assert.equal(new Set(head).size, head.length, `columns of one name: ${head}`);
   return lines.map((line) => Object.fromEntries(head.map((name, i) => [name, line[i]])));
 }

@@ -36,7 +36,7 @@ export async function rowIsRecord(page, journal, record) {
     m: record.case.m,
   }))
     assert.equal(Number(line[column]), value, column);
-  assert.equal(line.mode, record.mode);
+  assert.equal(line.sampling, record.mode);
   assert.equal(line.journal, journal.name);
 }
 

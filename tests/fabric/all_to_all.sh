@@ -72,9 +72,9 @@ curve() {
   run "$count" all_to_all --rails r0,r1,r2,r3 --link-gbit 0.1 --sizes 1M --chunk 256K --warm-up 0 \
     --iterations 3 --csv table.csv
   [[ "${codes[*]}" =~ ^(0 ?)+$ ]] || fail "$count nodes: ended with ${codes[*]}"
-  single=$(rate table.csv gbit_per_s 1)
-  split=$(rate table.csv gbit_per_s 2)
-  round_robin=$(rate table.csv gbit_per_s 3)
+  single=$(column table.csv gbit_per_s 1)
+  split=$(column table.csv gbit_per_s 2)
+  round_robin=$(column table.csv gbit_per_s 3)
   echo "$count nodes, Gbit/s that leave each: single $single, split $split, round_robin $round_robin"
   holds "$single >= 0.07 && $split >= 0.25 && $split >= 2.8 * $single"
 }

@@ -51,7 +51,7 @@ reaches_once() {
   shift 3
   rm -f table.csv
   "$@" || fail "$what: ended with $?"
-  percent=$(rate table.csv percent_of_link)
+  percent=$(column table.csv percent_of_link)
   echo "$what: $percent% of the links, expected $low to $high%"
   holds "$percent >= $low && $percent <= $high"
 }
@@ -65,11 +65,4 @@ column() {
   awk -F, -v name="$2" -v row="${3:-1}" '
     NR == 1 { for (i = 1; i <= NF; ++i) if ($i == name) at = i }
     NR == row + 1 { print $at }' "$1"
-}
-
-# rate TABLE NAME [ROW]: of other_rates.
-rate() {
-  awk -v name="$2" -v row="${3:-1}" '
-    NR == row + 1 && match($0, "[,; ]" name "=[0-9.e+-]+") {
-      print substr($0, RSTART + length(name) + 2, RLENGTH - length(name) - 2) }' "$1"
 }

@@ -23,8 +23,8 @@ windows() {
   ends write --rail-mode single --sizes 256 --window 1,8 --messages 2048 --iterations 9 ||
     fail "windows: ended with another code than 0"
   local one eight
-  one=$(rate table.csv percent_of_link 1)
-  eight=$(rate table.csv percent_of_link 2)
+  one=$(column table.csv percent_of_link 1)
+  eight=$(column table.csv percent_of_link 2)
   echo "256 B: window 1 $one%, window 8 $eight% of the link"
   holds "$eight >= 1.2 * $one"
 }
@@ -35,8 +35,8 @@ posted() {
   rm -f table.csv
   ends write --rail-mode split --sizes "$2" --window 8 --messages "$3" --issue "direct,$1" \
     --iterations "$4" || fail "proxy: ended with another code than 0"
-  direct=$(rate table.csv percent_of_link 1)
-  proxied=$(rate table.csv percent_of_link 2)
+  direct=$(column table.csv percent_of_link 1)
+  proxied=$(column table.csv percent_of_link 2)
   echo "proxy, $2: direct $direct%, $1 $proxied%"
 }
 

@@ -44,7 +44,7 @@ check_data() {
   all_ended_with 0 "ranks that are dealt out"
   says out.0 '8 measured' "ranks that are dealt out"
   collective 1 all_gather --engine dma -b 16M -e 16M --in-place out --iterations 3 --link-gbit 1
-  local -r percent=$(rate table.csv percent_of_rails)
+  local -r percent=$(column table.csv percent_of_rails)
   echo "all_gather: $percent% of the rails"
   holds "$percent > 10 && $percent < 105" || fail "percent of rails: $percent"
 }

@@ -25,7 +25,7 @@ run() {
   all_ended_with 0 "$3 ranks a node, rails of $1, $4"
   [[ -z $journal ]] || cat journal.jsonl >> "$journal"
   for row in 1 2 3 4; do
-    percent=$(rate table.csv percent_of_rails "$row")
+    percent=$(column table.csv percent_of_rails "$row")
     awk "BEGIN { print ${percent:-0} / $payload }" >> "share.${kinds[row - 1]}"
   done
 }

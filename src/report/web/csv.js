@@ -17,12 +17,12 @@ const keysOf = (records, of) => [
 
 /**
  * @param {Object[]} records in the order of the lines
- * @returns {string} a heading and a line for each record; numbers with the journal's digits
+ * @returns {string} a heading, whose names are unique, and a line for each record; numbers with the
+ *   journal's digits
  */
 export function csv(records) {
   const axes = keysOf(records, (record) => record.case);
-  const rates = keysOf(records, (record) => record.rates);
-  const metrics = keysOf(records, (record) => record.metrics);
+  const figures = keysOf(records, (record) => ({ ...record.rates, ...record.metrics }));
   const notes = keysOf(records, (record) => record.notes);
   const head = [
     'journal',
@@ -36,14 +36,13 @@ export function csv(records) {
     'ci_low_seconds',
     'ci_high_seconds',
     'samples',
-    ...rates,
-    ...metrics,
+    ...figures,
     'verdict_expected',
     'verdict_bound',
-    'mode',
+    'sampling',
     'throttle',
     'reason',
-    ...notes,
+    ...notes.map((note) => `note_${note}`),
     'warnings',
   ];
   const line = (record) => [
@@ -58,8 +57,7 @@ export function csv(records) {
     record.seconds?.ci_low,
     record.seconds?.ci_high,
     record.seconds?.n,
-    ...rates.map((rate) => record.rates[rate]),
-    ...metrics.map((metric) => record.metrics[metric]),
+    ...figures.map((figure) => record.rates?.[figure] ?? record.metrics?.[figure]),
     record.verdict?.expected,
     record.verdict?.bound,
     record.mode,

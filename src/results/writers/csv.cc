@@ -4,19 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "results/figure_names.h"
+
 namespace duet {
 namespace {
 
 constexpr const char* kTimeColumns[] = {"median", "mean", "min",    "p5",
                                         "p95",    "p99",  "ci_low", "ci_high"};
-constexpr const char* kRates[] = {"tflops", "gb_per_s"};
-// The metrics of overlap, in the order of docs/overlap.md.
-constexpr const char* kMetrics[] = {"fraction_of_ideal", "bound",
-                                    "speedup",           "ideal_speedup",
-                                    "compute_slowdown",  "communication_slowdown",
-                                    "compute_seconds",   "communication_seconds",
-                                    "engine_seconds"};
-
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
@@ -35,14 +29,27 @@ std::string flag(const Record& record, const char* key) {
   return record.contains(key) ? record[key].dump() : "";
 }
 
-// The values of `object` that have no column: "latency_us=1.5; n_half_bytes=65536".
-template <typename Names>
-std::string others(const Record& record, const char* object, const Names& columns) {
+void add_names(std::vector<std::string>& list, const std::vector<std::string>& more) {
+  for (const std::string& name : more) {
+    if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
+  }
+}
+
+// A rate or, if there is none of that name, a metric.
+std::string figure(const Record& record, const std::string& name) {
+  const std::string rate = value(record, "rates", name);
+  return rate.empty() ? value(record, "metrics", name) : rate;
+}
+
+// The figures that have no column: "joules=1.5; watts=70.5".
+std::string other_figures(const Record& record, const std::vector<std::string>& columns) {
   std::string text;
-  if (!record.contains(object)) return text;
-  for (const auto& [name, amount] : record[object].items()) {
-    if (std::find(std::begin(columns), std::end(columns), name) != std::end(columns)) continue;
-    text += (text.empty() ? "" : "; ") + name + "=" + amount.dump();
+  for (const char* object : {"rates", "metrics"}) {
+    if (!record.contains(object)) continue;
+    for (const auto& [name, amount] : record[object].items()) {
+      if (std::find(columns.begin(), columns.end(), name) != columns.end()) continue;
+      text += (text.empty() ? "" : "; ") + name + "=" + amount.dump();
+    }
   }
   return text;
 }
@@ -75,20 +82,18 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
                      std::function<void(std::string_view)> write)
     : write_(std::move(write)) {
   for (const Section& section : planned) {
-    for (const CaseId& id : section.cases) add_axes(axes_, id);
-    metrics_ |= section.benchmark == "overlap";
+    for (const CaseId& id : section.cases) {
+      add_axes(axes_, id);
+      add_names(figures_, figure_names(id.benchmark));
+    }
   }
   std::vector<std::string> header = {"benchmark", "device", "engine"};
   header.insert(header.end(), axes_.begin(), axes_.end());
   header.emplace_back("outcome");
   for (const char* key : kTimeColumns) header.push_back(std::string(key) + "_seconds");
-  header.insert(header.end(), {"n", "stopped_by"});
-  for (const char* rate : kRates) header.emplace_back(rate);
-  header.emplace_back("other_rates");
-  if (metrics_) {
-    header.insert(header.end(), std::begin(kMetrics), std::end(kMetrics));
-    header.emplace_back("other_metrics");
-  }
+  header.insert(header.end(), {"samples", "stopped_by"});
+  header.insert(header.end(), figures_.begin(), figures_.end());
+  header.emplace_back("other_figures");
   header.insert(header.end(), {"sampling", "flushed", "verified", "reason"});
   write_(csv_line(header));
 }
@@ -99,12 +104,8 @@ void CsvWriter::result(const Record& record, bool) {
   for (const char* key : kTimeColumns) cells.push_back(value(record, "seconds", key));
   cells.push_back(value(record, "seconds", "n"));
   cells.push_back(value(record, "seconds", "stopped_by"));
-  for (const char* rate : kRates) cells.push_back(value(record, "rates", rate));
-  cells.push_back(others(record, "rates", kRates));
-  if (metrics_) {
-    for (const char* metric : kMetrics) cells.push_back(value(record, "metrics", metric));
-    cells.push_back(others(record, "metrics", kMetrics));
-  }
+  for (const std::string& name : figures_) cells.push_back(figure(record, name));
+  cells.push_back(other_figures(record, figures_));
   cells.push_back(record.value("mode", ""));
   cells.push_back(flag(record, "flushed"));
   cells.push_back(flag(record, "verified"));

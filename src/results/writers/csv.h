@@ -24,9 +24,9 @@ std::vector<std::string> csv_case(const std::vector<std::string>& axes, const Ca
 // Writes a line for each case.
 class CsvWriter : public Writer {
  public:
-  // The columns do not change during a run: benchmark, device, engine, a column for each axis of
-  // the planned sections in order of appearance, then outcome, times and rates, and, if a section
-  // is of the benchmark overlap, its metrics. `write` receives whole lines.
+  // The columns do not change during a run, and each has a name of its own: benchmark, device,
+  // engine, the axes of the planned cases in order of appearance, then outcome, times and the
+  // figures of the planned benchmarks (figure_names.h). `write` receives whole lines.
   CsvWriter(const std::vector<Section>& planned, std::function<void(std::string_view)> write);
 
   void begin(const Section&) override {}
@@ -35,7 +35,7 @@ class CsvWriter : public Writer {
 
  private:
   std::vector<std::string> axes_;
-  bool metrics_ = false;  // the table has columns for metrics of overlap
+  std::vector<std::string> figures_;  // rates and metrics
   std::function<void(std::string_view)> write_;
 };
 

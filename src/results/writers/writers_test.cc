@@ -251,13 +251,31 @@ TEST(Csv, HasStableColumnsAndQuotes) {
       text,
       "benchmark,device,engine,kind,pattern,bytes,source,destination,bidirectional,outcome,"
       "median_seconds,mean_seconds,min_seconds,p5_seconds,p95_seconds,p99_seconds,"
-      "ci_low_seconds,ci_high_seconds,n,stopped_by,tflops,gb_per_s,other_rates,sampling,flushed,"
-      "verified,reason\n"
+      "ci_low_seconds,ci_high_seconds,samples,stopped_by,gb_per_s,gb_per_s_each,latency_us,"
+      "asymptotic_gb_per_s,n_half_bytes,bytes_50_percent,bytes_80_percent,bytes_90_percent,"
+      "miss_percent,beyond_best_percent,other_figures,sampling,flushed,verified,reason\n"
       "copy,sim:two,duet,peer,pair,4096,sim:two:0,sim:two:1,false,measured,0.5,0.5,0.5,0.5,0."
       "5,0.5,0.5,0.5,1,"
-      "iterations,,2.0,,adaptive,false,false,\n"
-      "copy,sim:two,duet,peer,pair,4096,sim:two:1,sim:two:0,false,skipped,,,,,,,,,,,,,,,,,"
+      "iterations,2.0,,,,,,,,,,,adaptive,false,false,\n"
+      "copy,sim:two,duet,peer,pair,4096,sim:two:1,sim:two:0,false,skipped,,,,,,,,,,,,,,,,,,,,,,,,,"
       "\"no, \"\"never\"\"\"\n");
+}
+
+TEST(Csv, ColumnsOfAGemmHaveNamesOfTheirOwn) {
+  std::string text;
+  CsvWriter csv(
+      {Section{"gemm",
+               "sim:two",
+               "",
+               {{"gemm",
+                 "sim:two",
+                 "cpu",
+                 {{"m", std::int64_t{128}}, {"n", std::int64_t{64}}, {"k", std::int64_t{64}}}}}}},
+      [&](std::string_view more) { text += more; });
+  const std::size_t axis = text.find(",n,");
+  EXPECT_NE(axis, std::string::npos) << text;
+  EXPECT_EQ(text.find(",n,", axis + 1), std::string::npos) << text;
+  EXPECT_NE(text.find(",samples,stopped_by,tflops,other_figures,"), std::string::npos) << text;
 }
 
 TEST(Csv, HasColumnsForTheMetricsOfOverlap) {
@@ -276,13 +294,16 @@ TEST(Csv, HasColumnsForTheMetricsOfOverlap) {
   csv.result(make_record(all), false);
   csv.result(make_record(some), false);
   csv.result(make_record(refused(cases[2], "why")), false);
-  EXPECT_NE(head.find(",other_rates,fraction_of_ideal,bound,speedup,ideal_speedup,compute_slowdown,"
-                      "communication_slowdown,compute_seconds,communication_seconds,"
-                      "engine_seconds,other_metrics,sampling,"),
+  EXPECT_NE(head.find(",stopped_by,best_seconds,ahead,fraction_of_ideal,bound,speedup,"
+                      "ideal_speedup,compute_slowdown,communication_slowdown,compute_seconds,"
+                      "communication_seconds,engine_seconds,other_figures,sampling,"),
             std::string::npos)
       << head;
-  EXPECT_NE(text.find(",2.0,,-0.25,0.5,,,,,,,,joules=3.0,adaptive,"), std::string::npos) << text;
-  EXPECT_NE(text.find(",2.0,,,0.75,,,,,,,,,adaptive,"), std::string::npos) << text;
+  EXPECT_NE(text.find(",iterations,,,-0.25,0.5,,,,,,,,gb_per_s=2.0; joules=3.0,adaptive,"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(",iterations,,,,0.75,,,,,,,,gb_per_s=2.0,adaptive,"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("\noverlap,sim:two,dma,partition,skipped,"), std::string::npos) << text;
 }
 
