@@ -167,9 +167,11 @@ void add_mode_flags(CLI::App& app, ModeFlags& flags) {
       ->type_name("SECONDS")
       ->check(not_negative_seconds("--warm-up"))
       ->group("Measuring");
-  app.add_option("--seconds", flags.seconds,
-                 "Measuring time of a case: a maximum (adaptive, do_bench) or a minimum (at_least, "
-                 "sustained); default: the mode's")
+  app.add_option(
+         "--seconds", flags.seconds,
+         "Measuring time of a case: a maximum (adaptive, do_bench; adaptive takes up to four "
+         "times as long for slow or drifting calls) or a minimum (at_least, sustained); four "
+         "times the time halves +-; default: the mode's")
       ->type_name("SECONDS")
       ->check(seconds_above_0("--seconds"))
       ->group("Measuring");

@@ -161,7 +161,8 @@ std::string interval_text(const nlohmann::ordered_json& seconds) {
   const double median = seconds["median"].get<double>();
   const double width = seconds["ci_high"].get<double>() - seconds["ci_low"].get<double>();
   if (median <= 0) return "";
-  return width < 2 * median ? fmt::format("{:.1f}%", 50 * width / median) : ">100%";
+  if (width >= 2 * median) return ">100%";
+  return fmt::format("{}{:.1f}%", seconds.value("bounded", true) ? "" : ">", 50 * width / median);
 }
 
 std::string collective_text(const nlohmann::ordered_json& record) {

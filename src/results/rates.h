@@ -40,8 +40,8 @@ std::string rate_text(const std::string& rate, double value);
 // of ideal, bound 0.95". "" if there is neither. The record must have "rates".
 std::string main_rate(const nlohmann::ordered_json& record);
 
-// Half the width of the confidence interval, relative to the median: "0.3%". Takes a record's
-// "seconds". "" if the median is 0.
+// Half the width of the confidence interval, relative to the median: "0.3%"; ">0.3%" if the samples
+// do not bound their median. Takes a record's "seconds". "" if the median is 0.
 std::string interval_text(const nlohmann::ordered_json& seconds);
 
 // What a list prints after a collective's main rate: "algbw 1.817 GB/s, wire 1.363 GB/s, wrong 0,

@@ -63,12 +63,14 @@ std::vector<double> rounded_list(std::vector<double> values) {
 }
 
 Record seconds_to_json(const Summary& s, const std::string& stopped_by) {
-  return {{"median", rounded(s.median)},     {"mean", rounded(s.mean)},
-          {"min", rounded(s.min)},           {"p5", rounded(s.p5)},
-          {"p95", rounded(s.p95)},           {"p99", rounded(s.p99)},
-          {"ci_low", rounded(s.ci_low)},     {"ci_high", rounded(s.ci_high)},
-          {"widening", rounded(s.widening)}, {"n", s.n},
-          {"stopped_by", stopped_by}};
+  Record seconds = {{"median", rounded(s.median)},     {"mean", rounded(s.mean)},
+                    {"min", rounded(s.min)},           {"p5", rounded(s.p5)},
+                    {"p95", rounded(s.p95)},           {"p99", rounded(s.p99)},
+                    {"ci_low", rounded(s.ci_low)},     {"ci_high", rounded(s.ci_high)},
+                    {"widening", rounded(s.widening)}, {"n", s.n},
+                    {"stopped_by", stopped_by}};
+  if (!s.bounded) seconds["bounded"] = false;
+  return seconds;
 }
 
 void add_sampling(Record& record, const Sampling& sampling) {

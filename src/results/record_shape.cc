@@ -26,7 +26,9 @@ const Shape kSeconds = {{{"median", FieldKind::amount},
                          {"ci_low", FieldKind::amount},
                          {"ci_high", FieldKind::amount},
                          {"n", FieldKind::whole}},
-                        {{"stopped_by", FieldKind::text}, {"widening", FieldKind::amount}}};
+                        {{"stopped_by", FieldKind::text},
+                         {"widening", FieldKind::amount},
+                         {"bounded", FieldKind::truth}}};
 const Shape kCost = {{{"flop", FieldKind::amount},
                       {"memory_bytes", FieldKind::amount},
                       {"wire_bytes", FieldKind::amount}},

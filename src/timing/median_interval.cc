@@ -22,10 +22,10 @@ constexpr double kOutsidePosterior = 0.04;
 constexpr double kPi = 3.141592653589793;
 
 // The prior: every order of magnitude of the correlation time 1 / (1 - rho), from 1 to 100 samples,
-// is equally likely. A few samples cannot exclude a correlation time longer than all of them, so
-// that their interval is wide; some thirty independent samples can.
-constexpr double kLeastRest = 0.01;  // the smallest 1 - rho
-constexpr double kRestStep = 0.85;
+// is equally likely. A few samples cannot exclude a correlation time longer than all of them; some
+// thirty independent samples can.
+constexpr double kLargestRho = 0.99;  // of neighbouring samples
+constexpr double kRestStep = 0.85;    // from one 1 - rho to the next
 
 // Means of batches show a correlation that independent noise hides between neighbours. Fewer
 // batches than kFewestBatches would widen the interval of independent samples too.
@@ -108,12 +108,14 @@ Autoregression autoregression(const std::vector<double>& values, double rho) {
   return {log_weight, std::sqrt(left / freedom / ones)};
 }
 
-// Half the width of the interval of the values' mean, or of their median.
-double half_width(const std::vector<double>& values, bool median) {
+// Half the width of the interval of the values' median or, if they are means of `length` samples
+// each, of their mean. The longest correlation time is the same number of samples for every length.
+double half_width(const std::vector<double>& values, bool median, double length) {
   const double n = static_cast<double>(values.size());
+  const double least = 1 - std::pow(kLargestRho, length);
   std::vector<Autoregression> all;
   double largest = -HUGE_VAL;
-  for (double rest = 1; rest >= kLeastRest; rest *= kRestStep) {
+  for (double rest = 1; rest >= least; rest *= kRestStep) {
     all.push_back(autoregression(values, 1 - rest));
     largest = std::max(largest, all.back().log_weight);
     if (median) all.back().deviation *= std::sqrt(median_over_mean(1 - rest, n));
@@ -135,27 +137,23 @@ bool all_same(const std::vector<double>& values) {
 
 // The largest half width, over single samples and all batch lengths.
 double widest(const std::vector<double>& scores) {
-  double half = half_width(scores, true);
+  const double n = static_cast<double>(scores.size());
+  double half = half_width(scores, true, 1);
   for (std::size_t parts = scores.size() / kShortestBatch; parts >= kFewestBatches; parts /= 2) {
     const std::vector<double> means = batch_means(scores, parts);
-    if (!all_same(means)) half = std::max(half, half_width(means, false));
+    if (!all_same(means))
+      half = std::max(half, half_width(means, false, n / static_cast<double>(parts)));
   }
   return half;
 }
 
-// The values' quantile at a normal score. Beyond the first or last value, it continues the line
-// from the median to that value.
+// The values' quantile at a normal score; beyond the first or last value, that value.
 double value_at(double score, const std::vector<double>& sorted) {
   const double n = static_cast<double>(sorted.size());
-  const double place = (1 - normal_tail(score)) * n - 0.5;
-  if (place >= 0 && place <= n - 1) {
-    const std::size_t below = static_cast<std::size_t>(place);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-  }
-  const double middle = value_at(0, sorted);
-  const double beyond = std::fabs(score / normal_quantile(0.5 / n));
-  return middle + beyond * ((score < 0 ? sorted.front() : sorted.back()) - middle);
+  const double place = std::clamp((1 - normal_tail(score)) * n - 0.5, 0.0, n - 1);
+  const std::size_t below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 // The distance of an end of the interval from the median, over sorted values; `half` is negative
@@ -166,6 +164,21 @@ double distance(double half, const std::vector<double>& sorted) {
   const double spread = value_at(half < 0 ? -kSpreadScore : kSpreadScore, sorted) - middle;
   return std::max(std::fabs(value_at(half, sorted) - middle),
                   std::fabs(half / kSpreadScore * spread));
+}
+
+double middle_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return value_at(0, values);
+}
+
+// Whether the samples rise or fall all the time: the medians of their first and last third lie
+// beyond opposite ends of the interval.
+bool has_trend(const std::vector<double>& samples, const MedianInterval& interval) {
+  if (samples.size() < kFewestThatDrift) return false;
+  const auto third = static_cast<std::ptrdiff_t>(samples.size() / 3);
+  const double first = middle_of({samples.begin(), samples.begin() + third});
+  const double last = middle_of({samples.end() - third, samples.end()});
+  return std::min(first, last) < interval.low && std::max(first, last) > interval.high;
 }
 
 // Half the width of the interval for n independent scores.
@@ -181,15 +194,18 @@ MedianInterval median_interval(const std::vector<double>& samples) {
   if (sorted.back() - sorted.front() <= kSame * sorted.back()) {
     return {sorted.front(), sorted.back()};
   }
+  const double n = static_cast<double>(samples.size());
   const double half = widest(normal_scores(samples, sorted));
-  MedianInterval interval;
   const double middle = value_at(0, sorted);
+  MedianInterval interval;
+  interval.low = middle - distance(-half, sorted);
   interval.high = middle + distance(half, sorted);
-  if (sorted.front() > 0) {  // the lower end is computed from logarithms, so that it is positive
-    for (double& one : sorted) one = std::log(one);
-    interval.low = std::exp(value_at(0, sorted) - distance(-half, sorted));
-  }
-  interval.widening = half / independent_half_width(static_cast<double>(samples.size()));
+  interval.width = interval.high - interval.low;
+  const bool within = interval.low >= sorted.front() && interval.high <= sorted.back();
+  interval.bounded = within && half < -normal_quantile(0.5 / n) && !has_trend(samples, interval);
+  interval.low = interval.bounded ? interval.low : sorted.front();
+  interval.high = interval.bounded ? interval.high : sorted.back();
+  interval.widening = half / independent_half_width(n);
   return interval;
 }
 

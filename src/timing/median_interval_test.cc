@@ -11,10 +11,17 @@ namespace {
 
 constexpr int kRuns = 150;
 
-// The percentage of runs whose interval contains the true median, with calls of `seconds`.
+// The percentage of runs that do not state an interval without the true median, with calls of
+// `seconds`.
 double held(const Noise& noise, double seconds, const Mode& mode = {}) {
   const Coverage c = coverage(noise, seconds, mode, kRuns);
-  return 100.0 * c.covered / c.runs;
+  return 100.0 - 100.0 * (c.bounded - c.covered) / c.runs;
+}
+
+// The percentage of runs that state an interval.
+double stated(const Noise& noise, double seconds) {
+  const Coverage c = coverage(noise, seconds, {}, kRuns);
+  return 100.0 * c.bounded / c.runs;
 }
 
 TEST(MedianInterval, HoldsForIndependentSamples) {
@@ -41,6 +48,20 @@ TEST(MedianInterval, HoldsForBurstsStepsAndDrift) {
   EXPECT_GE(held(noise::drift(0.01, 0.03, 100), 1e-3), 93);
 }
 
+TEST(MedianInterval, HoldsForClocksThatSettle) {
+  for (const double seconds : {1e-3, 1e-2, 1e-1}) {
+    EXPECT_GE(held(noise::settling(0.01, 0.05, 100, 30), seconds), 93) << seconds;
+    EXPECT_GE(held(noise::settling(0.02, 0.04, 60, 60), seconds), 93) << seconds;
+  }
+}
+
+TEST(MedianInterval, IsStatedWhereSamplesSuffice) {
+  EXPECT_GE(stated(noise::correlated(0.02, 0), 1e-2), 98);
+  EXPECT_GE(stated(noise::correlated(0.02, 0.9), 1e-3), 98);
+  EXPECT_GE(stated(noise::correlated(0.02, 0.97), 1e-3), 98);
+  EXPECT_GE(stated(noise::settling(0.01, 0.05, 100, 30), 1e-3), 95);
+}
+
 TEST(MedianInterval, IsNotMuchWiderThanIndependentSamplesNeed) {
   NoiseSamples draws(1);
   const NoiseSource source = noise::correlated(0.02, 0).start(draws);
@@ -52,7 +73,7 @@ TEST(MedianInterval, IsNotMuchWiderThanIndependentSamplesNeed) {
   EXPECT_NEAR((interval.high - interval.low) / 2, 1.96 * 1.25 * 0.02 / std::sqrt(200), 0.002);
 }
 
-TEST(MedianInterval, IsWideWhereSamplesAreTooAlikeToSay) {
+TEST(MedianInterval, StaysWithinTheSamplesAndSaysWhereThatIsNotEnough) {
   // A random walk: every sample is the previous one plus a small step.
   std::vector<double> samples{1};
   for (std::uint64_t i = 1; i < 60; ++i) {
@@ -60,8 +81,33 @@ TEST(MedianInterval, IsWideWhereSamplesAreTooAlikeToSay) {
   }
   const MedianInterval interval = median_interval(samples);
   EXPECT_GT(interval.widening, 4);
-  EXPECT_LT(interval.low, *std::min_element(samples.begin(), samples.end()));
-  EXPECT_GT(interval.high, *std::max_element(samples.begin(), samples.end()));
+  EXPECT_FALSE(interval.bounded);
+  EXPECT_EQ(interval.low, *std::min_element(samples.begin(), samples.end()));
+  EXPECT_EQ(interval.high, *std::max_element(samples.begin(), samples.end()));
+}
+
+TEST(MedianInterval, OfSamplesThatOnlyRiseIsNotBounded) {
+  std::vector<double> samples;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    samples.push_back(1 + 0.002 * static_cast<double>(i) +
+                      0.01 * static_cast<double>(random_normal(4, i)));
+  }
+  EXPECT_FALSE(median_interval(samples).bounded);
+}
+
+TEST(MedianInterval, NeverLeavesTheSamples) {
+  for (const Noise& noise : {noise::correlated(0.3, 0.97), noise::steps(0.01, 0.3, 0.5, 30),
+                             noise::settling(0.01, 0.05, 100, 30)}) {
+    for (const std::size_t count : {2u, 5u, 9u, 40u, 400u}) {
+      NoiseSamples draws(count);
+      const NoiseSource source = noise.start(draws);
+      std::vector<double> samples;
+      for (std::size_t i = 0; i < count; ++i) samples.push_back(source(draws));
+      const MedianInterval interval = median_interval(samples);
+      EXPECT_GE(interval.low, *std::min_element(samples.begin(), samples.end())) << noise.name;
+      EXPECT_LE(interval.high, *std::max_element(samples.begin(), samples.end())) << noise.name;
+    }
+  }
 }
 
 TEST(MedianInterval, OfOneOrEqualSamplesIsAPoint) {
@@ -70,6 +116,7 @@ TEST(MedianInterval, OfOneOrEqualSamplesIsAPoint) {
     EXPECT_DOUBLE_EQ(interval.low, samples[0]);
     EXPECT_DOUBLE_EQ(interval.high, samples[0]);
     EXPECT_DOUBLE_EQ(interval.widening, 1);
+    EXPECT_TRUE(interval.bounded);
   }
 }
 

@@ -25,8 +25,8 @@ struct Mode {
   double seconds = 0.5;        // of measuring: at most; modes at_least and sustained: at least
   int min_iterations = 9;
   // adaptive: this many samples are taken even if that takes longer than `seconds`, up to four
-  // times `seconds`. Fewer samples do not show the correlation of neighbours, so that the interval
-  // would be wide.
+  // times `seconds`. Fewer samples do not show the correlation of neighbours. Samples that drift
+  // are waited for as long.
   int fair_iterations = 24;
   int max_iterations = 2000;
   int iterations = 20;              // loop: calls a sample

@@ -121,6 +121,33 @@ inline Noise drift(double sd, double swing, double period) {
   return {fmt::format("drift of +-{}%, period {} calls", 100 * swing, period), start, 1};
 }
 
+// Clocks that a power cap regulates: the time of a call swings by `swing`, settles within about
+// `decay` calls, and goes on swinging at random with the same period and standard deviation `sd`.
+inline Noise settling(double sd, double swing, double period, double decay) {
+  constexpr double kPi = 3.141592653589793;
+  const double radius = std::exp(-1 / decay);
+  const double first = 2 * radius * std::cos(2 * kPi / period), second = -radius * radius;
+  // An autoregression of second order, and its standard deviation for innovations of 1.
+  const double spread =
+      std::sqrt((1 - second) / ((1 + second) * ((1 - second) * (1 - second) - first * first)));
+  const auto start = [=](NoiseSamples& draws) -> NoiseSource {
+    double now = 0, before = 0;
+    const auto step = [=](double& x, double& y, NoiseSamples& more) {
+      y = std::exchange(x, first * x + second * y + more.normal());
+    };
+    for (int i = 0; i < 10 * decay; ++i) step(now, before, draws);
+    return [=, call = 0](NoiseSamples& more) mutable {
+      step(now, before, more);
+      const double settled = std::exp(-call / decay) * std::cos(2 * kPi * call / period);
+      ++call;
+      return std::exp(sd * now / spread - swing * settled + 0.1 * sd * more.normal());
+    };
+  };
+  return {fmt::format("settles from {}% in {} calls, then {}%, period {}", 100 * swing, decay,
+                      100 * sd, period),
+          start, 1};
+}
+
 }  // namespace noise
 
 // A trial whose calls take `seconds` times noise; its clock is their sum.
@@ -150,10 +177,12 @@ class NoisyTrial : public Trial {
 
 // The results of several runs of the measuring loop.
 struct Coverage {
-  int runs = 0, covered = 0;  // all runs, and those whose interval contains the true median
-  double samples = 0;         // mean per run
-  double half_width = 0;      // half the interval's width over the median; median of all runs
-  double seconds = 0;         // mean per run
+  int runs = 0;
+  int bounded = 0;        // runs that state an interval
+  int covered = 0;        // of these, runs whose interval contains the true median
+  double samples = 0;     // mean per run
+  double half_width = 0;  // half the interval's width over the median; median of all runs
+  double seconds = 0;     // mean per run
 };
 
 inline Coverage coverage(const Noise& noise, double seconds, const Mode& mode, int runs) {
@@ -164,7 +193,8 @@ inline Coverage coverage(const Noise& noise, double seconds, const Mode& mode, i
     const Sampling sampling = sample(trial, mode);
     const Summary s = summarise(sampling.samples);
     const double truth = seconds * noise.median;
-    result.covered += s.ci_low <= truth && truth <= s.ci_high ? 1 : 0;
+    result.bounded += s.bounded ? 1 : 0;
+    result.covered += s.bounded && s.ci_low <= truth && truth <= s.ci_high ? 1 : 0;
     result.samples += static_cast<double>(s.n) / runs;
     result.seconds += trial.now() / runs;
     widths.push_back((s.ci_high - s.ci_low) / 2 / s.median);

@@ -14,9 +14,10 @@ constexpr double kBatchSeconds = 0.02;
 constexpr int kBatchIterations = 32;
 constexpr double kGroupSeconds = 0.05;  // of calls between two events
 constexpr int kGroupIterations = 64;
-constexpr int kFewestSamples = 3;       // even if one sample takes longer than the time limit
-constexpr double kPatience = 10;        // times the time limit, before min_iterations is given up
-constexpr double kGrace = 4;            // times the time limit, before fair_iterations is given up
+constexpr int kFewestSamples = 3;  // even if one sample takes longer than the time limit
+constexpr double kPatience = 10;   // times the time limit, before min_iterations is given up
+// Times the time limit, before fair_iterations is given up, and the wait for samples that drift.
+constexpr double kGrace = 4;
 constexpr double kWindowSeconds = 0.1;  // of one sample of a sustained run
 
 using Stop = std::function<bool()>;
@@ -92,35 +93,55 @@ bool worth_asking(std::size_t before, std::size_t now) { return 2 * now >= 3 * b
 // on, the requested width is enough to stop; fewer samples need a narrower interval.
 constexpr double kSamplesForAskedWidth = 1024;
 
-bool narrow_enough(const std::vector<double>& samples, const Mode& mode) {
-  const Summary s = summarise(samples);
+bool narrow_enough(const Summary& s, const Mode& mode) {
   const double share = std::sqrt(std::min(1.0, static_cast<double>(s.n) / kSamplesForAskedWidth));
-  return s.ci_high - s.ci_low <= share * mode.relative_interval * s.median;
+  return s.ci_width <= share * mode.relative_interval * s.median;
 }
 
-// Why to stop, or "" to go on.
-std::string reason_to_stop(const std::vector<double>& samples, double spent, const Mode& mode,
-                           bool ask_interval) {
-  const int n = static_cast<int>(samples.size());
-  if (n >= mode.max_iterations) return "iterations";
-  if (n >= kFewestSamples && spent >= kPatience * mode.seconds) return "time";
-  if (n < mode.min_iterations) return "";
-  const bool enough = n >= mode.fair_iterations || spent >= kGrace * mode.seconds;
-  if (spent >= mode.seconds && enough) return "time";
-  return ask_interval && narrow_enough(samples, mode) ? "interval" : "";
-}
+// When an adaptive case ends. At the time limit it goes on while its samples drift: clocks may
+// still settle.
+class Stopping {
+ public:
+  explicit Stopping(const Mode& mode) : mode_(mode) {}
+
+  // Why to stop, or "" to go on.
+  std::string reason(const std::vector<double>& samples, double spent) {
+    const int n = static_cast<int>(samples.size());
+    if (n >= mode_.max_iterations) return "iterations";
+    if (n >= kFewestSamples && spent >= kPatience * mode_.seconds) return "time";
+    if (n < mode_.min_iterations) return "";
+    const bool late = spent >= mode_.seconds;
+    if (spent >= kGrace * mode_.seconds) return "time";
+    const bool ask = worth_asking(asked_, samples.size()) || late != late_;
+    late_ = late;
+    if (ask) ask_about(samples);
+    if (late && n >= mode_.fair_iterations && !drifting_) return "time";
+    return ask && narrow_ ? "interval" : "";
+  }
+
+ private:
+  void ask_about(const std::vector<double>& samples) {
+    const Summary s = summarise(samples);
+    asked_ = samples.size();
+    drifting_ = s.drifting;
+    narrow_ = narrow_enough(s, mode_);
+  }
+
+  const Mode& mode_;
+  std::size_t asked_ = 0;  // samples at the last look at their interval
+  bool late_ = false;      // the time limit is over
+  bool drifting_ = false, narrow_ = false;
+};
 
 void sample_adaptive(Pace& pace, const Mode& mode, Sampling& out) {
   pace.begin(mode.seconds);
-  std::size_t asked = 0;
+  Stopping stopping(mode);
   while (out.stopped_by.empty()) {
     const int have = static_cast<int>(out.samples.size());
     const int wanted = std::max(mode.min_iterations - have, pace.fitting(kBatchSeconds));
     const int most = std::min(pace.fitting(10 * kBatchSeconds), mode.max_iterations - have);
     append(out.samples, pace.run(std::min(wanted, most), false));
-    const bool ask = worth_asking(asked, out.samples.size());
-    if (ask) asked = out.samples.size();
-    out.stopped_by = reason_to_stop(out.samples, pace.spent(), mode, ask);
+    out.stopped_by = stopping.reason(out.samples, pace.spent());
   }
 }
 

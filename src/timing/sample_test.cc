@@ -76,6 +76,35 @@ TEST(Sample, SlowWorkGetsAFairNumberOfSamplesWithinFourTimesItsTime) {
   EXPECT_EQ(few.stopped_by, "time");
 }
 
+// Calls of 10 ms that are 5% longer in the beginning, and settle within about `decay` calls.
+class SettlingTrial : public FakeTrial {
+ public:
+  explicit SettlingTrial(double decay) : FakeTrial(1e-2, 0.001), decay_(decay) {}
+
+  std::vector<double> run(int iterations, bool grouped) override {
+    std::vector<double> samples = FakeTrial::run(iterations, grouped);
+    for (double& one : samples) one *= 1 + 0.05 * std::exp(-calls_++ / decay_);
+    return samples;
+  }
+
+ private:
+  double decay_;
+  int calls_ = 0;
+};
+
+TEST(Sample, DriftIsWaitedForAndSaid) {
+  SettlingTrial settles(15), goes_on(100);
+  const Sampling settled = sample(settles, Mode{});
+  EXPECT_GT(settled.samples.size(), 55u);
+  EXPECT_LT(settled.samples.size(), 190u);
+  EXPECT_EQ(settled.stopped_by, "time");
+  EXPECT_FALSE(summarise(settled.samples).drifting);
+  const Sampling drifting = sample(goes_on, Mode{});
+  EXPECT_GE(drifting.samples.size(), 190u);
+  EXPECT_EQ(drifting.stopped_by, "time");
+  EXPECT_TRUE(summarise(drifting.samples).drifting);
+}
+
 TEST(Sample, FewSamplesStopOnlyWhereTheyAreMuchNarrowerThanAsked) {
   FakeTrial steady(2e-3, 0.0005), noisy(2e-3, 0.01);
   const Sampling few = sample(steady, Mode{}), many = sample(noisy, Mode{});

@@ -24,6 +24,9 @@ Summary summarise(std::vector<double> samples) {
   const MedianInterval interval = median_interval(samples);
   s.ci_low = interval.low;
   s.ci_high = interval.high;
+  s.bounded = interval.bounded;
+  s.ci_width = interval.width;
+  s.drifting = !interval.bounded && s.n >= kFewestThatDrift;
   s.widening = interval.widening;
   std::sort(samples.begin(), samples.end());
   s.median = quantile(samples, 0.5);

@@ -11,6 +11,9 @@ struct Summary {
   double median = 0, mean = 0, min = 0, max = 0;
   double p5 = 0, p95 = 0, p99 = 0;
   double ci_low = 0, ci_high = 0;  // 95% confidence interval of the median
+  bool bounded = true;             // MedianInterval::bounded
+  double ci_width = 0;             // MedianInterval::width
+  bool drifting = false;           // not bounded, and not because there are few samples
   // The interval's width over the width for as many independent samples: the price of correlation,
   // or of uncertainty about it.
   double widening = 0;

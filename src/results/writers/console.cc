@@ -10,6 +10,7 @@
 #include "core/units.h"
 #include "results/rates.h"
 #include "results/writers/crossover_text.h"
+#include "results/writers/interval_lines.h"
 #include "results/writers/missing_lines.h"
 #include "results/writers/pivot.h"
 #include "results/writers/short_table.h"
@@ -216,7 +217,7 @@ void ConsoleWriter::end() {
   if (detail_ == Detail::every_case || results_.size() <= kShortDerived) {
     out_ << training_tables(results_);
   }
-  out_ << summaries() << warnings();
+  out_ << summaries() << warnings() << interval_lines(results_);
   out_.flush();
 }
 

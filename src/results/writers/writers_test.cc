@@ -240,6 +240,21 @@ TEST(Console, ShowsWhereATrainingStepsMemoryAndTimeGo) {
       << tiny;
 }
 
+TEST(Console, SaysWhatWouldNarrowAnInterval) {
+  Measurement wide = copied(copy_case(4096, 0, 1), 0.5);
+  wide.sampling->stopped_by = "time";
+  wide.sampling->samples.clear();
+  for (int i = 0; i < 30; ++i) wide.sampling->samples.push_back(0.01 * (1 + 0.01 * i));
+  const std::string text = shown({make_record(wide)});
+  EXPECT_NE(text.find(" >12.7%\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  1 of 1 case has +- over 2% (1 drifts: clocks or load still change): "
+                      "--seconds 1.4 would halve it\n"),
+            std::string::npos)
+      << text;
+  wide.sampling->stopped_by = "iterations";
+  EXPECT_EQ(shown({make_record(wide)}).find("--seconds"), std::string::npos);
+}
+
 TEST(Csv, HasStableColumnsAndQuotes) {
   const std::vector<CaseId> cases = {copy_case(4096, 0, 1), copy_case(4096, 1, 0)};
   std::string text;

@@ -1,0 +1,62 @@
+#include "results/writers/interval_lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "timing/median_interval.h"
+
+namespace duet {
+namespace {
+
+constexpr double kWide = 0.02;       // half the width over the median
+constexpr double kTimesHalving = 4;  // the time that halves an interval
+
+bool is_wide(const Record& seconds) {
+  const double median = seconds["median"].get<double>();
+  const double half = (seconds["ci_high"].get<double>() - seconds["ci_low"].get<double>()) / 2;
+  return median > 0 && half > kWide * median;
+}
+
+bool is_drifting(const Record& seconds) {
+  return !seconds.value("bounded", true) && seconds["n"].get<std::size_t>() >= kFewestThatDrift;
+}
+
+// Seconds as the flag takes them, rounded up to two digits.
+std::string round_seconds(double seconds) {
+  const double unit = std::pow(10, std::floor(std::log10(seconds)) - 1);
+  return fmt::format("{:g}", std::ceil(seconds / unit - 1e-9) * unit);
+}
+
+}  // namespace
+
+std::string interval_lines(const std::vector<Record>& records) {
+  int measured = 0, wide = 0, drifting = 0;
+  double longest = 0;
+  for (const Record& record : records) {
+    if (outcome_of(record) != Outcome::measured) continue;
+    ++measured;
+    const Record& seconds = record["seconds"];
+    if (seconds.value("stopped_by", "") != "time" || seconds["n"] < 2 || !is_wide(seconds))
+      continue;
+    ++wide;
+    drifting += is_drifting(seconds) ? 1 : 0;
+    longest = std::max(longest, seconds["n"].get<double>() * seconds["mean"].get<double>());
+  }
+  if (wide == 0) return "";
+  std::string drift;
+  if (drifting > 0) {
+    drift = fmt::format(" ({} {}: clocks or load still change)", drifting,
+                        drifting == 1 ? "drifts" : "drift");
+  }
+  return fmt::format("  {} of {} {} +- over {:.0f}%{}: --seconds {} would halve it\n", wide,
+                     measured,
+                     measured == 1 ? "case has"
+                     : wide == 1   ? "cases has"
+                                   : "cases have",
+                     100 * kWide, drift, round_seconds(kTimesHalving * longest));
+}
+
+}  // namespace duet
