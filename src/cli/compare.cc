@@ -2,8 +2,10 @@
 #include "results/compare.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -16,6 +18,7 @@
 #include "cli/standard_output.h"
 #include "core/error.h"
 #include "core/output_file.h"
+#include "core/terminal.h"
 #include "results/host_load.h"
 #include "results/journal_machines.h"
 #include "results/writers/axis_columns.h"
@@ -27,7 +30,6 @@ namespace duet {
 namespace {
 
 constexpr double kMostPercent = 100;
-constexpr double kPlainPercent = 10;  // a comparison should be able to detect this change
 
 CLI::Validator percentage() {
   const auto check = [](const std::string& text) -> std::string {
@@ -53,7 +55,7 @@ std::string one_line(const ComparedCase& one) {
 bool compared_any(const std::vector<ComparedCase>& cases) {
   for (const ComparedCase& one : cases) {
     const bool figures = one.change == Change::worse || one.change == Change::better ||
-                         one.change == Change::unchanged;
+                         one.change == Change::unchanged || one.change == Change::too_noisy;
     if (figures) return true;
   }
   complain("nothing was compared: no case has a figure in both journals");
@@ -125,11 +127,13 @@ void report_load(const JournalContents& journal) {
 
 // Reports cases whose noise is larger than the change that the gate should detect.
 void report_blind(const std::vector<ComparedCase>& cases, double tolerated) {
-  const auto measured = std::count_if(cases.begin(), cases.end(),
-                                      [](const auto& one) { return one.noise.has_value(); });
-  const auto blind = std::count_if(cases.begin(), cases.end(), [&](const auto& one) {
-    return one.noise && *one.noise > std::max(tolerated, kPlainPercent);
-  });
+  int measured = 0, blind = 0;
+  for (const ComparedCase& one : cases) {
+    if (!one.noise && !one.difference_noise) continue;
+    const double percent = one.noise ? *one.noise : 100 * *one.difference_noise;
+    ++measured;
+    blind += percent > std::max(tolerated, kPlainPercent) ? 1 : 0;
+  }
   if (blind == 0) return;
   complain(fmt::format(
       "in {} of {} cases the noise is above {:.0f}%: several journals per side reduce it", blind,
@@ -239,8 +243,11 @@ class CompareCommand : public Command {
     show_side(out, "base:", base);
     show_side(out, "new: ", now);
     out << '\n';
-    const std::string table = comparison_table(cases, all_);
+    const std::size_t width = terminal_width(taken ? STDERR_FILENO : STDOUT_FILENO);
+    const std::string table = comparison_table(cases, all_, width > 0 ? width : SIZE_MAX);
     if (!table.empty()) out << table << '\n';
+    const std::string benchmarks = comparison_benchmarks(cases);
+    if (!benchmarks.empty()) out << benchmarks << '\n';
     out << comparison_counts(cases);
     if (!csv_.empty() && !names_standard_output(csv_)) out << "; table: " << csv_;
     if (!json_.empty() && !names_standard_output(json_)) out << "; JSON: " << json_;

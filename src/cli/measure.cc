@@ -1,7 +1,6 @@
 #include "cli/measure.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,10 +30,9 @@ namespace {
 
 constexpr std::size_t kDoubtsOfSuite = 2;  // most doubts that a suite prints with their reasons
 
-int terminal_width() {
-  winsize size{};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
-  return known ? size.ws_col : 80;
+int progress_width() {
+  const std::size_t width = terminal_width(STDERR_FILENO);
+  return width > 20 ? static_cast<int>(width) : 80;
 }
 
 std::string tally_text(const Tally& tally) {
@@ -221,7 +219,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   views.push_back(&verdicts);
   if (!outputs.report.empty()) views.push_back(&report);
 
-  Progress progress(std::cerr, terminal_width(), steady_now);
+  Progress progress(std::cerr, progress_width(), steady_now);
   RunnerOptions options;
   options.earlier = outputs.earlier.by_case();
   options.stop = interrupted;

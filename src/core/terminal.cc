@@ -1,5 +1,6 @@
 #include "core/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -74,6 +75,11 @@ bool has_cursor(int descriptor) {
 bool has_colours(int descriptor) {
   const char* none = std::getenv("NO_COLOR");
   return has_cursor(descriptor) && (none == nullptr || *none == 0);
+}
+
+std::size_t terminal_width(int descriptor) {
+  winsize size{};
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 }  // namespace duet

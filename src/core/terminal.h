@@ -49,4 +49,7 @@ std::ostream& operator<<(std::ostream& out, const StyledText& painted);
 bool has_colours(int descriptor);
 bool has_cursor(int descriptor);
 
+// Characters of a line; 0 if the descriptor is no terminal, or none that tells.
+std::size_t terminal_width(int descriptor);
+
 }  // namespace duet

@@ -87,14 +87,50 @@ double load_of(const SideRun& run) {
   return record["load"].value("others", 0.0) + record["load"].value("steal", 0.0);
 }
 
-std::vector<RunFigure> figures_of(const std::vector<SideRun>& runs) {
-  std::vector<RunFigure> figures;
-  for (const SideRun& run : runs) {
-    if (!is_measured(run)) continue;
-    figures.push_back(
-        {seconds_of(*run.record), deviation_of((*run.record)["seconds"]), load_of(run)});
+// The fraction of the ideal of an overlap, and what it depends on.
+struct Fraction {
+  double value = 0;
+  // By how much it changes with the logarithms of the times together and of each side alone: the
+  // root of the sum of their squares.
+  double sensitivity = 0;
+};
+
+// nullopt if the record has a rate, or lacks a metric.
+std::optional<Fraction> fraction_of(const Record& record) {
+  if (!record["rates"].empty()) return std::nullopt;
+  const std::map<std::string, double> metrics = metrics_of(record);
+  for (const char* name : {"fraction_of_ideal", "compute_seconds", "communication_seconds"}) {
+    const auto found = metrics.find(name);
+    if (found == metrics.end() || !std::isfinite(found->second)) return std::nullopt;
   }
-  return figures;
+  const double compute = metrics.at("compute_seconds");
+  const double communication = metrics.at("communication_seconds");
+  const double longer = std::max(compute, communication);
+  const double shorter = std::min(compute, communication);
+  const double together = seconds_of(record);
+  if (!(shorter > 0) || !(together > 0)) return std::nullopt;
+  const double value = metrics.at("fraction_of_ideal");
+  // fraction = longer / together * (longer + shorter - together) / shorter
+  const double by_together = longer * (longer + shorter) / (together * shorter);
+  const double by_longer = value + longer * longer / (together * shorter);
+  const double by_shorter = longer / together - value;
+  return Fraction{value, std::hypot(by_together, by_longer, by_shorter)};
+}
+
+// The mean sensitivity of the fractions of all runs; 0 if a run has no fraction.
+double fraction_scale(const Pair& pair) {
+  double sum = 0;
+  int count = 0;
+  for (const auto* side : {&pair.base, &pair.now}) {
+    for (const SideRun& run : *side) {
+      if (!is_measured(run)) continue;
+      const auto fraction = fraction_of(*run.record);
+      if (!fraction) return 0;
+      sum += fraction->sensitivity;
+      ++count;
+    }
+  }
+  return sum / count;
 }
 
 UsualNoise usual_of(const Pair& pair) {
@@ -106,6 +142,18 @@ UsualNoise usual_of(const Pair& pair) {
     }
   }
   return usual;
+}
+
+// `scale`: fraction_scale().
+std::vector<RunFigure> figures_of(const std::vector<SideRun>& runs, double scale) {
+  std::vector<RunFigure> figures;
+  for (const SideRun& run : runs) {
+    if (!is_measured(run)) continue;
+    figures.push_back(
+        {seconds_of(*run.record), deviation_of((*run.record)["seconds"]), load_of(run)});
+    if (scale > 0) figures.back().figure = fraction_of(*run.record)->value / scale;
+  }
+  return figures;
 }
 
 bool same_work(const Record& base, const Record& now) {
@@ -151,12 +199,23 @@ bool is_one_sample(const ComparedCase& one) {
 // Logarithms of two figures differ by less than this when only a journal's rounding differs.
 constexpr double kSameFigure = 1e-8;
 
-void take_shift(ComparedCase& one, const Shift& shift) {
-  one.percent = 100 * std::expm1(shift.log_ratio);
-  one.noise = -100 * std::expm1(-shift.half_width);
+// `scale`: fraction_scale().
+void take_shift(ComparedCase& one, const Shift& shift, double scale) {
+  double noise = 0;  // in percent
+  if (scale > 0) {
+    one.difference = scale * shift.log_ratio;
+    one.difference_noise = scale * shift.half_width;
+    noise = 100 * *one.difference_noise;
+  } else {
+    one.percent = 100 * std::expm1(shift.log_ratio);
+    one.noise = noise = -100 * std::expm1(-shift.half_width);
+  }
   one.one_sample = is_one_sample(one);
-  if (std::fabs(shift.log_ratio) <= shift.half_width + kSameFigure) return;
-  one.change = shift.log_ratio < 0 ? Change::worse : Change::better;
+  if (std::fabs(shift.log_ratio) > shift.half_width + kSameFigure) {
+    one.change = shift.log_ratio < 0 ? Change::worse : Change::better;
+  } else if (noise > kPlainPercent) {
+    one.change = Change::too_noisy;
+  }
 }
 
 bool is_broken(Outcome outcome) { return outcome == Outcome::wrong || outcome == Outcome::failed; }
@@ -225,6 +284,7 @@ ComparedCase unjudged(const Pair& pair) {
 constexpr NamedValue<Change> kChanges[] = {{Change::worse, "worse"},
                                            {Change::better, "better"},
                                            {Change::unchanged, "unchanged"},
+                                           {Change::too_noisy, "too noisy to tell"},
                                            {Change::missing, "missing"},
                                            {Change::added, "new"},
                                            {Change::skipped, "skipped in both"},
@@ -239,6 +299,7 @@ std::vector<ComparedCase> compare(const JournalSide& base, const JournalSide& no
   std::vector<ComparedCase> compared;
   std::vector<CaseRuns> measured;
   std::vector<std::size_t> measured_at;
+  std::vector<double> scales;
   bool common = false;
   for (const Pair& pair : pairs_of(base, now, across_devices)) {
     ComparedCase one = unjudged(pair);
@@ -249,7 +310,9 @@ std::vector<ComparedCase> compare(const JournalSide& base, const JournalSide& no
     } else {
       common = true;
       if (evaluate(one, pair)) {
-        measured.push_back({figures_of(pair.base), figures_of(pair.now), usual_of(pair)});
+        scales.push_back(fraction_scale(pair));
+        measured.push_back({figures_of(pair.base, scales.back()),
+                            figures_of(pair.now, scales.back()), usual_of(pair)});
         measured_at.push_back(compared.size());
       }
     }
@@ -262,7 +325,9 @@ std::vector<ComparedCase> compare(const JournalSide& base, const JournalSide& no
                     base.front()->name, now.front()->name));
   }
   const std::vector<Shift> shifts = shifts_of(measured);
-  for (std::size_t i = 0; i < shifts.size(); ++i) take_shift(compared[measured_at[i]], shifts[i]);
+  for (std::size_t i = 0; i < shifts.size(); ++i) {
+    take_shift(compared[measured_at[i]], shifts[i], scales[i]);
+  }
   return compared;
 }
 
@@ -270,8 +335,9 @@ std::vector<const ComparedCase*> regressions(const std::vector<ComparedCase>& ca
                                              double percent) {
   std::vector<const ComparedCase*> found;
   for (const ComparedCase& one : cases) {
-    const bool slower = one.change == Change::worse && one.percent && *one.percent < -percent;
-    if (one.broke || slower) found.push_back(&one);
+    const bool slower = one.percent && *one.percent < -percent;
+    const bool less = one.difference && 100 * *one.difference < -percent;
+    if (one.broke || (one.change == Change::worse && (slower || less))) found.push_back(&one);
   }
   return found;
 }

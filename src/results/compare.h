@@ -1,6 +1,6 @@
 // Compares two sides case by case; a side is the journals of one or several runs. A figure counts
-// as changed if its change exceeds the noise between runs of one program (noise.h). Nothing is
-// averaged over cases.
+// as changed if its change exceeds the noise between runs of one program (noise.h). A rate's change
+// is a ratio, that of a fraction of the ideal a difference. No verdict averages over cases.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,10 +13,14 @@
 
 namespace duet {
 
+// A comparison should be able to detect a change of this size.
+inline constexpr double kPlainPercent = 10;
+
 enum class Change {
   worse,      // slower, or no longer a result: see ComparedCase::broke
   better,     // faster
   unchanged,  // within the noise
+  too_noisy,  // within the noise, which is above kPlainPercent
   missing,    // only in BASE
   added,      // only in NEW
   skipped,    // in both
@@ -32,9 +36,12 @@ struct ComparedCase {
   const Record* base = nullptr;  // null: added
   const Record* now = nullptr;   // null: missing
   Change change = Change::unchanged;
-  bool broke = false;               // measured or skipped in BASE, now wrong or failed
-  std::optional<double> percent;    // change of the rate (1 / time), -100 to infinity
-  std::optional<double> noise;      // in percent: a smaller fall of the rate counts as unchanged
+  bool broke = false;             // measured or skipped in BASE, now wrong or failed
+  std::optional<double> percent;  // change of the rate (1 / time), -100 to infinity
+  std::optional<double> noise;    // in percent: a smaller fall of the rate is no change
+  // Of overlaps, in place of `percent` and `noise`: the difference of the fractions of the ideal,
+  // and the smallest one that is a change.
+  std::optional<double> difference, difference_noise;
   bool one_sample = false;          // a side's record has one sample, so no interval
   std::string reason;               // why the case is not comparable, or how it broke
   int base_runs = 0, now_runs = 0;  // runs that have the case
@@ -56,7 +63,8 @@ inline std::vector<ComparedCase> compare(const JournalContents& base, const Jour
   return compare(JournalSide{&base}, JournalSide{&now}, across_devices);
 }
 
-// The cases whose rate fell by more than `percent` and more than the noise, and those that broke.
+// The cases whose rate fell by more than `percent`, or whose fraction of the ideal fell by more
+// than as many hundredths, and more than the noise; and those that broke.
 std::vector<const ComparedCase*> regressions(const std::vector<ComparedCase>& cases,
                                              double percent);
 

@@ -48,6 +48,18 @@ inline Record measured(const CaseId& id, double median, double low, double high)
   return record;
 }
 
+// An overlap of a GEMM and a collective, of 1 s each alone, that takes `together` seconds.
+inline Record fraction(double together, double of_ideal) {
+  Measurement measurement;
+  measurement.id = {"overlap", "cuda", "dma", {{"scenario", std::string("s")}}};
+  measurement.sampling.emplace();
+  measurement.sampling->samples = {together, together};
+  measurement.sampling->mode = "adaptive";
+  measurement.metrics = {
+      {"fraction_of_ideal", of_ideal}, {"compute_seconds", 1}, {"communication_seconds", 1}};
+  return make_record(measurement);
+}
+
 inline Record one_sample(const CaseId& id, double median) {
   Record record = measured(id, median, median / 2, median * 2);
   record["seconds"]["n"] = 1;

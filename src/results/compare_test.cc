@@ -25,8 +25,8 @@ class One {
 };
 
 TEST(Compare, IntervalsDecide) {
-  const Record base = measured(kCase, 1.0, 0.9, 1.1);
-  EXPECT_EQ((*One(base, measured(kCase, 1.12, 1.02, 1.22))).change, Change::unchanged);
+  const Record base = measured(kCase, 1.0, 0.97, 1.03);
+  EXPECT_EQ((*One(base, measured(kCase, 1.04, 1.01, 1.07))).change, Change::unchanged);
   const ComparedCase worse = *One(base, measured(kCase, 1.25, 1.2, 1.3));
   EXPECT_EQ(worse.change, Change::worse);
   EXPECT_DOUBLE_EQ(worse.percent.value(), -20);
@@ -34,6 +34,30 @@ TEST(Compare, IntervalsDecide) {
   const ComparedCase better = *One(base, measured(kCase, 0.5, 0.4, 0.6));
   EXPECT_EQ(better.change, Change::better);
   EXPECT_DOUBLE_EQ(better.percent.value(), 100);
+}
+
+TEST(Compare, NoiseThatHidesAnyChangeIsAVerdict) {
+  const Record base = measured(kCase, 1.0, 0.05, 20);
+  const ComparedCase hidden = *One(base, measured(kCase, 0.05, 0.01, 1));
+  EXPECT_EQ(hidden.change, Change::too_noisy);
+  EXPECT_EQ(verdict_text(hidden), "too noisy to tell");
+  EXPECT_GT(hidden.noise.value(), 90);
+  EXPECT_EQ((*One(base, base)).change, Change::too_noisy);
+}
+
+TEST(Compare, FractionsAreComparedAsDifferences) {
+  const ComparedCase worse = *One(fraction(1.2, 0.8), fraction(1.5, 0.5));
+  EXPECT_EQ(worse.change, Change::worse);
+  EXPECT_NEAR(worse.difference.value(), -0.3, 1e-9);
+  EXPECT_FALSE(worse.percent || worse.noise);
+  EXPECT_EQ(change_text(worse), "-0.30");
+  EXPECT_EQ(regressions({worse}, 20).size(), 1u);
+  EXPECT_TRUE(regressions({worse}, 40).empty());
+  EXPECT_EQ((*One(fraction(1.2, 0.8), fraction(1.21, 0.79))).change, Change::unchanged);
+  // The same time, but another fraction: the sides alone changed.
+  EXPECT_EQ((*One(fraction(1.2, 0.8), fraction(1.2, 0.5))).change, Change::worse);
+  const ComparedCase better = *One(fraction(8, -5.98), fraction(2.2, -0.2));
+  EXPECT_EQ(change_text(better), "+5.78");
 }
 
 TEST(Compare, RunsThatAreSureOfThemselvesDifferAllTheSame) {
@@ -115,7 +139,7 @@ TEST(Compare, LoadOfTheCpuIsNoRegressionOfIt) {
   };
   EXPECT_EQ(change(busy), Change::worse);
   busy["load"] = {{"others", 0.5}, {"steal", 0.0}};
-  EXPECT_EQ(change(busy), Change::unchanged);
+  EXPECT_EQ(change(busy), Change::too_noisy);
 }
 
 TEST(Compare, DevicesAreOfTheirMachinesKind) {
@@ -126,7 +150,7 @@ TEST(Compare, DevicesAreOfTheirMachinesKind) {
   Record busy = measured(id, 1.8, 1.8, 1.8);
   busy["load"] = {{"others", 0.5}, {"steal", 0.0}};
   const auto cases = compare(journal("base", {base}, where), journal("new", {busy}, where), false);
-  EXPECT_EQ(cases.front().change, Change::unchanged);
+  EXPECT_EQ(cases.front().change, Change::too_noisy);
 }
 
 TEST(Compare, OneSampleIsAPoint) {
@@ -136,13 +160,13 @@ TEST(Compare, OneSampleIsAPoint) {
   EXPECT_EQ(verdict_text(worse), "worse (one sample)");
   EXPECT_EQ((*One(one_sample(kCase, 1.0), one_sample(kCase, 1.0))).change, Change::unchanged);
   EXPECT_EQ((*One(measured(kCase, 1.0, 0.9, 1.1), one_sample(kCase, 1.05))).change,
-            Change::unchanged);
+            Change::too_noisy);
 }
 
 TEST(Compare, AnIntervalBesideItsMedianDoesNotTurnTheVerdict) {
   // Slower by the median, faster by the interval alone.
   const ComparedCase odd = *One(measured(kCase, 1.0, 0.9, 1.1), measured(kCase, 2.0, 0.1, 0.2));
-  EXPECT_EQ(odd.change, Change::unchanged);
+  EXPECT_EQ(odd.change, Change::too_noisy);
 }
 
 TEST(Compare, WhatBrokeIsWorse) {

@@ -24,6 +24,14 @@ double mean_log(const std::vector<RunFigure>& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
+double figure_of(const RunFigure& run) { return run.figure ? *run.figure : -std::log(run.seconds); }
+
+double mean_figure(const std::vector<RunFigure>& runs) {
+  double sum = 0;
+  for (const RunFigure& run : runs) sum += figure_of(run);
+  return sum / static_cast<double>(runs.size());
+}
+
 double mean_slowdown(const std::vector<RunFigure>& runs) {
   double sum = 0;
   for (const RunFigure& run : runs) sum += slowdown(run.load);
@@ -31,9 +39,9 @@ double mean_slowdown(const std::vector<RunFigure>& runs) {
 }
 
 double squares_about_mean(const std::vector<RunFigure>& runs) {
-  const double mean = mean_log(runs);
+  const double mean = mean_figure(runs);
   double sum = 0;
-  for (const RunFigure& run : runs) sum += square(std::log(run.seconds) - mean);
+  for (const RunFigure& run : runs) sum += square(figure_of(run) - mean);
   return sum;
 }
 
@@ -108,7 +116,7 @@ std::vector<Shift> shifts_of(const std::vector<CaseRuns>& cases) {
   for (const CaseRuns& one : cases) {
     const double half = freedom_of(one) > 0 ? half_width_of_repeats(one, typical, outside)
                                             : half_width_of_single_runs(one, outside);
-    shifts.push_back({mean_log(one.base) - mean_log(one.now), half});
+    shifts.push_back({mean_figure(one.now) - mean_figure(one.base), half});
   }
   return shifts;
 }

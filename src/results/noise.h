@@ -2,6 +2,7 @@
 // real.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct RunFigure {
   double seconds = 0;    // the median
   double deviation = 0;  // standard deviation of the median's logarithm within the run
   double load = 0;       // share of the CPU that others used; 0 if that does not slow the device
+  // What is compared, scaled so that it falls by 1% where the time grows by 1%; none: the rate's
+  // logarithm.
+  std::optional<double> figure = {};
 };
 
 struct CaseRuns {
@@ -29,7 +33,8 @@ struct CaseRuns {
 };
 
 struct Shift {
-  double log_ratio = 0;   // log(base seconds / new seconds), by geometric means
+  double log_ratio = 0;   // log(base seconds / new seconds), by geometric means, or of figures
+                          // new - base, by means
   double half_width = 0;  // of the confidence interval of log_ratio
 };
 

@@ -31,6 +31,9 @@ expect_code 0 compare base.jsonl base.jsonl --all
 expect_code 0 compare base.jsonl slow.jsonl --csv table.csv
 grep -qE 'copy +duet +local .* -10\.0% +0\.0% +worse' out || fail "slower: $(cat out)"
 grep -q '^2 cases: 1 worse, 0 better, 1 unchanged; table: table.csv$' out || fail "slower: $(cat out)"
+grep -qE '^  copy +2 +-5\.1% +geometric mean of the rates +-10\.0% +\+0\.0%$' out ||
+  fail "the line of a benchmark: $(cat out)"
+grep -q '^A rate counts as worse only if it fell by more than ' out || fail "noise: $(cat out)"
 [[ $(wc -l < table.csv) == 3 ]] || fail "--csv: $(cat table.csv)"
 refuses 'exists' compare base.jsonl slow.jsonl --csv table.csv
 expect_code 0 compare base.jsonl slow.jsonl --fail-on-regression 15%
@@ -104,6 +107,7 @@ host base.jsonl > calm.jsonl
 expect_code 0 compare calm.jsonl busy.jsonl --fail-on-regression 5%
 grep -qx 'duet: busy.jsonl: the machine was busy: others used 63% of the CPU, 2% was stolen' err ||
   fail "load: $(cat err)"
+grep -q 'too noisy to tell' out || fail "too noisy: $(cat out)"
 grep -q 'cases the noise is above 10%: several journals per side reduce it' err ||
   fail "noise: $(cat err)"
 

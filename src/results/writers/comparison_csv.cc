@@ -17,8 +17,8 @@ bool is_measured(const Record* record) {
 std::vector<std::string> header(const std::vector<std::string>& axes) {
   std::vector<std::string> cells = {"benchmark", "device", "engine"};
   cells.insert(cells.end(), axes.begin(), axes.end());
-  cells.insert(cells.end(),
-               {"verdict", "change_percent", "noise_percent", "one_sample", "reason", "rate"});
+  cells.insert(cells.end(), {"verdict", "change_percent", "noise_percent", "difference",
+                             "difference_noise", "one_sample", "reason", "rate"});
   for (const std::string side : {"base_", "new_"}) {
     for (const char* what :
          {"runs", "outcome", "rate", "median_seconds", "ci_low_seconds", "ci_high_seconds", "n"}) {
@@ -46,11 +46,12 @@ std::string comparison_csv(const std::vector<ComparedCase>& cases) {
   std::string text = csv_line(header(axes));
   for (const ComparedCase& one : cases) {
     std::vector<std::string> cells = csv_case(axes, one.id);
-    const std::string percent = one.percent ? Record(*one.percent).dump() : "";
-    const std::string noise = one.noise ? Record(*one.noise).dump() : "";
     const std::string rate = comparison_rate(one);
-    cells.insert(cells.end(), {name(one.change), percent, noise, one.one_sample ? "true" : "false",
-                               one.reason, rate});
+    cells.emplace_back(name(one.change));
+    for (const auto& number : {one.percent, one.noise, one.difference, one.difference_noise}) {
+      cells.push_back(number ? Record(*number).dump() : "");
+    }
+    cells.insert(cells.end(), {one.one_sample ? "true" : "false", one.reason, rate});
     cells.push_back(std::to_string(one.base_runs));
     add_side(cells, one.base, rate);
     cells.push_back(std::to_string(one.now_runs));

@@ -23,8 +23,9 @@ Record journals_to_json(const JournalSide& side) {
 
 Record counts_to_json(const std::vector<ComparedCase>& cases) {
   Record counts = Record::object();
-  for (const Change change : {Change::worse, Change::better, Change::unchanged, Change::missing,
-                              Change::added, Change::skipped, Change::not_comparable}) {
+  for (const Change change :
+       {Change::worse, Change::better, Change::too_noisy, Change::unchanged, Change::missing,
+        Change::added, Change::skipped, Change::not_comparable}) {
     counts[name(change)] = 0;
   }
   for (const ComparedCase& one : cases) {
@@ -63,6 +64,8 @@ Record case_to_json(const ComparedCase& one) {
   out["reason"] = one.reason;
   out["change_percent"] = number_or_null(one.percent);
   out["noise_percent"] = number_or_null(one.noise);
+  out["difference"] = number_or_null(one.difference);
+  out["difference_noise"] = number_or_null(one.difference_noise);
   out["one_sample"] = one.one_sample;
   out["rate"] = rate.empty() ? Record() : Record(rate);
   out["base"] = side_to_json(one.base, one.base_runs, rate);

@@ -14,6 +14,7 @@
 #include "results/writers/missing_lines.h"
 #include "results/writers/pivot.h"
 #include "results/writers/short_table.h"
+#include "results/writers/text_table.h"
 #include "results/writers/training_text.h"
 
 namespace duet {
@@ -36,14 +37,6 @@ std::string no_fit_line(const AxisColumns& axes, const Record& record) {
   }
   return fmt::format("  no fit{}{}: {}\n", of.empty() ? "" : " of ", of,
                      record["notes"]["no_fit"].get<std::string>());
-}
-
-std::size_t widest(const std::string& text) {
-  std::size_t width = 0;
-  for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
-    width = std::max(width, end - at);
-  }
-  return width;
 }
 
 }  // namespace
@@ -167,7 +160,7 @@ std::string ConsoleWriter::summaries() const {
     const std::size_t heading = sentences ? 1 : 3;  // lines
     const auto lines = static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n'));
     const bool is_short =
-        lines <= kShortDerived + heading && (sentences || widest(part) <= kShortWidth);
+        lines <= kShortDerived + heading && (sentences || width_of(part) <= kShortWidth);
     if (detail_ == Detail::every_case || is_short) {
       text += part;
     } else {

@@ -39,14 +39,16 @@ std::optional<Figure> figure_of(const Record& record) {
   if (!record["rates"].empty()) {
     const auto rate = record["rates"].begin();
     const double value = rate.value().get<double>();
-    return Figure{id, &record, rate_heading(rate.key()), value, rate_text(rate.key(), value)};
+    return Figure{id, &record, rate_heading(rate.key()), value,
+                  rate_text(rate.key(), value)};
   }
   if (!record.contains("metrics") || !record["metrics"].contains("fraction_of_ideal")) {
     return Figure{id, &record, "", 0, ""};
   }
   const double hundredths = std::round(100 * record["metrics"]["fraction_of_ideal"].get<double>());
   const double value = hundredths == 0 ? 0 : hundredths / 100;  // no "-0.00"
-  return Figure{id, &record, "fraction of ideal", value, fmt::format("{:.2f}", value)};
+  return Figure{id, &record, "fraction of ideal", value,
+                fmt::format("{:.2f}", value)};
 }
 
 std::size_t index_of_word(Words& list, const std::string& text) {
@@ -126,14 +128,6 @@ struct Layout {
   std::size_t lines = 0;        // lines in all
   std::size_t shown = 0;        // lines that are shown
 };
-
-std::size_t width_of(const std::string& text) {
-  std::size_t width = 0;
-  for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
-    width = std::max(width, end - at);
-  }
-  return width;
-}
 
 // The table; if it is too wide, its longest words are cut.
 std::string fitting_table(const std::vector<Column>& columns, std::vector<Words> rows) {

@@ -40,4 +40,12 @@ std::string table(std::vector<Column> columns, const std::vector<std::vector<std
   return text;
 }
 
+std::size_t width_of(const std::string& text) {
+  std::size_t width = 0;
+  for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    width = std::max(width, end - at);
+  }
+  return width;
+}
+
 }  // namespace duet

@@ -24,4 +24,7 @@ std::string table_row(const std::vector<Column>& columns, const std::vector<std:
 std::string table(std::vector<Column> columns, const std::vector<std::vector<std::string>>& rows,
                   const std::string& indent);
 
+// The length of the longest line.
+std::size_t width_of(const std::string& text);
+
 }  // namespace duet
