@@ -22,6 +22,7 @@
 #include "health/prometheus.h"
 #include "results/environment.h"
 #include "results/host_facts.h"
+#include "results/host_load.h"
 #include "results/journal.h"
 #include "results/writers/axis_columns.h"
 #include "run/suites.h"
@@ -247,9 +248,13 @@ class HealthCommand : public Command {
     name_steps(step);
     RunnerOptions options;
     options.stop = interrupted;
+    options.load = true;
     options.doubtful = [&figures](const Record& one) { return figures.doubtful(one); };
+    const LoadMeter meter;
     const Tally tally = run_jobs(plan_.jobs, writers, options);
     report_.interrupted = tally.interrupted;
+    const auto load = meter.share();
+    if (load && is_high(*load)) report_.load = load_text(*load);
   }
 
   // Each case says that it is what runs.

@@ -105,7 +105,10 @@ void report_problems(const Tally& tally, const VerdictSummary& verdicts, const O
   if (!flags.check) return;
   if (nothing_measured(tally)) return;
   if (verdicts.judged() == 0) {
-    complain("--check: there was an expectation for none of the figures");
+    complain(
+        verdicts.busy() > 0
+            ? fmt::format("--check: {} figures are unknown: the machine was busy", verdicts.busy())
+            : "--check: there was an expectation for none of the figures");
     return;
   }
   const int simulated = verdicts.passed(true);
@@ -114,6 +117,7 @@ void report_problems(const Tally& tally, const VerdictSummary& verdicts, const O
     line += fmt::format("{} are LOW or SUSPECT-HIGH, ", verdicts.doubts());
   }
   line += fmt::format("{} PASS", verdicts.passed(false));
+  if (verdicts.busy() > 0) line += fmt::format("; {} unknown: busy", verdicts.busy());
   if (simulated > 0)
     line += fmt::format(", {} PASS on simulated machines, which measures none", simulated);
   complain(line);

@@ -9,8 +9,7 @@ void Figures::result(const Record& record, bool) {
 
 bool Figures::doubtful(const Record& record) const {
   if (outcome_of(record) != Outcome::measured) return false;
-  const Word word = evaluator_.evaluate(record).word;
-  return word == Word::low || word == Word::suspect_high;
+  return is_doubt(evaluator_.evaluate(record).word);
 }
 
 std::vector<Figure> Figures::judged() const {

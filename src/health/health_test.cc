@@ -130,6 +130,15 @@ TEST(HealthTest, TheLineSaysWhatIsWrongFirst) {
   EXPECT_EQ(one_line_of(many).find('\n'), std::string::npos);
 }
 
+TEST(HealthTest, ABusyNodeIsNotFaulty) {
+  HealthReport busy = report_of(Word::busy);
+  busy.load = "others used 57% of the CPU, 0% was stolen";
+  EXPECT_TRUE(faults(busy).empty());
+  EXPECT_EQ(one_line_of(busy),
+            "duet health: OK node7: 0 figures PASS, 1 unknown: busy; load: others used 57% of the "
+            "CPU, 0% was stolen; ecc 1 ok, clocks 1 unknown; 12 s");
+}
+
 TEST(HealthTest, SkippedCasesAreNoFaultsAndWrongOnesAre) {
   HealthReport report = report_of(Word::no_expectation);
   report.missed.push_back({report.figures[0].id, Outcome::skipped, "no engine"});

@@ -20,10 +20,6 @@ std::string shown(const CaseId& id) {
   return fmt::format("{} {} ({} on {})", id.benchmark, case_text(id), id.engine, id.device);
 }
 
-bool doubtful(const Figure& figure) {
-  return figure.verdict.word == Word::low || figure.verdict.word == Word::suspect_high;
-}
-
 std::string text_of(const Figure& figure) {
   const Verdict& verdict = figure.verdict;
   std::string text =
@@ -54,11 +50,12 @@ std::string check_counts(const std::vector<Check>& checks) {
 // "21 figures PASS, 4 without expectation"; those of simulated machines are no measurements and
 // counted apart.
 std::string figure_counts(const HealthReport& report) {
-  int passed = 0, simulated = 0, open = 0, skipped = 0;
+  int passed = 0, simulated = 0, open = 0, busy = 0, skipped = 0;
   for (const Figure& figure : report.figures) {
     const bool pass = figure.verdict.word == Word::pass;
     (figure.verdict.simulated ? simulated : passed) += pass ? 1 : 0;
     open += figure.verdict.word == Word::no_expectation ? 1 : 0;
+    busy += figure.verdict.word == Word::busy ? 1 : 0;
   }
   for (const Miss& miss : report.missed) skipped += miss.outcome == Outcome::skipped ? 1 : 0;
   std::string text;
@@ -66,6 +63,7 @@ std::string figure_counts(const HealthReport& report) {
   if (simulated > 0) {
     text += fmt::format("{}{} simulated figures PASS", text.empty() ? "" : ", ", simulated);
   }
+  if (busy > 0) text += fmt::format(", {} unknown: busy", busy);
   if (open > 0) text += fmt::format(", {} without expectation", open);
   if (skipped > 0) text += fmt::format(", {} skipped", skipped);
   return text;
@@ -84,7 +82,7 @@ std::vector<std::string> faults(const HealthReport& report) {
     texts.push_back(fmt::format("{}: {}: {}", shown(miss.id), name(miss.outcome), miss.reason));
   }
   for (const Figure& figure : report.figures) {
-    if (doubtful(figure)) texts.push_back(text_of(figure));
+    if (is_doubt(figure.verdict.word)) texts.push_back(text_of(figure));
   }
   if (!report.stopped.empty()) texts.push_back(report.stopped);
   return texts;
@@ -98,6 +96,7 @@ std::string one_line_of(const HealthReport& report, std::size_t most) {
   for (std::size_t i = 0; i < std::min(most, wrong.size()); ++i) line += wrong[i] + "; ";
   if (wrong.size() > most) line += fmt::format("{} more faults; ", wrong.size() - most);
   if (!report.figures.empty() || !report.missed.empty()) line += figure_counts(report) + "; ";
+  if (!report.load.empty()) line += "load: " + report.load + "; ";
   if (!report.checks.empty()) line += check_counts(report.checks) + "; ";
   return one_line(line + fmt::format("{:.0f} s", report.seconds));
 }

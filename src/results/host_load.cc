@@ -87,6 +87,15 @@ std::string load_text(const LoadShare& load) {
                      100 * load.steal);
 }
 
+std::optional<LoadShare> busy_with(const Record& record) {
+  const std::string device = record.value("device", "");
+  const auto load = record.find("load");
+  if (load == record.end() || (device != "host" && device.compare(0, 5, "host:") != 0)) return {};
+  const LoadShare share{load->value("others", 0.0), load->value("steal", 0.0)};
+  if (!is_high(share)) return {};
+  return share;
+}
+
 std::optional<LoadShare> LoadMeter::share() const {
   const auto now = host_times();
   return begin_ && now ? load_between(*begin_, *now) : std::nullopt;

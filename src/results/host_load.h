@@ -44,6 +44,10 @@ bool is_high(const LoadShare& load);
 // "others used 63% of the CPU, 2% was stolen".
 std::string load_text(const LoadShare& load);
 
+// The load while a result was measured, if it is high and the result is of a CPU: its figures are
+// in doubt.
+std::optional<LoadShare> busy_with(const Record& record);
+
 // The load from construction until share() is called.
 class LoadMeter {
  public:

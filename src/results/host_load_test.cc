@@ -37,5 +37,16 @@ TEST(HostLoad, SaysNothingOfReadingsTooClose) {
   EXPECT_FALSE(load_between({100, 50, 1, 10}, {100.02, 50.01, 1, 10}));
 }
 
+TEST(HostLoad, FiguresOfABusyCpuAreInDoubt) {
+  const auto record = [](const char* device, double others) {
+    return Record{{"device", device}, {"load", {{"others", others}, {"steal", 0.0}}}};
+  };
+  EXPECT_DOUBLE_EQ(busy_with(record("host", 0.57)).value().others, 0.57);
+  EXPECT_TRUE(busy_with(record("host:2", 0.57)));
+  EXPECT_FALSE(busy_with(record("host", 0.05)));
+  EXPECT_FALSE(busy_with(record("cuda", 0.57)));
+  EXPECT_FALSE(busy_with(Record{{"device", "host"}}));
+}
+
 }  // namespace
 }  // namespace duet

@@ -42,6 +42,7 @@ class Runner {
   void run_cases(const Job& job);
   std::optional<Record> record_of(const Case& one);
   Record run_case(const Case& one);
+  void add_load(Record& record, const LoadMeter& meter);
   Record repeated(const Case& one, const Record& first);
   std::optional<Record> measure_new(const Case& one);
   void require_all(const Record& record);
@@ -79,6 +80,7 @@ class Runner {
   const RunnerOptions& options_;
   Lockstep lockstep_;
   Tally tally_;
+  LoadMeter earlier_;  // of the last case that has a load
 };
 
 void Runner::count(const Record& record) {
@@ -101,8 +103,7 @@ Record Runner::run_case(const Case& one) {
   try {
     const LoadMeter meter;
     Record record = make_record(one.run());
-    if (!options_.load) return record;
-    if (const auto share = meter.share()) record["load"] = load_to_json(*share);
+    if (options_.load) add_load(record, meter);
     return record;
   } catch (const Interrupted&) {
     throw;
@@ -117,6 +118,15 @@ Record Runner::run_case(const Case& one) {
   } catch (const std::exception& error) {
     return make_record(one.id, Failure{false, error.what()});
   }
+}
+
+// A case that is too short for the clock's ticks gets the load since an earlier one began.
+void Runner::add_load(Record& record, const LoadMeter& meter) {
+  auto share = meter.share();
+  if (!share) share = earlier_.share();
+  if (!share) return;
+  record["load"] = load_to_json(*share);
+  earlier_ = meter;
 }
 
 // The second record of a doubtful case, or the first one if the run was interrupted meanwhile.

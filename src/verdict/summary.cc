@@ -9,8 +9,6 @@
 namespace duet {
 namespace {
 
-bool is_doubt(Word word) { return word == Word::low || word == Word::suspect_high; }
-
 std::string shown(const CaseId& id) {
   return fmt::format("{} {} ({} on {})", id.benchmark, case_text(id), id.engine, id.device);
 }
@@ -25,7 +23,7 @@ std::string counts_text(const char* head, const std::map<Word, int>& counts) {
 
 int judged_of(const std::map<Word, int>& counts) {
   int sum = 0;
-  for (const auto& [word, number] : counts) sum += word == Word::no_expectation ? 0 : number;
+  for (const auto& [word, number] : counts) sum += is_judged(word) ? number : 0;
   return sum;
 }
 
@@ -93,6 +91,8 @@ int VerdictSummary::judged() const {
 }
 
 int VerdictSummary::doubts() const { return static_cast<int>(open_doubts().size()); }
+
+int VerdictSummary::busy() const { return of(count().measured, Word::busy); }
 
 int VerdictSummary::passed(bool simulated) const {
   const Count counts = count();

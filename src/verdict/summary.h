@@ -30,6 +30,8 @@ class VerdictSummary : public Writer {
   // The number of figures with an expectation, and the number of those that are doubts.
   int judged() const;
   int doubts() const;
+  // The number of figures that are unknown because the machine was busy.
+  int busy() const;
   // The number of figures that PASS, either of simulated machines or of real ones.
   int passed(bool simulated) const;
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/names.h"
+#include "results/host_load.h"
 #include "results/rates.h"
 
 namespace duet {
@@ -44,6 +46,10 @@ std::string model_of(const Record& machine) {
   return model;
 }
 
+bool is_peak(const Record& record) {
+  return record["benchmark"] == "gemm_peak" || record["benchmark"] == "copy_peak";
+}
+
 void take_peak(MeasuredPeaks& peaks, const Record& record) {
   const Cost cost = finished_of(record).cost;
   const Rates usual = rates_from(cost, record["seconds"]["median"].get<double>());
@@ -71,6 +77,13 @@ Verdict without(const Record& record, const std::string& reason) {
   if (rates.empty()) return verdict;
   verdict.rate = rates[0].first;
   verdict.value = rates[0].second;
+  return verdict;
+}
+
+Verdict busy(Verdict verdict, const std::string& what, const std::string& load) {
+  verdict.word = Word::busy;
+  verdict.sentence = fmt::format("unknown: busy: while {} was measured, {}", what, load);
+  verdict.advice = "measure again on a quiet machine";
   return verdict;
 }
 
@@ -118,11 +131,16 @@ void weigh(Verdict& verdict, const Expectation& expectation) {
 constexpr NamedValue<Word> kWords[] = {{Word::pass, "PASS"},
                                        {Word::low, "LOW"},
                                        {Word::suspect_high, "SUSPECT-HIGH"},
+                                       {Word::busy, "unknown: busy"},
                                        {Word::no_expectation, "no expectation"}};
 
 }  // namespace
 
 const char* name(Word word) { return name_of(kWords, word); }
+
+bool is_doubt(Word word) { return word == Word::low || word == Word::suspect_high; }
+
+bool is_judged(Word word) { return word == Word::pass || is_doubt(word); }
 
 void Evaluator::see_environment(const Record& environment) {
   for (const Record& machine : environment["machines"]) {
@@ -143,7 +161,10 @@ void Evaluator::see_environment(const Record& environment) {
 
 void Evaluator::describe(DeviceUnderVerdict& place, const Record& machine) {
   const std::string model = model_of(machine);
-  if (model != place.model) place.peaks = {};
+  if (model != place.model) {
+    place.peaks = {};
+    place.disturbed.clear();
+  }
   place.machine = machine;
   place.model = model;
 }
@@ -160,7 +181,9 @@ void Evaluator::see(const Record& record) {
   if (record["type"] == "environment") return see_environment(record);
   auto* const place = const_cast<DeviceUnderVerdict*>(place_of(record));
   if (place == nullptr || outcome_of(record) != Outcome::measured) return;
-  take_peak(place->peaks, record);
+  const auto load = busy_with(record);
+  if (load && is_peak(record)) place->disturbed = load_text(*load);
+  if (!load) take_peak(place->peaks, record);
   const Verdict alone = evaluate_alone(record);
   auto& passed = passed_[key_without_engine(record)];
   passed.erase(record["engine"]);
@@ -209,10 +232,11 @@ Verdict Evaluator::evaluate(const Record& record) const {
 Verdict Evaluator::evaluate_alone(const Record& record) const {
   const DeviceUnderVerdict* place = place_of(record);
   if (place == nullptr) return without(record, "the journal does not describe the device");
-  const std::string benchmark = record["benchmark"];
-  if (benchmark == "gemm_peak" || benchmark == "copy_peak") {
-    return without(record, "it is what the other figures are held against");
+  if (const auto load = busy_with(record)) {
+    return busy(without(record, ""), "it", load_text(*load));
   }
+  const std::string benchmark = record["benchmark"];
+  if (is_peak(record)) return without(record, "it is what the other figures are held against");
   const auto known = std::find_if(std::begin(kExpectations), std::end(kExpectations),
                                   [&](const auto& entry) { return benchmark == entry.benchmark; });
   if (known == std::end(kExpectations)) {
@@ -227,6 +251,10 @@ Verdict Evaluator::evaluate_alone(const Record& record) const {
   Verdict verdict = without(record, "the work moved and computed nothing");
   if (verdict.rate.empty()) return verdict;
   const Expectation expectation = known->expect(record, where);
+  const bool open = !expectation.expected && !expectation.bound;
+  if (open && !place->disturbed.empty()) {
+    return busy(std::move(verdict), "the CPU's peak", place->disturbed);
+  }
   verdict.expected = expectation.expected;
   verdict.bound = expectation.bound;
   weigh(verdict, expectation);

@@ -1,5 +1,5 @@
-// A verdict compares a figure with its expectation: PASS, LOW, SUSPECT-HIGH or no expectation, each
-// with a sentence that gives the reason. There is no PASS without an expectation.
+// A verdict compares a figure with its expectation: PASS, LOW, SUSPECT-HIGH, unknown: busy or no
+// expectation, each with a sentence that gives the reason. There is no PASS without an expectation.
 #pragma once
 
 #include <map>
@@ -19,8 +19,12 @@ inline constexpr double kLowBelow = 0.90;
 inline constexpr double kHighAbove = 1.02;
 inline constexpr double kHighAboveMeasured = 1.05;
 
-enum class Word { pass, low, suspect_high, no_expectation };
-const char* name(Word word);  // "PASS", "LOW", "SUSPECT-HIGH", "no expectation"
+// busy: a figure of a CPU, or the peak that it is compared with, was measured while other programs
+// used much of the CPU.
+enum class Word { pass, low, suspect_high, busy, no_expectation };
+const char* name(Word word);  // "PASS", "LOW", "SUSPECT-HIGH", "unknown: busy", "no expectation"
+bool is_doubt(Word word);     // LOW or SUSPECT-HIGH
+bool is_judged(Word word);    // PASS or a doubt
 
 struct Verdict {
   Word word = Word::no_expectation;
@@ -63,6 +67,7 @@ class Evaluator {
     Record machine;
     std::string model;
     MeasuredPeaks peaks;
+    std::string disturbed;  // the load beside a peak that was not taken for that; "" if none
   };
   // Of halo exchange on one rank.
   struct Baseline {

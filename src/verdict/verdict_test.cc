@@ -127,6 +127,45 @@ TEST(Verdicts, ASummarySettlesDoubtsByLaterEngines) {
   EXPECT_EQ(summary.text(), "verdicts: 1 PASS, 2 no expectation\n");
 }
 
+Record beside_load(Record one, double others) {
+  one["load"] = {{"others", others}, {"steal", 0.0}};
+  return one;
+}
+
+TEST(Verdicts, ABusyCpuIsUnknown) {
+  Evaluator evaluator;
+  evaluator.see(environment("host", "host", "CPU"));
+  evaluator.see(cpu_gemm("gemm_peak", "fma-peak", 1.0));
+  const Verdict busy = evaluator.evaluate(beside_load(cpu_gemm("gemm", "cpu", 0.4), 0.57));
+  EXPECT_EQ(busy.word, Word::busy);
+  EXPECT_EQ(busy.sentence,
+            "unknown: busy: while it was measured, others used 57% of the CPU, 0% was stolen");
+  EXPECT_EQ(evaluator.evaluate(beside_load(cpu_gemm("gemm", "cpu", 0.4), 0.05)).word, Word::low);
+  // A GPU does not wait for the CPU.
+  EXPECT_EQ(h200().evaluate(beside_load(copy("cuda", 243), 0.57)).word, Word::low);
+}
+
+TEST(Verdicts, ADisturbedPeakIsNoCeiling) {
+  Evaluator evaluator;
+  evaluator.see(environment("host", "host", "CPU"));
+  evaluator.see(beside_load(cpu_gemm("gemm_peak", "fma-peak", 0.08), 0.57));
+  const Record fast = cpu_gemm("gemm", "cpu", 0.14);
+  EXPECT_EQ(evaluator.evaluate(fast).word, Word::busy);
+  EXPECT_TRUE(evaluator.ceilings().at("host").peaks.tflops.empty());
+  evaluator.see(cpu_gemm("gemm_peak", "fma-peak", 0.15));
+  EXPECT_EQ(evaluator.evaluate(fast).word, Word::pass);
+}
+
+TEST(VerdictSummaries, CountWhatIsUnknownForLoad) {
+  VerdictSummary summary(environment("host", "host", "CPU"));
+  summary.result(cpu_gemm("gemm_peak", "fma-peak", 1.0), false);
+  summary.result(beside_load(cpu_gemm("gemm", "cpu", 0.4), 0.57), false);
+  EXPECT_EQ(summary.text(), "verdicts: 1 unknown: busy, 1 no expectation\n");
+  EXPECT_EQ(summary.busy(), 1);
+  EXPECT_EQ(summary.judged(), 0);
+  EXPECT_EQ(summary.doubts(), 0);
+}
+
 TEST(Verdicts, PassesOfSimulatedMachinesAreCountedApart) {
   Record both = environment("cuda", "cuda", "NVIDIA H200");
   Record simulated = environment("sim", "sim", "NVIDIA H200")["machines"][0];

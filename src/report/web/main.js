@@ -1,6 +1,7 @@
 // Starts the page: reads the data and shows the text first, then charts and tables, one section at a
 // time, so that the summary can be read before the other sections exist.
 import charts from 'all-charts';
+import { busyBanner } from './busy.js';
 import { chartCard } from './chart_card.js';
 import { h } from './dom.js';
 import { environment } from './environment.js';
@@ -80,7 +81,7 @@ async function show(model) {
   const shells = sections.map(({ id, title }) =>
     h('section', { id, 'aria-labelledby': `${id}-title` }, h('h2', { id: `${id}-title` }, title)),
   );
-  main.replaceChildren(...shells);
+  main.replaceChildren(...busyBanner(model), ...shells);
   showBar(document.getElementById('bar'), sections);
   for (const [i, { content }] of sections.entries()) {
     shells[i].append(...orComplaint(content));

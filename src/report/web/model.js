@@ -28,7 +28,7 @@
  * @property {Object} ceiling the device's limits; {} if none are known
  *
  * @typedef {Object} Verdict
- * @property {string} word "PASS", "LOW", "SUSPECT-HIGH" or "no expectation"
+ * @property {string} word "PASS", "LOW", "SUSPECT-HIGH", "unknown: busy" or "no expectation"
  * @property {string} [rate] name of the rate that is judged
  * @property {number} [value] @property {number} [expected] @property {number} [bound]
  * @property {string} [sentence] @property {string} [advice]

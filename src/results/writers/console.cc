@@ -10,6 +10,7 @@
 #include "core/units.h"
 #include "results/rates.h"
 #include "results/writers/crossover_text.h"
+#include "results/writers/doubt_mark.h"
 #include "results/writers/interval_lines.h"
 #include "results/writers/missing_lines.h"
 #include "results/writers/pivot.h"
@@ -86,7 +87,7 @@ void ConsoleWriter::show(const Record& record) {
       if (matrix_only_.count(case_key(case_of(record))) > 0) break;
       std::vector<std::string> cells = axes_.cells(case_of(record));
       cells.push_back(format_seconds(record["seconds"]["median"].get<double>()));
-      cells.push_back(main_rate(record));
+      cells.push_back(main_rate(record) + doubt_mark(record));
       cells.push_back(interval_text(record["seconds"]));
       // The result of a search is the shape that it found.
       if (record["notes"].contains("shape")) cells.push_back(record["notes"]["shape"]);
@@ -210,7 +211,7 @@ void ConsoleWriter::end() {
   if (detail_ == Detail::every_case || results_.size() <= kShortDerived) {
     out_ << training_tables(results_);
   }
-  out_ << summaries() << warnings() << interval_lines(results_);
+  out_ << summaries() << warnings() << interval_lines(results_) << doubt_line(results_);
   out_.flush();
 }
 

@@ -11,6 +11,7 @@
 #include "core/units.h"
 #include "results/rates.h"
 #include "results/writers/axis_columns.h"
+#include "results/writers/doubt_mark.h"
 #include "results/writers/pivot.h"
 #include "results/writers/text_table.h"
 
@@ -40,7 +41,7 @@ std::optional<Figure> figure_of(const Record& record) {
     const auto rate = record["rates"].begin();
     const double value = rate.value().get<double>();
     return Figure{id, &record, rate_heading(rate.key()), value,
-                  rate_text(rate.key(), value)};
+                  rate_text(rate.key(), value) + doubt_mark(record)};
   }
   if (!record.contains("metrics") || !record["metrics"].contains("fraction_of_ideal")) {
     return Figure{id, &record, "", 0, ""};
@@ -48,7 +49,7 @@ std::optional<Figure> figure_of(const Record& record) {
   const double hundredths = std::round(100 * record["metrics"]["fraction_of_ideal"].get<double>());
   const double value = hundredths == 0 ? 0 : hundredths / 100;  // no "-0.00"
   return Figure{id, &record, "fraction of ideal", value,
-                fmt::format("{:.2f}", value)};
+                fmt::format("{:.2f}", value) + doubt_mark(record)};
 }
 
 std::size_t index_of_word(Words& list, const std::string& text) {
@@ -160,7 +161,7 @@ Layout plain(const std::vector<Figure>& figures) {
   for (const std::size_t i : spread(ids.size(), kShortRows)) {
     Words cells = axes.cells(ids[i]);
     cells.push_back(format_seconds((*figures[i].record)["seconds"]["median"].get<double>()));
-    cells.push_back(main_rate(*figures[i].record));
+    cells.push_back(main_rate(*figures[i].record) + doubt_mark(*figures[i].record));
     cells.push_back(interval_text((*figures[i].record)["seconds"]));
     rows.push_back(std::move(cells));
   }

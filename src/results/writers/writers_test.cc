@@ -240,6 +240,22 @@ TEST(Console, ShowsWhereATrainingStepsMemoryAndTimeGo) {
       << tiny;
 }
 
+TEST(Console, MarksWhatABusyCpuMeasured) {
+  CaseId id = copy_case(4096, 0, 1);
+  id.device = "host";
+  Record busy = make_record(copied(id, 0.5));
+  busy["load"] = {{"others", 0.57}, {"steal", 0.0}};
+  for (const Detail detail : {Detail::every_case, Detail::short_tables}) {
+    const std::string text = shown({busy}, detail);
+    EXPECT_NE(text.find("2.000 GB/s?"), std::string::npos) << text;
+    EXPECT_NE(text.find("  ? in doubt: others used 57% of the CPU, 0% was stolen\n"),
+              std::string::npos)
+        << text;
+  }
+  busy["load"]["others"] = 0.02;
+  EXPECT_EQ(shown({busy}).find('?'), std::string::npos);
+}
+
 TEST(Console, SaysWhatWouldNarrowAnInterval) {
   Measurement wide = copied(copy_case(4096, 0, 1), 0.5);
   wide.sampling->stopped_by = "time";
