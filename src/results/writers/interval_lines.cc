@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "timing/median_interval.h"
+#include "timing/mode.h"
 
 namespace duet {
 namespace {
@@ -18,6 +19,13 @@ bool is_wide(const Record& seconds) {
   const double median = seconds["median"].get<double>();
   const double half = (seconds["ci_high"].get<double>() - seconds["ci_low"].get<double>()) / 2;
   return median > 0 && half > kWide * median;
+}
+
+// Whether a sample is one call, so that the samples tell how long the case was measured.
+bool has_a_sample_a_call(const Record& record) {
+  const std::string mode = record.value("mode", "");
+  const bool several = record["benchmark"] == "halo" || axis_number(record, "graph_calls") > 0;
+  return !several && (mode == name(ModeKind::adaptive) || mode == name(ModeKind::do_bench));
 }
 
 bool is_drifting(const Record& seconds) {
@@ -39,7 +47,8 @@ std::string interval_lines(const std::vector<Record>& records) {
     if (outcome_of(record) != Outcome::measured) continue;
     ++measured;
     const Record& seconds = record["seconds"];
-    if (seconds.value("stopped_by", "") != "time" || seconds["n"] < 2 || !is_wide(seconds))
+    if (!has_a_sample_a_call(record) || seconds.value("stopped_by", "") != "time" ||
+        seconds["n"] < 2 || !is_wide(seconds))
       continue;
     ++wide;
     drifting += is_drifting(seconds) ? 1 : 0;
