@@ -57,13 +57,13 @@ bool alike(const ComparedCase& a, const ComparedCase& b) {
 }
 
 // A case that is shown, and the number of those that it stands for besides itself.
-struct Line {
+struct TableLine {
   const ComparedCase* one;
   int more = 0;
 };
 
-std::vector<Line> lines_of(const std::vector<const ComparedCase*>& cases) {
-  std::vector<Line> lines;
+std::vector<TableLine> lines_of(const std::vector<const ComparedCase*>& cases) {
+  std::vector<TableLine> lines;
   std::map<std::string, std::vector<std::size_t>> by_key;  // places in `lines`
   for (const ComparedCase* one : cases) {
     const std::string key = pair_key(*one);
