@@ -50,12 +50,43 @@ void write_units(const Fill& fill, std::byte* data, std::size_t offset, std::siz
   });
 }
 
-void write_digits(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
+// Elements at a time, which stay in the first-level cache.
+constexpr std::size_t kBlock = 512;
+
+// digit_at() of elements [first, first + count), at most kBlock, rank by rank: a loop over elements
+// has no dependences between its turns.
+void digits_at(const Digits& d, std::uint64_t first, std::size_t count, float* values) {
+  const int largest = largest_digit(d.ranks), ranks = d.reduced ? d.ranks : 1;
+  int digits[kBlock];
+  for (std::size_t i = 0; i < count; ++i) digits[i] = digit(d.seed, first + i, largest);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const std::uint64_t seed = d.seed + static_cast<std::uint64_t>(rank);
+    for (std::size_t i = 0; i < count; ++i) {
+      digits[i] = reduced_digit(d.op, digits[i], digit(seed, first + i, largest));
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) values[i] = value_of_digits(d, digits[i]);
+}
+
+// Calls each(begin, count, values) for blocks of the fill's elements, with their values before they
+// are rounded to the element type.
+template <typename Each>
+void for_blocks(const Fill& fill, std::size_t offset, std::size_t bytes, const Each& each) {
   const Digits digits = digits_of(fill);
-  const std::size_t size = size_of(fill.dtype);
+  const std::size_t size = size_of(fill.dtype), elements = bytes / size;
   const std::uint64_t first = (fill.offset + offset) / size;
-  write_elements(data, size, bytes / size, [&](std::size_t i, std::byte* element) {
-    store(fill.dtype, element, digit_at(digits, first + i));
+  float values[kBlock];
+  for (std::size_t begin = 0; begin < elements; begin += kBlock) {
+    const std::size_t count = std::min(kBlock, elements - begin);
+    digits_at(digits, first + begin, count, values);
+    each(begin, count, values);
+  }
+}
+
+void write_digits(const Fill& fill, std::byte* data, std::size_t offset, std::size_t bytes) {
+  const std::size_t size = size_of(fill.dtype);
+  for_blocks(fill, offset, bytes, [&](std::size_t begin, std::size_t count, const float* values) {
+    convert(DType::fp32, values, fill.dtype, data + begin * size, count);
   });
 }
 
@@ -64,18 +95,20 @@ Difference compare_digits(const Fill& fill, const std::byte* data, std::size_t o
                           std::size_t bytes) {
   const Digits digits = digits_of(fill);
   const std::size_t size = size_of(fill.dtype);
-  const std::uint64_t first = (fill.offset + offset) / size;
   const float unit = unit_of(fill.dtype);
   Difference difference;
-  for (std::size_t i = 0; i < bytes / size; ++i) {
-    std::byte rounded[8];
-    store(fill.dtype, rounded, digit_at(digits, first + i));
-    const float expected = load(fill.dtype, rounded);
-    const float found = load(fill.dtype, data + i * size);
-    // The comparison is false for NaN, which therefore counts as a difference.
-    if (std::fabs(found - expected) <= digit_tolerance(digits, expected, unit)) continue;
-    if (difference.count++ == 0) difference.first_offset = offset + i * size;
-  }
+  for_blocks(fill, offset, bytes, [&](std::size_t begin, std::size_t count, const float* values) {
+    std::byte rounded[kBlock * sizeof(float)];
+    float expected[kBlock], found[kBlock];
+    convert(DType::fp32, values, fill.dtype, rounded, count);
+    convert(fill.dtype, rounded, DType::fp32, expected, count);
+    convert(fill.dtype, data + begin * size, DType::fp32, found, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      // The comparison is false for NaN, which therefore counts as a difference.
+      if (std::fabs(found[i] - expected[i]) <= digit_tolerance(digits, expected[i], unit)) continue;
+      if (difference.count++ == 0) difference.first_offset = offset + (begin + i) * size;
+    }
+  });
   return difference;
 }
 

@@ -10,17 +10,20 @@
 
 namespace duet {
 
+inline constexpr int kUsualDigit = 15;
+
 // The largest digit for a number of ranks. bf16, the least precise type that is reduced, represents
 // every whole number up to 256. With more than 17 ranks the digits are therefore smaller than 15.
 DUET_HOST_DEVICE inline int largest_digit(int ranks) {
-  const int most = ranks > 0 ? 256 / ranks : 15;
-  return most > 15 ? 15 : most < 1 ? 1 : most;
+  const int most = ranks > 0 ? 256 / ranks : kUsualDigit;
+  return most > kUsualDigit ? kUsualDigit : most < 1 ? 1 : most;
 }
 
-// A digit from -largest to largest.
+// A digit from -largest to largest. A remainder by a constant takes a fraction of the time.
 DUET_HOST_DEVICE inline int digit(std::uint64_t seed, std::uint64_t index, int largest) {
-  const auto values = static_cast<std::uint64_t>(2 * largest + 1);
-  return static_cast<int>((random_word(seed, index) >> 32) % values) - largest;
+  const auto random = static_cast<std::uint32_t>(random_word(seed, index) >> 32);
+  if (largest == kUsualDigit) return static_cast<int>(random % (2 * kUsualDigit + 1)) - largest;
+  return static_cast<int>(random % static_cast<std::uint32_t>(2 * largest + 1)) - largest;
 }
 
 // A fill of digits as a function of the element's index.
@@ -41,20 +44,29 @@ inline bool is_digits(const Fill& fill) {
   return fill.kind == FillKind::digits || fill.kind == FillKind::digits_reduced;
 }
 
+// The digits of several ranks, one after the other.
+DUET_HOST_DEVICE inline int reduced_digit(Reduction op, int value, int next) {
+  const bool sums = op == Reduction::sum || op == Reduction::avg;
+  const bool replaces = op == Reduction::max ? next > value : next < value;
+  return sums ? value + next : replaces ? next : value;
+}
+
+// The element's value from the digits of all ranks.
+DUET_HOST_DEVICE inline float value_of_digits(const Digits& d, int value) {
+  if (!d.reduced || d.op != Reduction::avg) return static_cast<float>(value);
+  if (d.whole) return static_cast<float>(value / d.ranks);
+  return static_cast<float>(value) / static_cast<float>(d.ranks);
+}
+
 // The element's value before it is rounded to the element type.
 DUET_HOST_DEVICE inline float digit_at(const Digits& d, std::uint64_t index) {
   const int largest = largest_digit(d.ranks);
   int value = digit(d.seed, index, largest);
-  if (!d.reduced) return static_cast<float>(value);
-  for (int rank = 1; rank < d.ranks; ++rank) {
+  for (int rank = 1; d.reduced && rank < d.ranks; ++rank) {
     const int next = digit(d.seed + static_cast<std::uint64_t>(rank), index, largest);
-    const bool sums = d.op == Reduction::sum || d.op == Reduction::avg;
-    const bool replaces = d.op == Reduction::max ? next > value : next < value;
-    value = sums ? value + next : replaces ? next : value;
+    value = reduced_digit(d.op, value, next);
   }
-  if (d.op != Reduction::avg) return static_cast<float>(value);
-  if (d.whole) return static_cast<float>(value / d.ranks);
-  return static_cast<float>(value) / static_cast<float>(d.ranks);
+  return value_of_digits(d, value);
 }
 
 // The largest permitted difference between an element and digit_at(). It is 0 except for averages
