@@ -64,6 +64,9 @@ TEST(DTypes, NamesRoundTrip) {
   }
   EXPECT_THROW(parse_dtype("int32"), UsageError);
   EXPECT_EQ(parse_dtype("fp8"), DType::fp8_e4m3);
+  EXPECT_EQ(parse_dtype("float"), DType::fp32);
+  EXPECT_EQ(parse_dtype("half"), DType::fp16);
+  EXPECT_EQ(parse_dtype("bfloat16"), DType::bf16);
   EXPECT_THROW(parse_dtype("fp12"), UsageError);
 }
 

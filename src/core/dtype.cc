@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "core/error.h"
 #include "core/names.h"
@@ -27,6 +28,14 @@ constexpr std::array<DTypeRow, 8> kTypes{{
     {DType::int32, "int32", 4},
     {DType::fp8_e5m2, "fp8_e5m2", 1},
 }};
+
+// As PyTorch and NCCL say them.
+constexpr std::array<std::pair<std::string_view, DType>, 6> kOtherNames{{{"float", DType::fp32},
+                                                                         {"float32", DType::fp32},
+                                                                         {"half", DType::fp16},
+                                                                         {"float16", DType::fp16},
+                                                                         {"bfloat16", DType::bf16},
+                                                                         {"fp8", DType::fp8_e4m3}}};
 
 const DTypeRow& row_of(DType type) { return kTypes[static_cast<std::size_t>(type)]; }
 
@@ -121,11 +130,14 @@ std::string_view name(DType type) { return row_of(type).name; }
 std::size_t size_of(DType type) { return row_of(type).size; }
 
 DType parse_dtype(std::string_view text) {
+  for (const auto& [other_name, type] : kOtherNames) {
+    if (text == other_name) return type;
+  }
   std::vector<std::string_view> known;
   for (const DTypeRow& e : kTypes) {
     // Only the output of int8, and only gradients.
     if (e.type == DType::int32 || e.type == DType::fp8_e5m2) continue;
-    if (e.name == text || (e.type == DType::fp8_e4m3 && text == "fp8")) return e.type;
+    if (e.name == text) return e.type;
     known.push_back(e.name);
   }
   throw_unknown_name("unknown dtype", text, known);

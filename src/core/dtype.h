@@ -15,8 +15,8 @@ enum class DType { fp32, tf32, fp16, bf16, fp8_e4m3, int8, int32, fp8_e5m2 };
 std::string_view name(DType type);
 std::size_t size_of(DType type);  // bytes per element
 
-// Parses the name of an input type, which int32 and fp8_e5m2 are not; "fp8" means fp8_e4m3. Throws
-// UsageError, which lists the known names.
+// Parses the name of an input type, which int32 and fp8_e5m2 are not; also PyTorch's and NCCL's
+// ("bfloat16"), and "fp8" for fp8_e4m3. Throws UsageError, which lists the known names.
 DType parse_dtype(std::string_view text);
 std::vector<DType> all_dtypes();  // input types and int32
 
