@@ -10,10 +10,12 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "cli/network_flags.h"
+#include "cli/outputs.h"
 #include "cli/own_machines.h"
 #include "cli/training_run_flags.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/plain_text.h"
 #include "core/units.h"
 #include "gemm/tuning.h"
 #include "training/cases.h"
@@ -28,17 +30,21 @@ namespace {
 constexpr int kMost = 1 << 20;  // of a batch, a sequence, layers
 constexpr int kMostLoraRank = 1024;
 
-// A line on standard error after a step, at most every two seconds.
+// A line on standard error after each evaluation and, at most every two seconds, after a step.
 class RunReport {
  public:
   explicit RunReport(std::int64_t steps) : steps_(steps) {}
 
   void operator()(const TrainingCurves& curves) {
     const std::int64_t step = curves.first_step + static_cast<std::int64_t>(curves.loss.size()) - 1;
-    if (step < steps_ && steady_now() - last_ < kReportSeconds) return;
+    const bool evaluated = !curves.evaluation_step.empty() &&
+                           curves.evaluation_step.back() == static_cast<double>(step);
+    if (step < steps_ && !evaluated && steady_now() - last_ < kReportSeconds) return;
     last_ = steady_now();
-    std::cerr << fmt::format("step {} of {}: loss {:.4f}, {:.0f} tokens/s\n", step, steps_,
-                             curves.loss.back(), curves.tokens / curves.seconds.back());
+    std::string losses = fmt::format("loss {:.4f}", curves.loss.back());
+    if (evaluated) losses += fmt::format(", evaluation loss {:.4f}", curves.evaluation_loss.back());
+    std::cerr << fmt::format("step {} of {}: {}, {:.0f} tokens/s\n", step, steps_, losses,
+                             curves.tokens / curves.seconds.back());
   }
 
  private:
@@ -58,11 +64,12 @@ class TrainCommand : public Command {
     add_device_flags(*app_, devices_, "host");
     add("--model", models_, "LIST",
         "Models of the training study: small, medium, large, xl, 1.5b, 3b, 7b, 13b; seed: all of "
-        "them; of qwen3: 8b, tiny, or a folder as Hugging Face's transformers library saves it, "
+        "them; tiny: for CPUs; of qwen3: 8b, tiny, or a folder as Hugging Face's transformers "
+        "library saves it, "
         "with "
         "whose weights --data begins; or a file NAME.toml in the form of specs/training/gpt.toml "
         "or "
-        "qwen3.toml; default small, of qwen3 8b");
+        "qwen3.toml; default small, of qwen3 8b, on CPUs tiny of both");
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
     add("--layers", layers_, "COUNT", "Use the first COUNT layers only; default: all");
@@ -151,15 +158,45 @@ class TrainCommand : public Command {
     std::vector<std::string> names = device_names(devices_);
     if (names.empty()) names = {"host"};
     open_own_machines(plan, names, processes);
+    if (generates_only(run_)) return generate(*plan.machines.front(), plan.machines.size());
     if (run_.data.empty()) {
       add_measurements(plan, processes);
-    } else {
-      add_run(plan, processes);
-      output_.has_checkpoint = !run_.checkpoint.empty();
-      output_.other_files = {{"--checkpoint", run_.checkpoint}};
+      output_.other_files = {{"--tuning-cache", tuning_cache_}};
+      return measure(plan, output_, line);
     }
-    output_.other_files.push_back({"--tuning-cache", tuning_cache_});
-    return measure(plan, output_, line);
+    std::string text;
+    add_run(plan, processes, text);
+    output_.has_checkpoint = !run_.checkpoint.empty();
+    output_.other_files = {{"--checkpoint", run_.checkpoint}, {"--tuning-cache", tuning_cache_}};
+    const int code = measure(plan, output_, line);
+    if (!text.empty()) print_text(text, text_stream(output_));
+    return code;
+  }
+
+  void print_text(const std::string& text, std::ostream& out) const {
+    out << '\n' << plain_text(run_.prompt + text) << std::endl;
+  }
+
+  // By the parameters of a checkpoint.
+  int generate(Machine& machine, std::size_t machines) const {
+    require_no_training_run(run_);
+    refuse_given({{"--batch", !batches_.empty()},
+                  {"--parallel", !parallel_.empty()},
+                  {"--json", !output_.json.empty()},
+                  {"--csv", !output_.csv.empty()},
+                  {"--report", output_.report.has_value()},
+                  {"--resume", output_.resume},
+                  {"--list", output_.list}},
+                 "expected without --generate, unless with --data");
+    if (machine.is_virtual()) throw UsageError("--generate: simulated devices have no parameters");
+    const std::vector<TokenModelDescription> models = models_of_tokens(machine);
+    if (models.size() != 1 || machines != 1 || recipes(machine).size() != 1) {
+      throw UsageError("--generate: expected gpt or qwen3, and one model, recipe and device");
+    }
+    print_text(generate_from(run_.checkpoint, models.front(), recipes(machine).front(), weights(),
+                             machine.device(0), generation_of(run_)),
+               std::cout);
+    return 0;
   }
 
   Parallel parallel() const {
@@ -169,7 +206,6 @@ class TrainCommand : public Command {
   void add_measurements(RunPlan& plan, Processes& processes) const {
     require_no_training_run(run_);
     TrainingOptions options;
-    options.models = models();
     options.optimizer = optimizer();
     options.accumulate = accumulate();
     if (!update_.empty()) options.order = parse_update_order(update_);
@@ -181,6 +217,7 @@ class TrainCommand : public Command {
     for (std::size_t i = 0; i < plan.machines.size(); ++i) {
       Machine& machine = *plan.machines[i];
       options.device_name = plan.names[i];
+      options.models = models(machine);
       options.recipes = recipes(machine);
       add_job(plan, machine, training_benchmark(machine, options, interrupted, &processes),
               plan.names[i]);
@@ -217,7 +254,8 @@ class TrainCommand : public Command {
     if (!engines_.empty()) set_engines(split(engines_, ','));
   }
 
-  void add_run(RunPlan& plan, Processes& processes) const {
+  // The text that the model makes at the end goes to `text`.
+  void add_run(RunPlan& plan, Processes& processes, std::string& text) const {
     refuse_given({{"--breakdown", breakdown_},
                   {"--update", !update_.empty()},
                   {"--energy", energy_.energy},
@@ -227,7 +265,7 @@ class TrainCommand : public Command {
                   {"--iterations", mode_.iterations.has_value()},
                   {"--flush", mode_.flush.has_value()}},
                  "expected without --data");
-    const std::vector<TokenModelDescription> models = models_of_tokens();
+    const std::vector<TokenModelDescription> models = models_of_tokens(*plan.machines.front());
     if (models.size() != 1 || plan.machines.size() != 1 ||
         recipes(*plan.machines.front()).size() != 1) {
       throw UsageError("--data: expected gpt or qwen3, and one model, batch, recipe and device");
@@ -235,8 +273,7 @@ class TrainCommand : public Command {
     Machine& machine = *plan.machines.front();
     if (machine.is_virtual()) throw UsageError("--data: simulated devices do not train");
     TrainingRunOptions options;
-    options.settings = training_run_settings(run_, output_.resume);
-    options.settings.model = models.front();
+    options.settings = training_run_settings(run_, models.front(), output_.resume);
     options.settings.weights = weights();
     if (!options.settings.save.empty() && !models.front().folder.save) {
       throw UsageError("--save: expected qwen3");
@@ -258,6 +295,8 @@ class TrainCommand : public Command {
       }
       options.engine = asked.front();
     });
+    options.generation = generation_of(run_);
+    options.after_generation = [&text](const std::string& made) { text = made; };
     if (!output_.quiet) options.after_step = RunReport(options.settings.learning_rate.steps);
     add_job(plan, machine, training_run_benchmark(machine, options, interrupted, &processes),
             options.device_name);
@@ -299,20 +338,24 @@ class TrainCommand : public Command {
     return {find_recipe(machine.device(0).info().kind == "host" ? "fp32" : "amp")};
   }
 
-  std::vector<ModelDescription> models() const {
+  std::vector<ModelDescription> models(Machine& machine) const {
     if (kind_ == "mlp") return mlps();
     std::vector<ModelDescription> all;
-    for (const TokenModelDescription& each : models_of_tokens()) all.push_back(each.model);
+    for (const TokenModelDescription& each : models_of_tokens(machine)) all.push_back(each.model);
     if (!all.empty()) return all;
     throw UsageError("train: unknown kind '" + kind_ + "': expected gpt, qwen3 or mlp");
   }
 
   // None where the kind has none.
-  std::vector<TokenModelDescription> models_of_tokens() const {
+  std::vector<TokenModelDescription> models_of_tokens(Machine& machine) const {
+    const bool cpu = machine.device(0).info().kind == "host";
     if (kind_ == "gpt") {
-      return sized(models_ == "seed" ? gpt_configs() : parse_list(models_or("small"), find_gpt));
+      return sized(models_ == "seed" ? gpt_configs()
+                                     : parse_list(models_or(cpu ? "tiny" : "small"), find_gpt));
     }
-    if (kind_ == "qwen3") return sized(with_lora(parse_list(models_or("8b"), qwen3_of)));
+    if (kind_ == "qwen3") {
+      return sized(with_lora(parse_list(models_or(cpu ? "tiny" : "8b"), qwen3_of)));
+    }
     return {};
   }
 

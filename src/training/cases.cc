@@ -1,5 +1,7 @@
 #include "training/cases.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -226,6 +228,8 @@ struct RunCase {
   CaseId id;
   std::shared_ptr<const TrainingInput> input;
   std::function<void(const TrainingCurves&)> after_step;
+  Generation generation;
+  std::function<void(const std::string&)> after_generation;
   ParallelSettings parallel;  // without its session
   Sessions sessions;          // nullptr: on the machine's first device alone
   CollectiveEngine* engine = nullptr;
@@ -244,6 +248,10 @@ RunResult run_on(Team& team, const RunCase& one, const ParallelSettings& paralle
   team.each([&](Rank& rank) {
     TrainingRun run(rank, *one.input, parallel);
     TrainingCurves curves = run.run(stop, one.after_step);
+    if (one.generation.tokens > 0) {
+      const std::string text = run.generate(one.generation, stop);
+      if (rank.index == 0) one.after_generation(text);
+    }
     if (rank.local == 0) result = {std::move(curves), run.memory_bytes(), run.notes()};
   });
   return result;
@@ -366,7 +374,13 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
     one.engine->check_settings(one.sessions->team());
     one.sessions->team().each([&](Rank& rank) { one.input->require_same_on_all(rank); });
   }
+  if (options.generation.tokens > 0 && !one.input->of_bytes()) {
+    throw UsageError(fmt::format("{}: holds tokens, of which no text can be made: expected a text",
+                                 settings.data));
+  }
   one.after_step = options.after_step;
+  one.generation = options.generation;
+  one.after_generation = options.after_generation;
   one.parallel = {options.parallel, nullptr, options.bucket_bytes, options.keep_gathered,
                   options.late_sums};
   one.id = run_id(options, one.input->settings());

@@ -63,6 +63,8 @@ struct TrainingRunOptions {
   NetworkOptions network;      // between nodes
   std::string device_name;     // --device, as the journal shows it
   std::function<void(const TrainingCurves&)> after_step;
+  Generation generation;  // after the run
+  std::function<void(const std::string& text)> after_generation;
 };
 
 // One case: the run, on the devices of training_benchmark(), with its curves. Collective among

@@ -51,6 +51,7 @@ class TrainingInput {
 
   const TrainingRunSettings& settings() const { return settings_; }
   const TokenSplit& split() const { return split_; }
+  bool of_bytes() const { return file_.of_bytes(); }
   // nullptr: the run begins with the first step.
   const Checkpoint* checkpoint() const { return checkpoint_.get(); }
   std::int64_t steps_done() const { return steps_done_; }

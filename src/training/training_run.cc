@@ -295,6 +295,16 @@ void TrainingRun::evaluate(std::int64_t step, TrainingCurves& curves) {
   curves.evaluation_loss.push_back(sum / static_cast<double>(batches * settings_.ranks));
 }
 
+std::string TrainingRun::generate(const Generation& asked, const std::function<bool()>& stop) {
+  const auto next = [&](const std::vector<std::int32_t>& context) {
+    const double stops = stop && stop() ? 1 : 0;
+    if (sum_over_ranks(stops, "all ranks to make a token") > 0) return std::vector<float>();
+    return logits_after(context, *model_, device_, *stream_,
+                        [this] { parallel_->forward(*stream_); });
+  };
+  return duet::generate(asked, settings_.model.sequence, next);
+}
+
 void TrainingRun::write(const TokenBatch& batch) {
   device_.write(model_->tokens().span, batch.tokens.data());
   device_.write(model_->targets().span, batch.targets.data());

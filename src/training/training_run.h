@@ -11,6 +11,7 @@
 
 #include "training/files/checkpoint.h"
 #include "training/files/token_file.h"
+#include "training/generation.h"
 #include "training/models/token_model.h"
 #include "training/parallel/parallel.h"
 #include "training/training_input.h"
@@ -39,6 +40,9 @@ class TrainingRun {
   // loss that is not finite is an Error with the step's number; the checkpoint stays as it was.
   TrainingCurves run(const std::function<bool()>& stop,
                      const std::function<void(const TrainingCurves&)>& after_step);
+
+  // Text that the model makes, or as much of it as there is when `stop` returns true on any rank.
+  std::string generate(const Generation& asked, const std::function<bool()>& stop);
 
   std::uint64_t memory_bytes() const;
   std::map<std::string, std::string> notes() const { return operations_->notes(); }

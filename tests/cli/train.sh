@@ -133,6 +133,10 @@ done
 for i in $(seq 300); do echo "line $i of a text"; done > text
 run=(train gpt --model own.toml --data text)
 refuses 'expected --steps COUNT' "${run[@]}"
+refuses '--prompt: expected --generate COUNT' "${run[@]}" --steps 3 --prompt x
+refuses '--generate: expected --data FILE, to train before, or --checkpoint' train gpt --generate 3
+refuses '--generate 0: expected a whole number from 1' "${run[@]}" --steps 3 --generate 0
+refuses '--temperature' "${run[@]}" --steps 3 --generate 3 --temperature -1
 refuses 'expected --data FILE' train gpt --steps 3
 refuses 'whole number from 1' "${run[@]}" --steps 0
 refuses 'above 0' "${run[@]}" --steps 3 --learning-rate 0
@@ -152,7 +156,27 @@ refuses 'empty: is empty' train gpt --model own.toml --data empty --steps 3
 
 expect_code 0 "${run[@]}" --steps 2000 --checkpoint whole --json whole.jsonl
 grep -q '"curves":{"loss":\[' whole.jsonl || fail "no losses: $(cut -c 1-300 whole.jsonl)"
-grep -qE '^step 2000 of 2000: loss [0-2]\.' err || fail "did not learn: $(cat err)"
+grep -qE '^step 2000 of 2000: loss [0-2]\.[0-9]+, evaluation loss [0-2]\.' err || fail "did not learn: $(cat err)"
+grep -qE '^  loss [0-9.]+ in step 1, [0-2]\.[0-9]+ in step 2000; [0-2]\.[0-9]+ on the part for evaluation' out ||
+  fail "the result has no loss: $(cat out)"
+
+# What the model says, after training and from its checkpoint.
+says=(--generate 60 --prompt 'line 1' --temperature 0)
+expect_code 0 "${run[@]}" --steps 2000 --checkpoint says "${says[@]}"
+tail -n 5 out | grep -q '^line 1' || fail "--generate after training: $(cat out)"
+cp out trained
+expect_code 0 train gpt --model own.toml --checkpoint says "${says[@]}"
+grep -q 'of a text' out || fail "--generate: it has learned nothing: $(cat out)"
+tail -n "$(wc -l < out)" trained | diff - out || fail "--generate from a checkpoint says something else"
+refuses "its layers is '1': expected 4" train gpt --checkpoint says --sequence 8 "${says[@]}"
+refuses '--json: expected without --generate' train gpt --model own.toml --checkpoint says "${says[@]}" --json x
+refuses '--steps: expected --data FILE' train gpt --model own.toml --checkpoint says "${says[@]}" --steps 3
+
+# On a CPU the defaults are a model and a run that it can do.
+expect_code 0 train gpt --iterations 1
+grep -q 'model gpt-tiny\|tiny' out || fail "the default model of a CPU: $(cat out)"
+expect_code 0 train gpt --data text --list
+grep -q 'steps 600\|600' out || fail "the default steps of tiny: $(cat out)"
 mkfifo messages
 "$duet" "${run[@]}" --steps 2000 --checkpoint parts > out 2> messages &
 process=$!

@@ -116,16 +116,31 @@ std::string table_of(const MetricTable& metrics, const std::vector<const Record*
   return fmt::format("\n  {}, {}\n{}", metrics.title, unit.name, table(columns, rows, "  "));
 }
 
+// Of a run on a text: the loss of the first and last step, and that of the evaluation part.
+std::string losses_of(const Record& run) {
+  const Record curves = run.value("curves", Record::object());
+  const std::vector<double> losses = curves.value("loss", std::vector<double>());
+  if (losses.empty()) return "";
+  const double first = metric_of(run, "first_step");
+  std::string text =
+      fmt::format("\n  loss {:.4f} in step {:.0f}, {:.4f} in step {:.0f}", losses.front(), first,
+                  losses.back(), first + static_cast<double>(losses.size()) - 1);
+  if (has_metric(run, "evaluation_loss")) {
+    text += fmt::format("; {:.4f} on the part for evaluation", metric_of(run, "evaluation_loss"));
+  }
+  return text + '\n';
+}
+
 }  // namespace
 
 std::string training_tables(const std::vector<Record>& results) {
   std::vector<const Record*> steps;
-  for (const Record& record : results) {
-    if (record["benchmark"] == "train" && outcome_of(record) == Outcome::measured) {
-      steps.push_back(&record);
-    }
-  }
   std::string text;
+  for (const Record& record : results) {
+    if (outcome_of(record) != Outcome::measured) continue;
+    if (record["benchmark"] == "train") steps.push_back(&record);
+    if (record["benchmark"] == "train_run") text += losses_of(record);
+  }
   if (steps.empty()) return text;
   for (const MetricTable& metrics : metric_tables()) text += table_of(metrics, steps);
   return text;

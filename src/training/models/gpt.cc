@@ -117,6 +117,12 @@ void Gpt::evaluate(Stream& stream) {
   operations_.cross_entropy(stream, logits_, config_.vocabulary, targets(), row_losses(), loss());
 }
 
+Tensor Gpt::next_logits(Stream& stream, std::int64_t row) {
+  const Tensor logits = row_of(logits_, 0);
+  operations_.linear(stream, row_of(normed_, row), weight(token_table_), logits);
+  return logits;
+}
+
 // middle = x + attention(norm_1(x)) W, output = middle + gelu(norm_2(middle) W) W.
 void Gpt::forward_block(Stream& stream, std::int64_t layer) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
@@ -194,10 +200,14 @@ ModelDescription describe(const GptConfig& config) {
 
 TokenModelDescription describe_for_text(const GptConfig& c) {
   const auto text = [](std::int64_t value) { return fmt::format("{}", value); };
-  return describe_sizes_for_text<Gpt>(c, {{"layers", text(c.layers)},
-                                          {"heads", text(c.heads)},
-                                          {"width", text(c.width)},
-                                          {"FFN width", text(c.ffn_width)}});
+  TokenModelDescription description =
+      describe_sizes_for_text<Gpt>(c, {{"layers", text(c.layers)},
+                                       {"heads", text(c.heads)},
+                                       {"width", text(c.width)},
+                                       {"FFN width", text(c.ffn_width)}});
+  description.steps = c.steps;
+  description.learning_rate = c.learning_rate;
+  return description;
 }
 
 }  // namespace duet

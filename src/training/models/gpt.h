@@ -15,6 +15,7 @@ class Gpt : public TokenModel {
       Operations& operations, const std::optional<Shard>& shard = {});
 
   void evaluate(Stream& stream) override;
+  Tensor next_logits(Stream& stream, std::int64_t row) override;
 
   const GptConfig& config() const { return config_; }
   const Tensor& output() const override { return logits_; }

@@ -10,6 +10,7 @@
 namespace duet {
 namespace {
 
+constexpr int kMostSteps = 1 << 30;
 constexpr double kDeviation = 0.02;  // of GPT-2's initial parameters
 
 constexpr NamedValue<Recompute> kRecomputes[] = {
@@ -34,6 +35,10 @@ GptConfig config_of(TomlTable table) {
   config.vocabulary = table.count("vocabulary", 2, kMostTokens);
   config.batch = table.count("batch", 1, kMostSequences);
   config.sequence = table.count("sequence", 1, kMostTokens);
+  if (table.has("steps")) config.steps = table.count("steps", 1, kMostSteps);
+  if (table.has("learning_rate")) {
+    config.learning_rate = table.number("learning_rate", {1e-9, 10});
+  }
   if (config.width % config.heads != 0) {
     table.fail("width", fmt::format("a multiple of the {} heads", config.heads));
   }
@@ -107,8 +112,28 @@ const std::vector<GptConfig>& gpt_configs() {
   return configs;
 }
 
+namespace {
+
+const std::vector<GptConfig>& built_in_configs() {
+  static const std::vector<GptConfig> configs = [] {
+    std::vector<GptConfig> all =
+        read_gpt_configs("gpt_tiny.toml", training_spec_texts().at("gpt_tiny"));
+    all.insert(all.end(), gpt_configs().begin(), gpt_configs().end());
+    return all;
+  }();
+  return configs;
+}
+
+}  // namespace
+
+std::vector<std::string> gpt_names() {
+  std::vector<std::string> names;
+  for (const GptConfig& each : built_in_configs()) names.push_back(each.name);
+  return names;
+}
+
 GptConfig find_gpt(const std::string& name) {
-  return find_config(name, gpt_configs(), read_gpt_configs);
+  return find_config(name, built_in_configs(), read_gpt_configs);
 }
 
 }  // namespace duet

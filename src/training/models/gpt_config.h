@@ -34,6 +34,9 @@ struct GptConfig {
   std::int64_t batch = 0;     // sequences per step
   std::int64_t sequence = 0;  // tokens per sequence, and the number of positions
   Recompute recompute = Recompute::none;
+  // Defaults of a run on a text; 0: none.
+  std::int64_t steps = 0;
+  double learning_rate = 0;
 
   std::int64_t head_width() const { return width / heads; }
   std::int64_t tokens() const { return batch * sequence; }  // per step
@@ -69,8 +72,10 @@ TrainingFlop training_flop(std::int64_t parameters, double multiplied, double at
 // was expected.
 std::vector<GptConfig> read_gpt_configs(const std::string& file, std::string_view text);
 
-// The built-in models (specs/training/gpt.toml), smallest first.
+// The models of the training study (specs/training/gpt.toml), smallest first.
 const std::vector<GptConfig>& gpt_configs();
+// These, and the one for CPUs (specs/training/gpt_tiny.toml).
+std::vector<std::string> gpt_names();
 // A built-in model by name, or the only model of the file `name`, which ends with ".toml". Throws
 // UsageError.
 GptConfig find_gpt(const std::string& name);

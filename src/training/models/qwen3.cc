@@ -226,6 +226,12 @@ void Qwen3::evaluate(Stream& stream) {
   for_each_piece(stream, [](const Tensor&, const Tensor&, const Tensor&) {});
 }
 
+Tensor Qwen3::next_logits(Stream& stream, std::int64_t row) {
+  const Tensor logits = row_of(logits_, 0);
+  operations_.linear(stream, row_of(normed_, row), weight(head_), logits);
+  return logits;
+}
+
 void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
                              const GradientsComplete& complete, const BlockBegins& begins) {
   Accumulate head_gradients = gradients;

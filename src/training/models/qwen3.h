@@ -16,6 +16,7 @@ class Qwen3 : public TokenModel {
         Operations& operations, const std::optional<Shard>& shard = {});
 
   void evaluate(Stream& stream) override;
+  Tensor next_logits(Stream& stream, std::int64_t row) override;
 
   const Tensor& output() const override { return normed_; }
 

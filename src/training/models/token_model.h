@@ -15,9 +15,19 @@
 
 namespace duet {
 
+inline Tensor row_of(const Tensor& tensor, std::int64_t row) {
+  Tensor one{{}, 1, tensor.columns, tensor.dtype};
+  one.span = tensor.span.slice(static_cast<std::uint64_t>(row) * one.bytes(), one.bytes());
+  return one;
+}
+
 class TokenModel : public Model {
  public:
   void make_random_input(Stream& stream, std::uint64_t batch) override;
+
+  // Call it after forward(). Enqueues the logits of the token that follows `row` of the batch; the
+  // result, of one row, is valid until the next call. Columns from the vocabulary on are padding.
+  virtual Tensor next_logits(Stream& stream, std::int64_t row) = 0;
 
   // int32 (1, batch * sequence), written by make_random_input() or by the caller.
   const Tensor& tokens() const { return tokens_; }
@@ -54,6 +64,8 @@ struct ModelFolder {
 struct TokenModelDescription {
   ModelDescription model;
   std::int64_t batch = 0, sequence = 0, vocabulary = 0;
+  std::int64_t steps = 0;                    // default of a run; 0: none
+  double learning_rate = 0;                  // default of a run; 0: none
   std::map<std::string, std::string> sizes;  // without those above
   std::function<std::unique_ptr<TokenModel>(const Recipe&, const Optimizer&,
                                             const std::optional<Shard>&, Device&, Operations&)>
