@@ -25,7 +25,8 @@ class GemmCommand : public Command {
     add("--set", sets_, "LIST",
         "Sets of shapes: seed (read as M,N,K), llama (the same read as M,K,N), squares, c3, quick; "
         "default seed,llama, on CPUs quick");
-    add("--dtype", dtypes_, "LIST", "fp32, tf32, fp16, bf16, fp8_e4m3, int8; default bf16");
+    add("--dtype", dtypes_, "LIST",
+        "fp32, tf32, fp16, bf16, fp8_e4m3, int8; default bf16, fp32 on CPUs that lack it");
     add("--engine", engines_, "LIST", "Engines by name; default: all that the device has");
     app_->add_flag("--accumulate", accumulate_, "Add the product to C, as gradients are summed");
     add("--epilogue", epilogue_, "NAME",
@@ -60,6 +61,7 @@ class GemmCommand : public Command {
     for (const auto& machine : plan.machines) {
       options.device_name = machine->name();
       options.shapes = shapes_for(*machine);
+      if (dtypes_.empty()) options.dtypes = {default_gemm_dtype(*machine)};
       options.engines = engines_for(*machine, plan.machines.size() > 1);
       if (options.engines.empty() && !engines_.empty()) continue;
       add_job(plan, *machine, gemm_benchmark(*machine, options, interrupted));

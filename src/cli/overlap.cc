@@ -23,6 +23,10 @@
 namespace duet {
 namespace {
 
+// For CPUs, of which the paper's scenarios would take hours.
+constexpr const char* kCpuCompute = "gemm:512x512x512:fp32";
+constexpr const char* kCpuCommunicate = "all_gather:4M";
+
 class OverlapCommand : public Command {
  public:
   explicit OverlapCommand(CLI::App& root)
@@ -31,7 +35,8 @@ class OverlapCommand : public Command {
                                  "time, under each policy")) {
     app_->add_option("scenarios", scenarios_,
                      "Sets of scenarios: paper, training, nano, memory or all, or a TOML file; "
-                     "default paper")
+                     "default paper; on CPUs one small pair, gemm:512x512x512:fp32 beside "
+                     "all_gather:4M")
         ->type_name("LIST")
         ->check(not_empty());
     add_device_flags(*app_, devices_, "host:2; with several processes, one host device each");
@@ -85,6 +90,7 @@ class OverlapCommand : public Command {
         throw UsageError("overlap: " + machine.name() + ": expected two devices or more");
       }
       options.device_name = plan.names[i];
+      options.scenarios = scenarios(machine.device(0).info());
       options.runs.sweep = sweep(machine.device(0).info(), options.policies);
       add_job(plan, machine,
               isolated_ ? isolated_benchmark(machine, sides_of(options, machine), interrupted)
@@ -103,10 +109,6 @@ class OverlapCommand : public Command {
       refuse_network_flags(network_, "expected without --isolated");
     }
     OverlapOptions options;
-    options.scenarios = scenarios();
-    if (in_place_) {
-      for (OverlapScenario& each : options.scenarios) each = in_place(std::move(each));
-    }
     options.policies = parse_policies(policies_.empty() ? "all" : policies_);
     const auto swept = [](const auto& policy) {
       return has_partition(policy.kind) && policy.units == 0;
@@ -145,7 +147,15 @@ class OverlapCommand : public Command {
             options.device_name};
   }
 
-  std::vector<OverlapScenario> scenarios() const {
+  std::vector<OverlapScenario> scenarios(const DeviceInfo& info) const {
+    std::vector<OverlapScenario> all = chosen_scenarios(info);
+    if (in_place_) {
+      for (OverlapScenario& each : all) each = in_place(std::move(each));
+    }
+    return all;
+  }
+
+  std::vector<OverlapScenario> chosen_scenarios(const DeviceInfo& info) const {
     if (compute_.empty() != communicate_.empty()) {
       throw UsageError("--compute and --communicate: expected both or none");
     }
@@ -156,6 +166,9 @@ class OverlapCommand : public Command {
           scenarios_));
     }
     if (!compute_.empty()) return {parse_scenario(compute_, communicate_)};
+    if (scenarios_.empty() && info.kind == "host") {
+      return {parse_scenario(kCpuCompute, kCpuCommunicate)};
+    }
     std::vector<OverlapScenario> all;
     for (const std::string& word : split(scenarios_.empty() ? "paper" : scenarios_, ',')) {
       const auto set = of_word(word);

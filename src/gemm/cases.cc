@@ -275,6 +275,17 @@ std::vector<std::string> gemm_engine_names(const std::string& device_kind) {
   return names;
 }
 
+DType default_gemm_dtype(Machine& machine) {
+  Device& device = machine.device(0);
+  if (device.info().kind != "host") return DType::bf16;
+  const GemmProblem any{64, 64, 64, DType::bf16, DType::bf16, Layout::nn};
+  const std::vector<GemmEngine*> engines = gemm_engines("host").engines;
+  const bool has_bf16 = std::any_of(engines.begin(), engines.end(), [&](const GemmEngine* engine) {
+    return !engine->unsupported(device, any);
+  });
+  return has_bf16 ? DType::bf16 : DType::fp32;
+}
+
 Benchmark gemm_benchmark(Machine& machine, const GemmOptions& options, std::function<bool()> stop) {
   return GemmCases(machine, options, std::move(stop)).benchmark();
 }

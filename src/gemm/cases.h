@@ -33,6 +33,9 @@ struct GemmOptions {
 // loaded.
 std::vector<std::string> gemm_engine_names(const std::string& device_kind);
 
+// bf16; fp32 on a CPU on which no library multiplies bf16.
+DType default_gemm_dtype(Machine& machine);
+
 // One case per shape, dtype, layout and engine. The engines of a problem follow each other, so that
 // they are compared under the same conditions. On host devices the multiply-add peak of every dtype
 // comes first. The machine must outlive the benchmark; `stop` is called between batches. Throws

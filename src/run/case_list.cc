@@ -2,17 +2,50 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
+#include "core/affinity.h"
 #include "results/writers/axis_columns.h"
 #include "results/writers/progress.h"
 
 namespace duet {
 namespace {
 
-// False for `loop`, which has a number of calls and no time, and for simulated devices, whose time
-// is virtual.
-bool has_time(const Case& one) {
-  const bool simulated = one.id.device.rfind("sim:", 0) == 0;  // as all such machines are named
-  return !simulated && one.mode && one.mode->kind != ModeKind::loop;
+// To open engines, to allocate and fill memory, and to verify.
+constexpr double kPreparationSeconds = 0.3;
+// Calls besides those that are measured: the first ones, the warm-up's last, those that verify.
+constexpr int kOtherCalls = 5;
+// A CPU that is slower than this on all its cores is rare.
+constexpr double kFlopPerCoreAndSecond = 2e10;
+
+double number(const CaseId& id, const char* axis) {
+  return static_cast<double>(id.axes.number(axis).value_or(0));
+}
+
+// FLOP of a call, or of a step, on a CPU; 0: not known from the axes, or not on a CPU, where alone
+// one call may take longer than the time to measure.
+double cpu_flop(const CaseId& id) {
+  if (id.device.rfind("host", 0) != 0) return 0;
+  if (id.benchmark == "gemm") return 2 * number(id, "m") * number(id, "n") * number(id, "k");
+  const double tokens = number(id, "batch") * number(id, "sequence");
+  const bool trains = id.benchmark == "train" || id.benchmark == "train_run";
+  return trains ? 6 * number(id, "parameters") * tokens : 0;
+}
+
+// Nothing for `loop`, which has a number of calls and no time, and for simulated devices, whose
+// time is virtual.
+std::optional<double> seconds_of(const Case& one) {
+  if (one.id.device.rfind("sim:", 0) == 0) return std::nullopt;  // as all such machines are named
+  const double cores = std::max<double>(1, static_cast<double>(allowed_cores().size()));
+  const double call = cpu_flop(one.id) / (kFlopPerCoreAndSecond * cores);
+  if (one.id.benchmark == "train_run") {
+    return kPreparationSeconds + call * (kOtherCalls + number(one.id, "steps"));
+  }
+  if (!one.mode || one.mode->kind == ModeKind::loop) return std::nullopt;
+  const double by_time = one.mode->warm_up_seconds + one.mode->seconds;
+  return kPreparationSeconds + kOtherCalls * call +
+         std::max(by_time, one.mode->min_iterations * call);
 }
 
 }  // namespace
@@ -24,16 +57,16 @@ void print_cases(const std::vector<Job>& jobs, std::ostream& out) {
     for (const Case& one : job.benchmark.cases) {
       out << line_of(one.id) << '\n';
       ++cases;
-      if (!has_time(one)) continue;
+      const std::optional<double> time = seconds_of(one);
+      if (!time) continue;
       ++timed;
-      seconds += one.mode->warm_up_seconds + one.mode->seconds;
+      seconds += *time;
     }
   }
   out << fmt::format("{} {}", cases, cases == 1 ? "case" : "cases");
   if (timed > 0) {
-    out << fmt::format(", up to about {} to warm up and measure", duration_text(seconds));
-    if (timed < cases) out << fmt::format(" {} of them", timed);
-    out << "; preparation comes on top";
+    out << fmt::format(", about {} with preparation", duration_text(seconds));
+    if (timed < cases) out << fmt::format(" for {} of them", timed);
   }
   out << '\n';
 }

@@ -31,7 +31,7 @@ TEST(CaseList, NamesCasesAndTheirTimeAndRunsNone) {
             "fake on host, none, 1 KiB\n"
             "fake on host, none, 2 KiB\n"
             "fake on host, none, 1 KiB\n"
-            "3 cases, up to about 30 s to warm up and measure; preparation comes on top\n");
+            "3 cases, about 31 s with preparation\n");
 }
 
 TEST(CaseList, SimulatedCasesTakeNoTime) {
@@ -43,9 +43,23 @@ TEST(CaseList, SimulatedCasesTakeNoTime) {
 TEST(CaseList, DoesNotGuessATimeThatNoModeSays) {
   EXPECT_EQ(listed({job_of({loop_mode()})}), "fake on host, none, 1 KiB\n1 case\n");
   const std::string some = listed({job_of({sustained_mode(), std::nullopt})});
-  EXPECT_NE(some.find("2 cases, up to about 11 s to warm up and measure 1 of them"),
-            std::string::npos)
+  EXPECT_NE(some.find("2 cases, about 11 s with preparation for 1 of them"), std::string::npos)
       << some;
+}
+
+// A step of 10^15 FLOP: no CPU makes the nine of the mode within its time.
+TEST(CaseList, CountsLongCallsOfACpu) {
+  const CaseId step{"train",
+                    "host",
+                    "duet",
+                    {{"batch", std::int64_t{64}},
+                     {"sequence", std::int64_t{2048}},
+                     {"parameters", std::int64_t{1271565755}}}};
+  Job job;
+  job.benchmark.cases.push_back({step, [] { return Measurement(); }, Mode()});
+  EXPECT_NE(listed({job}).find(" h with preparation"), std::string::npos) << listed({job});
+  job.benchmark.cases.front().id.device = "cuda:0";
+  EXPECT_NE(listed({job}).find("about 1 s with preparation"), std::string::npos) << listed({job});
 }
 
 }  // namespace

@@ -113,6 +113,18 @@ printf '[device\n' > broken.toml
 refuses 'broken.toml' copy --device sim:broken.toml --json journal.jsonl
 refuses 'nowhere.toml' copy --device sim:nowhere.toml --json journal.jsonl
 
+# Defaults of a CPU that lacks bf16, as a library says of the instruction sets that it may use.
+export ONEDNN_MAX_CPU_ISA=AVX2 DNNL_MAX_CPU_ISA=AVX2
+expect_code 0 gemm --engine onednn --list
+grep -q ' fp32 ' out || fail "the default type without bf16: $(cat out)"
+expect_code 1 gemm --engine onednn --shapes 64x64x64 --dtype bf16
+grep -q 'has no bf16 matmul on this CPU; it has fp32' err || fail "bf16 without bf16: $(cat err)"
+expect_code 1 overlap --device host:2 --compute gemm:64x64x64:bf16 --communicate all_gather:64K --policy base
+grep -q '1 case: 0 measured, 1 skipped' out || fail "a missing kernel is no skip: $(cat out err)"
+unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA
+expect_code 0 overlap --list
+[[ $(grep -c '^overlap' out) -lt 12 ]] || fail "the default scenarios of a CPU: $(cat out)"
+
 # Outputs: in a pipe there is no progress; what exists is not written over.
 expect_code 0 "${short[@]}" --json journal.jsonl --csv table.csv
 [[ ! -s err ]] || fail "a run in a pipe wrote to stderr: $(cat err)"

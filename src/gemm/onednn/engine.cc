@@ -36,6 +36,11 @@ const dnnl::engine& cpu() {
   return engine;
 }
 
+std::string no_matmul(const GemmProblem& problem) {
+  return fmt::format("oneDNN {}.{} has no {} matmul on this CPU; it has fp32",
+                     dnnl::version()->major, dnnl::version()->minor, duet::name(problem.dtype));
+}
+
 // Throws dnnl::error if oneDNN has no kernel for the problem.
 dnnl::matmul::primitive_desc describe(const GemmProblem& p) {
   using tag = dnnl::memory::format_tag;
@@ -95,9 +100,7 @@ class OneDnnEngine : public GemmEngine {
   std::string device_kind() const override { return "host"; }
 
   std::optional<Skipped> unsupported(Device&, const GemmProblem& problem) const override {
-    const std::string reason =
-        fmt::format("oneDNN {}.{} has no {} matmul on this CPU", dnnl::version()->major,
-                    dnnl::version()->minor, duet::name(problem.dtype));
+    const std::string reason = no_matmul(problem);
     if (!data_type(problem.dtype) || !data_type(problem.output)) return Skipped{reason};
     if (problem.epilogue != Epilogue::none) return no_epilogue(*this);
     if (problem.accumulate && problem.dtype != DType::fp32) {
@@ -121,6 +124,7 @@ class OneDnnEngine : public GemmEngine {
       }
       return std::make_unique<MatmulPlan>(threads, problem);
     } catch (const dnnl::error& error) {
+      if (error.status == dnnl_unimplemented) throw Unavailable(no_matmul(problem));
       throw Error(fmt::format("oneDNN: {}", error.what()));
     }
   }
