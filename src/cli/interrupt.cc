@@ -10,10 +10,14 @@
 namespace duet {
 namespace {
 
+constexpr unsigned kGraceSeconds = 3;  // for the current call, and for what is written at the end
+
 std::atomic<int> signals{0};
 std::atomic<bool> silent{false}, terminal{false};
+std::atomic<RunEnd> run_end{RunEnd::soon};
 std::atomic<const std::string*> last_words{nullptr};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
+                  std::atomic<RunEnd>::is_always_lock_free &&
                   std::atomic<const std::string*>::is_always_lock_free,
               "used in a signal handler");
 
@@ -29,26 +33,42 @@ void write_to_stderr(std::string_view text) {
   }
 }
 
+// The journal stays whole, because each record is one write().
+[[noreturn]] void end_now() {
+  if (const std::string* words = last_words.load()) write_to_stderr(*words);
+  _exit(1);
+}
+
 void on_signal(int) {
   const int before = errno;
-  if (signals.fetch_add(1) > 0) {
-    if (const std::string* words = last_words.load()) write_to_stderr(*words);
-    _exit(1);  // the journal stays whole, because each record is one write()
+  if (signals.fetch_add(1) > 0) end_now();
+  if (run_end.load() == RunEnd::with_checkpoint) {
+    write_to_stderr("duet: stopping after this step and its checkpoint; again to stop now\n");
+  } else {
+    write_to_stderr("duet: stopping within a few seconds; again to stop now\n");
+    alarm(kGraceSeconds);
   }
-  write_to_stderr("duet: stopping after this call; again to stop now\n");
   errno = before;
+}
+
+void on_alarm(int) { end_now(); }
+
+void set_handler(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;  // vendors' libraries do not expect EINTR
+  sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
-void catch_interrupts(bool speaks) {
+void catch_interrupts(bool speaks, RunEnd end) {
   silent = !speaks;
+  run_end = end;
   terminal = isatty(STDERR_FILENO) != 0;
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;  // vendors' libraries do not expect EINTR
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  set_handler(SIGALRM, on_alarm);
+  set_handler(SIGINT, on_signal);
+  set_handler(SIGTERM, on_signal);
 }
 
 bool interrupted() noexcept { return signals.load() > 0; }

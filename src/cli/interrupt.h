@@ -4,14 +4,20 @@
 
 namespace duet {
 
-// From now on the first Ctrl-C or SIGTERM asks the run to stop after its current call, with a
-// message at once; the second one ends the process. Only the process that `speaks` writes messages.
-void catch_interrupts(bool speaks);
+// How a run ends after the first signal.
+enum class RunEnd {
+  soon,             // after the current call, or 3 seconds later if the call takes longer
+  with_checkpoint,  // after the current step, whatever it takes, and its checkpoint
+};
+
+// From now on the first Ctrl-C or SIGTERM asks the run to stop, with a message at once; the second
+// one ends the process. Only the process that `speaks` writes messages.
+void catch_interrupts(bool speaks, RunEnd end = RunEnd::soon);
 // Has a signal asked the run to stop?
 bool interrupted() noexcept;
 
-// Sets the text that the second signal writes to standard error before it ends the process: how to
-// resume. May be called once.
+// Sets the text that is written to standard error before a signal ends the process: how to resume.
+// May be called once.
 void set_last_words(const std::string& line);
 
 }  // namespace duet

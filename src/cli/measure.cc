@@ -185,7 +185,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   }
   if (asked.list) return list_cases(plan, asked);
   const std::string resume = how_to_resume(plan, flags, command);
-  catch_interrupts(speaks(plan));
+  catch_interrupts(speaks(plan), asked.has_checkpoint ? RunEnd::with_checkpoint : RunEnd::soon);
   std::vector<Machine*> machines;
   for (const auto& machine : plan.machines) machines.push_back(machine.get());
   const Record environment =

@@ -5,7 +5,7 @@ source "$(dirname "$0")/check.sh"
 # One call takes seconds on one core.
 taskset -pc "$(taskset -pc $$ | grep -oE '[0-9]+' | tail -n 1)" $$ > /dev/null
 long=(gemm --device host --engine onednn --dtype fp32 --shapes 8192x8192x4096)
-stopping='duet: stopping after this call; again to stop now'
+stopping='duet: stopping within a few seconds; again to stop now'
 
 # until COMMAND...: waits until it succeeds.
 until_true() {
@@ -49,6 +49,45 @@ until_true grep -qxF "$stopping" err
 kill -INT "$process"
 ends_with 1 "$process"
 grep -qx 'duet: stopped; with --json FILE it could be resumed' err || fail "no journal: $(cat err)"
+
+# One signal ends every command, also within a call that takes minutes.
+one_signal() {
+  "$duet" "$@" > out 2> err &
+  process=$!
+  until_true catches_interrupts "$process"
+  sleep 0.5
+  kill -INT "$process"
+  for _ in $(seq 100); do
+    kill -0 "$process" 2> /dev/null || break
+    sleep 0.05
+  done
+  if kill -0 "$process" 2> /dev/null; then
+    fail "duet $*: runs 5 s after a signal: $(cat err)"
+    kill -KILL "$process"
+  fi
+  ends_with 1 "$process"
+}
+one_signal gemm --device host --engine onednn --dtype fp32 --shapes 8192x8192x16384
+one_signal copy --device host:2 --sizes 256M --mode sustained
+one_signal collective all_reduce --device host:4 -b 256M --mode sustained
+one_signal halo --device host:2 --nx 16384 --steps 1000
+one_signal fabric write --sizes 64M --mode sustained
+one_signal overlap --device host:2 --compute gemm:8192x8192x16384:fp32 --communicate all_gather:1M
+one_signal train gpt --device host --model large --layers 6 --batch 2
+one_signal train gpt --device host --model large --layers 6 --batch 2 --data "$duet" --steps 10
+one_signal run quick
+one_signal run seed
+one_signal health --device host
+one_signal advise --device host:2 --measure --iterations 100000
+
+# A run with a checkpoint ends its step and writes it.
+"$duet" train gpt --device host --data "$duet" --steps 1000000 --checkpoint model > out 2> err &
+process=$!
+until_true grep -q '^step 1 of' err
+kill -INT "$process"
+ends_with 1 "$process"
+grep -qx 'duet: stopping after this step and its checkpoint; again to stop now' err || fail "$(cat err)"
+[[ -s model ]] || fail "no checkpoint of an interrupted run"
 
 # A pipe that nobody reads: the wait ends at the first signal, and leaves no file behind.
 mkfifo pipe
