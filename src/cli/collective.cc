@@ -6,10 +6,12 @@
 
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/complain.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "cli/nccl_tests_flags.h"
 #include "cli/network_flags.h"
 #include "cli/outputs.h"
 #include "cli/own_machines.h"
@@ -51,13 +53,6 @@ std::vector<bool> parse_places(const std::string& text) {
   throw UsageError(fmt::format("--in-place: unknown '{}': expected out, in or both", text));
 }
 
-// "0" is the default of nccl-tests; Duet does not support other values.
-void require_off(const std::string& flag, const std::string& value, const std::string& why) {
-  if (!value.empty() && value != "0") {
-    throw UsageError(fmt::format("{} {}: expected 0: {}", flag, value, why));
-  }
-}
-
 bool is_rooted(CollectiveKind kind) {
   return kind == CollectiveKind::broadcast || kind == CollectiveKind::gather ||
          kind == CollectiveKind::scatter;
@@ -96,8 +91,14 @@ class CollectiveCommand : public Command {
                    "the drop-in is as fast as NCCL, for duet nccl-env; default sizes 64K (with "
                    "NCCL 8K) to 1G (CPUs: 16M)");
     add_nccl_flags();
+    add_nccl_tests_flags(*app_, nccl_tests_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
+    app_->add_option("--table", output_.table,
+                     "How the console shows the figures: nccl, in the columns of nccl-tests; "
+                     "default: one table with a column per engine")
+        ->type_name("NAME")
+        ->group("Output");
   }
 
   CLI::App& app() override { return *app_; }
@@ -111,7 +112,7 @@ class CollectiveCommand : public Command {
   int run_in(Processes& processes, const std::vector<std::string>& line) {
     CollectiveOptions options = parsed();
     std::vector<std::string> devices = device_names(devices_);
-    if (devices.empty()) devices = {processes.size() == 1 ? "host:4" : "host"};
+    if (devices.empty()) devices = {default_device(processes)};
     std::optional<CollectiveTuning> tuning;  // outlives the jobs, which pass it their results
     if (tune_) tuning.emplace(processes);
     RunPlan plan;
@@ -122,6 +123,8 @@ class CollectiveCommand : public Command {
     for (std::size_t i = 0; i < plan.machines.size(); ++i) {
       Machine& machine = *plan.machines[i];
       options.device_name = plan.names[i];
+      if (!tune_ && !output_.quiet && processes.index() == 0)
+        say_left_out(options, machine, processes);
       if (tuning) {
         options.engines = tuning->engines(machine);
         options.sizes = tuning->sizes(sizes(), machine);
@@ -136,6 +139,26 @@ class CollectiveCommand : public Command {
     std::ostream nowhere(nullptr);
     if (tuning) tuning->store(output_.quiet ? nowhere : text_stream(output_));
     return code;
+  }
+
+  std::string default_device(const Processes& processes) const {
+    if (processes.size() > 1) return "host";
+    if (gpus_.empty() && threads_.empty()) return "host:4";
+    return fmt::format("host:{}", gpus_per_thread() * threads());
+  }
+
+  // Sizes of a range that collective_benchmark() leaves out.
+  static void say_left_out(const CollectiveOptions& options, const Machine& machine,
+                           const Processes& processes) {
+    const int ranks = machine.size() * processes.size();
+    for (const CollectiveKind kind : options.kinds) {
+      for (const DType dtype : options.dtypes) {
+        const std::uint64_t least = least_collective_bytes(kind, dtype, ranks);
+        if (options.sizes.empty() || options.sizes.front() >= least) continue;
+        complain(fmt::format("{}: sizes below {} bytes are left out: each rank needs an element",
+                             name(kind), least));
+      }
+    }
   }
 
   void add_size_flags() {
@@ -156,12 +179,15 @@ class CollectiveCommand : public Command {
     add("-n,--iters", iterations_, "COUNT",
         "--loop: calls per sample, default 20; other modes: as --iterations");
     add("-w,--warmup_iters", warm_ups_, "COUNT", "Calls to warm up; --loop: default 5");
-    add("-c", checks_, "0|1", "Check the results (nccl-tests' --check); default 1");
+    add("-c", checks_, "COUNT",
+        "Check the results (nccl-tests' --check), by four calls; 0: do not; default 1");
     add("-g,--ngpus", gpus_, "COUNT",
-        "As in nccl-tests; -g times -t must be the number of devices");
+        "As in nccl-tests; -g times -t must be the number of devices; without --device so many "
+        "of the CPU");
     add("-t,--nthreads", threads_, "COUNT",
         "As in nccl-tests; -g times -t must be the number of devices");
-    add("-z,--blocking", blocking_, "0", "0 only: the host does not wait between calls");
+    add("-T,--timeout", timeout_, "SECONDS",
+        "The longest wait for a call, after which the case has failed; default 120");
     add("-G,--cudagraph", graph_, "COUNT",
         "Capture the calls of a sample (--loop: -n calls, other modes: one) as a graph, and launch "
         "it COUNT times per sample; figures are per call; default 0: no capture");
@@ -186,9 +212,12 @@ class CollectiveCommand : public Command {
     if (!packets_.empty()) options.packets = parse_list(packets_, parse_bytes);
     options.network = network_of(network_);
     options.node_size = node_size_of(network_);
-    if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c", 1) > 0;
+    if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c") > 0;
     options.mode = mode();
-    require_off("-z", blocking_, "Duet times calls on the device, not the CPU's wait for them");
+    require_as_nccl_tests(nccl_tests_);
+    if (!output_.table.empty() && output_.table != "nccl") {
+      throw UsageError(fmt::format("--table: unknown '{}': expected nccl", output_.table));
+    }
     if (!graph_.empty()) capture_calls(parse_number(graph_, 0, "-G"), options);
     require_effect(options);
     return options;
@@ -263,17 +292,25 @@ class CollectiveCommand : public Command {
       mode.warm_up_iterations = parse_number(warm_ups_, 0, "-w");
       mode.warm_up_seconds = 0;
     }
+    constexpr int kMostTimeout = static_cast<int>(kMostSeconds);
+    const int timeout = timeout_.empty() ? 0 : parse_number(timeout_, 0, "-T", kMostTimeout);
+    if (timeout > 0) mode.deadline_seconds = timeout;  // 0: the default, as in nccl-tests
     return mode;
   }
 
   void require_ranks(const Machine& machine) const {
     if (gpus_.empty() && threads_.empty()) return;
-    const int gpus = gpus_.empty() ? 1 : parse_number(gpus_, 1, "-g");
-    const int threads = threads_.empty() ? 1 : parse_number(threads_, 1, "-t");
-    if (std::int64_t{gpus} * threads == machine.size()) return;
-    throw UsageError(fmt::format("-g {} -t {}: {} has {} devices: expected as many", gpus, threads,
-                                 machine.name(), machine.size()));
+    if (gpus_per_thread() * threads() == machine.size()) return;
+    throw UsageError(fmt::format("-g {} -t {}: {} has {} devices: expected as many",
+                                 gpus_per_thread(), threads(), machine.name(), machine.size()));
   }
+
+  // Of both flags.
+  static constexpr int kMostRanks = 4096;
+  int gpus_per_thread() const {
+    return gpus_.empty() ? 1 : parse_number(gpus_, 1, "-g", kMostRanks);
+  }
+  int threads() const { return threads_.empty() ? 1 : parse_number(threads_, 1, "-t", kMostRanks); }
 
   CLI::App* app_;
   DeviceFlags devices_;
@@ -282,7 +319,8 @@ class CollectiveCommand : public Command {
   OutputFlags output_;
   std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_,
       packets_;
-  std::string iterations_, warm_ups_, checks_, gpus_, threads_, blocking_, graph_;
+  std::string iterations_, warm_ups_, checks_, gpus_, threads_, timeout_, graph_;
+  NcclTestsFlags nccl_tests_;
   bool loop_ = false, tune_ = false;
 };
 

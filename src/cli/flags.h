@@ -28,6 +28,7 @@ struct OutputFlags {
   bool reproducible = false;
   bool check = false;
   bool list = false;
+  std::string table;                   // "nccl": in the columns of nccl-tests
   std::optional<std::string> report;   // "": a name derived from the journal's
   std::vector<NamedFile> other_files;  // that the command writes
 };

@@ -130,7 +130,10 @@ class CollectiveCases {
   void add_curve(CollectiveKind kind, DType dtype, Reduction op, Skew skew) {
     const std::vector<std::uint64_t> sizes =
         options_.sizes.empty() ? default_collective_sizes(kind, machine_) : options_.sizes;
+    const std::uint64_t least = least_collective_bytes(kind, dtype, ranks_);
+    const bool any = sizes.back() >= least;
     for (const std::uint64_t bytes : sizes) {
+      if (any && bytes < least) continue;
       Call call{collective(kind, dtype, op, skew, bytes), skew, false};
       require(call.collective, bytes, ranks_);
       for (const bool in_place : options_.in_place) {
@@ -148,7 +151,7 @@ class CollectiveCases {
       throw UsageError(error.what());
     }
     if (c.count > 0) return;
-    const std::uint64_t least = size_of(c.dtype) * static_cast<std::uint64_t>(ranks);
+    const std::uint64_t least = least_collective_bytes(c.kind, c.dtype, ranks);
     throw UsageError(fmt::format("{} of {} bytes: expected at least {}, an element of {} a rank",
                                  name(c.kind), bytes, least, name(c.dtype)));
   }
@@ -247,6 +250,15 @@ std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine
     sizes.push_back(bytes);
   }
   return sizes;
+}
+
+std::uint64_t least_collective_bytes(CollectiveKind kind, DType dtype, int ranks) {
+  Collective one;
+  // all_to_all_v has counts of its own.
+  one.kind = kind == CollectiveKind::all_to_all_v ? CollectiveKind::all_to_all : kind;
+  one.dtype = dtype;
+  one.count = 1;
+  return size_bytes(one, ranks);
 }
 
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,

@@ -45,6 +45,9 @@ struct CollectiveOptions {
 // - Other kinds: 64 KiB to 1 GiB by factors of 4; on CPUs at most 16 MiB.
 std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine& machine);
 
+// The fewest bytes that hold an element for each rank.
+std::uint64_t least_collective_bytes(CollectiveKind kind, DType dtype, int ranks);
+
 // The benchmark `collective`. Its ranks are all devices of the machine and, with several processes,
 // those of the other processes' machines.
 // - Collective among processes: all make the same call, run the cases in the same order and
@@ -52,8 +55,9 @@ std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine
 // - The machine and `processes` must outlive the benchmark.
 // - The first case that needs an engine opens it. All engines are closed when the benchmark ends.
 // - `stop` is called between batches; `true` ends the measurement.
+// - Sizes below least_collective_bytes() are left out where others are not.
 // Throws UsageError for an unknown engine, a root that is no rank, an element type that does not
-// reduce, a size that holds less than one element per rank, and for packets that no engine has or
+// reduce, sizes that all hold less than one element per rank, and for packets that no engine has or
 // that are no multiple of 16 bytes.
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,
                                std::function<bool()> stop, Processes* processes = nullptr);
