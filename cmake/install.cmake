@@ -59,6 +59,10 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/duet.pc.in ${PROJECT_BINARY_DIR}/duet.p
 install(FILES ${PROJECT_BINARY_DIR}/duet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT dev)
 
-install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
-        DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Pages where README's links find them; the journals of results, 20 MB, stay in the sources.
+set(pages README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md)
+list(TRANSFORM pages PREPEND ${PROJECT_SOURCE_DIR}/)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/deploy
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN results EXCLUDE)
 include(package)

@@ -59,6 +59,15 @@ diff moved/share/zsh/site-functions/_duet <("$duet" completion zsh) || fail "com
 diff moved/share/fish/vendor_completions.d/duet.fish <("$duet" completion fish) || fail "completion of fish"
 diff moved/share/man/man1/duet.1 <("$duet" docs man) || fail "the manual page"
 
+# Every page that README and the pages link to, journals of results apart, is there.
+docs=moved/share/doc/duet
+for page in "$docs"/README.md "$docs"/docs/*.md; do
+  for link in $(grep -oE '\]\([^)#:]+\.(md|png)' "$page" | sed 's/^](//'); do
+    [[ $link == */results/* || $link == results/* || -e $(dirname "$page")/$link ]] || fail "$page: $link is not installed"
+  done
+done
+[[ $(ls "$docs"/docs/*.md | wc -l) -gt 10 ]] || fail "docs: $(ls "$docs")"
+
 cmake -S "$examples" -B built -DCMAKE_PREFIX_PATH="$folder/moved" -DCMAKE_CXX_COMPILER="$compiler" \
   -DCMAKE_CXX_FLAGS="$warnings" > out.configure
 cmake --build built > out.build
