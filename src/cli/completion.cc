@@ -117,8 +117,107 @@ constexpr Choices kChoices[] = {
      [] {
        return Names{"gpt", "qwen3", "mlp"};
      }},
-    {"train", "--model", [] { return and_also(own_names(gpt_configs()), "seed"); }},
+    {"train", "--model", [] { return and_also(gpt_names(), "seed"); }},
     {"train", "--recipe", [] { return own_names(recipes()); }},
+    {"gemm", "--engine",
+     [] {
+       return Names{"onednn",         "openblas", "fma-peak",  "cublas",          "cublaslt",
+                    "cublaslt-tuned", "rocblas",  "hipblaslt", "hipblaslt-tuned", "model"};
+     }},
+    {"gemm", "--layout",
+     [] {
+       return Names{"nn", "nt", "tn"};
+     }},
+    {"gemm", "--epilogue",
+     [] {
+       return Names{"none", "gelu", "gelu_backward"};
+     }},
+    {"collective", "--engine",
+     [] {
+       return Names{
+           "dma",         "kernel",        "auto",         "sdma", "host",        "nccl",
+           "nccl-window", "nccl-zero-cta", "nccl-duet",    "rccl", "rccl-window", "rccl-zero-cta",
+           "nvshmem",     "nvshmem-block", "nvshmem-grid", "mpi",  "vendor-model"};
+     }},
+    {"collective", "--datatype",
+     [] {
+       return Names{"float", "half", "bfloat16", "int32", "uint8",
+                    "fp32",  "fp16", "bf16",     "int8",  "all"};
+     }},
+    {"collective", "--op", [] { return and_also(names_of(all_reductions()), "all"); }},
+    {"collective", "--in-place",
+     [] {
+       return Names{"out", "in", "both"};
+     }},
+    {"collective", "--skew",
+     [] {
+       return Names{"even", "random", "one_heavy"};
+     }},
+    {"collective", "--table", [] { return Names{"nccl"}; }},
+    {"halo", "--engine",
+     [] {
+       return Names{"dma",  "kernel",    "host",          "nccl",           "nccl-window",
+                    "rccl", "nvshmem-p", "nvshmem-block", "nvshmem-signal", "mpi"};
+     }},
+    {"fabric", "--rail-mode",
+     [] {
+       return Names{"single", "split", "round_robin"};
+     }},
+    {"fabric", "--direction",
+     [] {
+       return Names{"one-way", "two-way", "both"};
+     }},
+    {"fabric", "--memory",
+     [] {
+       return Names{"host", "pinned", "device"};
+     }},
+    {"fabric", "--memory-path",
+     [] {
+       return Names{"auto", "direct", "ipc", "staged"};
+     }},
+    {"fabric", "--issue",
+     [] {
+       return Names{"direct", "blocking", "nonblocking"};
+     }},
+    {"fabric", "--fifo-memory",
+     [] {
+       return Names{"pinned", "managed", "device"};
+     }},
+    {"", "--provider",
+     [] {
+       return Names{"tcp;ofi_rxm", "tcp", "verbs;ofi_rxm", "shm", "efa"};
+     }},
+    {"overlap", "--policy",
+     [] {
+       return Names{"serial",   "base", "priority",      "partition", "priority+partition",
+                    "zero-cta", "dma",  "dma+partition", "all"};
+     }},
+    {"advise", "--collectives", [] { return names_of(all_collectives()); }},
+    {"train", "--parallel",
+     [] {
+       return Names{"none", "ddp", "zero3"};
+     }},
+    {"train", "--engine",
+     [] { return Names{"none", "auto", "dma", "kernel", "nccl", "rccl", "vendor-model"}; }},
+    {"train", "--optimizer",
+     [] {
+       return Names{"adamw", "sgd"};
+     }},
+    {"train", "--update",
+     [] {
+       return Names{"after", "beside"};
+     }},
+    {"train", "--recompute",
+     [] {
+       return Names{"none", "attention", "block"};
+     }},
+    {"train", "--fp8-gradients",
+     [] {
+       return Names{"e4m3", "e5m2"};
+     }},
+    {"train", "--lora-targets", [] { return names_of(all_lora_targets()); }},
+    {"nccl-env", "--for",
+     [] { return Names{"shell", "torchrun", "srun", "mpirun", "docker", "mpijob"}; }},
     {"run", "suite", [] { return own_names(suites()); }},
     {"completion", "shell",
      [] {
@@ -239,6 +338,16 @@ Completion complete(const CLI::App& root, const std::vector<std::string>& words)
     completer.offer_values(*app, *positional, "");
   }
   return std::move(completer).found();
+}
+
+std::string command_with_word(const std::string& word) {
+  for (const Choices& each : kChoices) {
+    if (*each.option == '-' || word == "all") continue;
+    const Names names = each.names();
+    if (std::find(names.begin(), names.end(), word) == names.end()) continue;
+    return std::string("duet ") + each.command;
+  }
+  return "";
 }
 
 }  // namespace duet

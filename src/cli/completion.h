@@ -21,6 +21,9 @@ struct Completion {
 // ("bf16,f") the candidates are whole lists ("bf16,fp32").
 Completion complete(const CLI::App& root, const std::vector<std::string>& words);
 
+// The command that takes such a word behind its name: "duet collective" for "all_gather"; "": none.
+std::string command_with_word(const std::string& word);
+
 // The script by which a shell (bash, zsh, fish) asks `duet complete`. Throws UsageError for another
 // shell.
 std::string completion_script(const std::string& shell);

@@ -2,40 +2,54 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 namespace duet {
 namespace {
 
-constexpr std::size_t kPageWidth = 100;
+constexpr std::size_t kWidest = 100;
 
-// `name` in a column, and `text` wrapped beside it. A name that is too long has its own line.
-std::string entry(const std::string& name, const std::string& text, std::size_t column) {
-  std::string out = "  " + name;
-  std::size_t at = out.size();
-  const auto new_line = [&] {
-    out += "\n" + std::string(column, ' ');
-    at = column;
-  };
-  if (at + 2 > column) {
-    new_line();
-  } else {
-    out += std::string(column - at, ' ');
-    at = column;
-  }
+// Of the terminal on standard output; where there is none, kWidest.
+std::size_t page_width() {
+  constexpr std::size_t kNarrowest = 50;
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest) : kWidest;
+}
+
+// `text` in lines of at most `width` columns, of which the first begins at column `at` and the
+// others at `indent`.
+std::string wrapped(const std::string& text, std::size_t at, std::size_t indent,
+                    std::size_t width) {
+  std::string out;
+  bool first = true;
   for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t end = text.find(' ', begin);
-    if (end == std::string::npos) end = text.size();
-    if (at > column && at + 1 + end - begin > kPageWidth) {
-      new_line();
-    } else if (at > column) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    if (!first && at + 1 + end - begin > width) {
+      out += "\n" + std::string(indent, ' ');
+      at = indent;
+    } else if (!first) {
       out += ' ';
       ++at;
     }
     out += text.substr(begin, end - begin);
     at += end - begin;
     begin = end + 1;
+    first = false;
   }
-  return out + "\n";
+  return out;
+}
+
+// `name` in a column, and `text` wrapped beside it. A name that is too long has lines of its own.
+std::string entry(const std::string& name, const std::string& text, std::size_t column) {
+  const std::size_t width = page_width();
+  std::string out = "  " + wrapped(name, 2, 4, width);
+  const std::size_t at = out.size();
+  out += at + 2 > column ? "\n" + std::string(column, ' ') : std::string(column - at, ' ');
+  return out + wrapped(text, column, column, width) + "\n";
 }
 
 }  // namespace
@@ -69,6 +83,16 @@ std::string HelpFormatter::make_option(const CLI::Option* option, bool) const {
 
 std::string HelpFormatter::make_subcommand(const CLI::App* app) const {
   return entry(app->get_name(), app->get_description(), get_column_width());
+}
+
+std::string HelpFormatter::make_description(const CLI::App* app) const {
+  return wrapped(app->get_description(), 0, 0, page_width()) + "\n";
+}
+
+std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
+  const std::string usage = Formatter::make_usage(app, std::move(name));
+  const std::size_t end = usage.find_last_not_of('\n') + 1;
+  return wrapped(usage.substr(0, end), 0, 7, page_width()) + usage.substr(end);
 }
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name,

@@ -8,12 +8,15 @@
 
 namespace duet {
 
-// Formats --help: wraps descriptions to the width of a page, with one blank line between groups.
+// Formats --help: wraps it to the width of the terminal, at most 100, with one blank line between
+// groups.
 class HelpFormatter : public CLI::Formatter {
  public:
   HelpFormatter() { column_width(26); }
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_subcommand(const CLI::App* app) const override;
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_usage(const CLI::App* app, std::string name) const override;
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override;
 };

@@ -9,6 +9,7 @@
 #include "cli/info_text.h"
 #include "cli/tuning.h"
 #include "core/error.h"
+#include "device/sim/platform.h"
 #include "results/environment.h"
 #include "results/libraries.h"
 #include "results/version.h"
@@ -73,6 +74,7 @@ class InfoCommand : public Command {
     if (json_) {
       Record out = {{"duet", version()}, {"revision", revision()}, {"host", host_to_json()}};
       out["backends"] = backends_to_json(states);
+      out["simulated"] = sim::platform_names();
       out["machines"] = Record::array();
       for (const auto& machine : machines) out["machines"].push_back(machine_to_json(*machine));
       out["fabric"] = fabric_to_json(fabric);

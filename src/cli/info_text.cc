@@ -1,10 +1,12 @@
 #include "cli/info_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <set>
 
 #include "core/units.h"
+#include "device/sim/platform.h"
 #include "results/host_facts.h"
 #include "results/writers/text_table.h"
 
@@ -102,7 +104,10 @@ std::string backends_text(const std::vector<BackendState>& states) {
     const std::string state_text = state.available ? "yes" : "no";
     rows.push_back({state.kind, state_text, state.available ? state.description : state.reason});
   }
-  return "Kinds of device\n" + table({{"kind"}, {"here"}, {"--device, or why not"}}, rows, kIndent);
+  return "Kinds of device\n" +
+         table({{"kind"}, {"here"}, {"--device, or why not"}}, rows, kIndent) +
+         fmt::format("{}simulated machines: sim:{}\n", kIndent,
+                     fmt::join(sim::platform_names(), ", sim:"));
 }
 
 std::string machine_text(Machine& machine) {

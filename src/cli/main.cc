@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
@@ -22,6 +23,8 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
+constexpr int kReaderGone = 128 + SIGPIPE;  // as a shell says of a program that the signal ends
+
 int bad_usage(const std::string& message) {
   duet::complain(message);
   return kBadUsage;
@@ -42,29 +45,84 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return flags;
 }
 
+// The flag before the word, if that takes no value; "": another argument stands there.
+std::string flag_before(const std::string& word, const std::vector<std::string>& line,
+                        const CLI::App& app) {
+  const auto at = std::find(line.begin(), line.end(), word);
+  if (at == line.begin() || at == line.end()) return "";
+  const CLI::Option* flag = app.get_option_no_throw(*std::prev(at));
+  return flag != nullptr && flag->get_items_expected_max() == 0 ? *std::prev(at) : "";
+}
+
 // A message about the arguments that `app` does not know, "" if there are none.
-std::string unexpected(const CLI::App& app) {
+std::string unexpected(const CLI::App& app, const std::vector<std::string>& line) {
   const std::vector<std::string> left = app.remaining();
   const auto is_flag = [](const std::string& word) { return word.size() > 1 && word[0] == '-'; };
-  const auto flag = std::find_if(left.begin(), left.end(), is_flag);
-  if (flag != left.end()) {
-    const std::string name = flag->substr(0, flag->find('='));
-    return fmt::format("unknown flag '{}'{}", name, duet::did_you_mean(name, flags_of(app)));
+  const auto found = std::find_if(left.begin(), left.end(), is_flag);
+  if (found != left.end()) {
+    const std::string name = found->substr(0, found->find('='));
+    // Every flag of one letter is near every other.
+    const bool one_letter = name[1] != '-';
+    return fmt::format("unknown flag '{}'{}", name,
+                       one_letter ? "" : duet::did_you_mean(name, flags_of(app)));
   }
-  return left.empty() ? "" : fmt::format("unexpected word '{}'", left.front());
+  if (left.empty()) return "";
+  std::string text = fmt::format("unexpected word '{}'", left.front());
+  const std::string flag = flag_before(left.front(), line, app);
+  if (!flag.empty()) text += fmt::format(": {} takes no value", flag);
+  if (flag == "--check" && app.get_name() == "collective") text += "; nccl-tests' --check is -c";
+  return text;
 }
 
 // Writes the error of a command line without a known command; returns the exit code.
-int no_command(const CLI::App& root) {
+int no_command(const CLI::App& root, const std::vector<std::string>& line) {
   const std::vector<std::string> names = command_names(root);
-  std::string what = unexpected(root);
+  std::string what = unexpected(root, line);
   const std::vector<std::string> left = root.remaining();
   if (!left.empty() && left.front()[0] != '-') {
-    what = fmt::format("unknown command '{}'{}", left.front(),
-                       duet::did_you_mean(left.front(), names));
+    const std::string& word = left.front();
+    const std::string command = duet::command_with_word(word);
+    what = fmt::format("unknown command '{}'{}", word,
+                       command.empty() ? duet::did_you_mean(word, names)
+                                       : fmt::format(" (did you mean '{} {}'?)", command, word));
   }
   return bad_usage(fmt::format("{}{}expected a command, one of {} (see duet --help)", what,
                                what.empty() ? "" : ": ", fmt::join(names, ", ")));
+}
+
+// "duet help gemm" is "duet gemm --help", and "duet help" is "duet --help".
+std::vector<std::string> without_help_command(std::vector<std::string> words,
+                                              const std::vector<std::string>& commands) {
+  if (words.empty() || words.front() != "help") return words;
+  words.erase(words.begin());
+  const auto known = [&] {
+    return std::find(commands.begin(), commands.end(), words.front()) != commands.end();
+  };
+  if (words.empty() || known()) words.emplace_back("--help");
+  return words;
+}
+
+// The message of an error of CLI11 in Duet's words.
+std::string words_of(const CLI::App& command, const CLI::ParseError& error) {
+  for (const CLI::Option* option : command.get_options()) {
+    const auto most = static_cast<std::size_t>(option->get_items_expected_max());
+    const bool once = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+    if (once && most > 0 && option->results().size() > most) {
+      return fmt::format("{} is given {} times: expected once", option->get_name(),
+                         option->results().size());
+    }
+  }
+  const std::string text = error.what();
+  const std::string name = text.substr(0, text.find(':'));
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const bool missing = text.find("missing") != std::string::npos;
+    return name + (missing ? ": expected a value" : ": expected another number of values");
+  }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    return text.find('=') == std::string::npos ? name + ": expected no value"
+                                               : text + ": expected a number";
+  }
+  return text;
 }
 
 int run(int argc, char** argv) {
@@ -75,6 +133,7 @@ int run(int argc, char** argv) {
   root.require_subcommand(0, 1);
   root.set_help_flag("-h,--help", "Show this help");
   root.formatter(std::make_shared<duet::HelpFormatter>());  // CLI11 requires a shared_ptr
+  const std::vector<std::string> line{argv, argv + argc};
   std::vector<std::unique_ptr<duet::Command>> commands;
   for (const auto make :
        {duet::make_info_command,       duet::make_gemm_command,     duet::make_copy_command,
@@ -92,19 +151,23 @@ int run(int argc, char** argv) {
     command->app().set_version_flag("-V,--version", version, "Show version and git revision");
   }
   try {
-    root.parse(argc, argv);
+    std::vector<std::string> words =
+        without_help_command({line.begin() + 1, line.end()}, command_names(root));
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    root.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return root.exit(error);  // --help, --version
     const auto chosen = root.get_subcommands();
-    if (chosen.empty()) return no_command(root);
-    const std::string extra = unexpected(*chosen[0]);
-    return bad_usage(fmt::format("{} (see duet {} --help)", extra.empty() ? error.what() : extra,
+    if (chosen.empty()) return no_command(root, line);
+    const std::string extra = unexpected(*chosen[0], line);
+    return bad_usage(fmt::format("{} (see duet {} --help)",
+                                 extra.empty() ? words_of(*chosen[0], error) : extra,
                                  chosen[0]->get_name()));
   }
   for (const auto& command : commands) {
-    if (command->app().parsed()) return command->run({argv, argv + argc});
+    if (command->app().parsed()) return command->run(line);
   }
-  return no_command(root);
+  return no_command(root, line);
 }
 
 }  // namespace
@@ -117,6 +180,9 @@ int main(int argc, char** argv) {
     const int code = run(argc, argv);
     output.finish();
     return code;
+  } catch (const duet::ReaderGone&) {
+    output.drop();
+    return kReaderGone;
   } catch (const duet::UsageError& error) {
     output.drop();
     return bad_usage(error.what());

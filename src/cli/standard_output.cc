@@ -6,7 +6,6 @@
 #include <cstring>
 #include <iostream>
 
-#include "core/error.h"
 #include "core/output_file.h"
 
 namespace duet {
@@ -60,6 +59,7 @@ void StandardOutput::write_out() {
     const ssize_t written = ::write(STDOUT_FILENO, at, static_cast<std::size_t>(end - at));
     if (written < 0 && errno == EINTR) continue;
     failed_ = written < 0;
+    if (failed_ && errno == EPIPE) throw ReaderGone();
     if (failed_)
       throw Error(std::string("standard output cannot be written: ") + std::strerror(errno));
     at += written;

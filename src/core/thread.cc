@@ -1,7 +1,12 @@
 #include "core/thread.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
 
 #include "core/error.h"
 
@@ -15,13 +20,29 @@ std::string limit_text(int resource, const char* flag, rlim_t unit) {
   return fmt::format("ulimit {} {}", flag, limit.rlim_cur / unit);
 }
 
+// The memory limit of a container: "memory.max 2147483648"; "" if there is none.
+std::string control_group_text() {
+  // Without a stream, which allocates: memory may have run out.
+  const int file = open("/sys/fs/cgroup/memory.max", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  char text[32];
+  const ssize_t length = read(file, text, sizeof text);
+  close(file);
+  const auto is_digit = [](char each) { return each >= '0' && each <= '9'; };
+  const char* const end = std::find_if_not(text, text + std::max<ssize_t>(0, length), is_digit);
+  return end == text ? "" : "memory.max " + std::string(text, static_cast<std::size_t>(end - text));
+}
+
 }  // namespace
 
 std::string limits_text() {
-  const std::string threads = limit_text(RLIMIT_NPROC, "-u", 1);
-  const std::string memory = limit_text(RLIMIT_AS, "-v", 1024);
-  if (threads.empty() && memory.empty()) return "no ulimit";
-  return threads + (threads.empty() || memory.empty() ? "" : ", ") + memory;
+  std::string all;
+  for (const std::string& each :
+       {limit_text(RLIMIT_NPROC, "-u", 1), limit_text(RLIMIT_AS, "-v", 1024),
+        limit_text(RLIMIT_DATA, "-d", 1024), control_group_text()}) {
+    if (!each.empty()) all += (all.empty() ? "" : ", ") + each;
+  }
+  return all.empty() ? "no ulimit" : all;
 }
 
 void cannot_start(const std::string& what, const std::error_code& reason) {

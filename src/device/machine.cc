@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <utility>
 
 #include "core/error.h"
 #include "core/module.h"
@@ -52,6 +53,16 @@ const Backend* find(const std::string& kind) {
   return found == all.end() ? nullptr : &*found;
 }
 
+// What others call a kind of device, and simulated machines without "sim:"; "" if none was meant.
+std::string meant_kind(const std::string& kind) {
+  constexpr std::pair<const char*, const char*> kOtherNames[] = {
+      {"cpu", "host"}, {"gpu", "cuda"}, {"nvidia", "cuda"}, {"amd", "hip"}, {"rocm", "hip"}};
+  for (const auto& [other, own] : kOtherNames) {
+    if (kind == other) return own;
+  }
+  return sim::meant_device(kind);
+}
+
 }  // namespace
 
 void register_backend(Backend backend) {
@@ -94,8 +105,11 @@ std::unique_ptr<Machine> open_machine(const std::string& device) {
   }
   const Backend* backend = find(kind);
   if (backend == nullptr) {
-    throw UsageError(fmt::format("--device {}: unknown kind '{}'{}: expected one of {}", device,
-                                 kind, did_you_mean(kind, known), fmt::join(known, ", ")));
+    const std::string meant = meant_kind(kind);
+    throw UsageError(fmt::format(
+        "--device {}: unknown kind '{}'{}: expected one of {}", device, kind,
+        meant.empty() ? did_you_mean(kind, known) : fmt::format(" (did you mean '{}'?)", meant),
+        fmt::join(known, ", ")));
   }
   try {
     return backend->open(colon == std::string::npos ? "" : device.substr(colon + 1));

@@ -42,6 +42,15 @@ cases=(
   "duet report jour|journal.jsonl"
   "duet gemm --json jour|journal.jsonl"
   "duet gemm --tuning-seconds |"
+  "duet overlap --policy pri|priority priority+partition"
+  "duet nccl-env --for s|shell srun"
+  "duet gemm --engine onedn|onednn"
+  "duet collective all_gather --engine nvshmem-|nvshmem-block nvshmem-grid"
+  "duet gemm --layout t|tn"
+  "duet train gpt --parallel z|zero3"
+  "duet collective all_gather -d bf|bfloat16 bf16"
+  "duet collective all_reduce -o m|max min"
+  "duet train gpt --model ti|tiny"
   "duet nothing |"
 )
 

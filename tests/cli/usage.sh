@@ -34,7 +34,7 @@ refuses "'paper' and --compute with --communicate" overlap paper "${pair[@]}"
 # --list measures nothing, and writes nothing.
 expect_code 0 run quick --list
 grep -q '^copy on host, ' out || fail "run quick --list: $(cat out)"
-tail -n 1 out | grep -qE '^[0-9]+ cases, up to about .* to warm up and measure' || fail "run quick --list: $(tail -n 1 out)"
+tail -n 1 out | grep -qE '^[0-9]+ cases, about .* with preparation' || fail "run quick --list: $(tail -n 1 out)"
 cp out listed
 expect_code 0 run quick --dry-run
 diff listed out > /dev/null || fail "--dry-run is not --list"
@@ -78,7 +78,7 @@ refuses '--seconds 0: expected a number of seconds above 0, at most 86400' "${lo
 refuses '--seconds 1e9: expected a number of seconds above 0, at most 86400' "${local_copy[@]}" --seconds 1e9
 refuses '--seconds nan: expected a number of seconds' "${local_copy[@]}" --seconds nan
 refuses '--warm-up -1: expected a number of seconds from 0 to 86400' "${local_copy[@]}" --warm-up -1
-refuses '-c 2: expected a whole number from 0 to 1' collective all_gather -c 2
+refuses '-c -1: expected a whole number from 0 to' collective all_gather -c -1
 refuses '-n 0: expected a whole number from 1 to 1000000' collective all_gather -n 0
 refuses '--grid 0: expected a whole number from 1 to 65536' copy --grid 0
 refuses '--link-gbit 0: expected a number of Gbit/s above 0, at most' fabric --link-gbit 0
@@ -104,4 +104,55 @@ refuses "(did you mean 'priority'?)" overlap --policy priorty
 refuses "(did you mean 'write_imm'?)" fabric write_im
 refuses "(did you mean 'quick'?)" run quik
 refuses "(did you mean 'cuda'?)" run quick --device cud
+# What was meant with other tools' words, with a kind of device left out, or as the name of a command.
+refuses "unknown command 'all_gather' (did you mean 'duet collective all_gather'?)" all_gather --device host:2
+refuses "unknown command 'gpt' (did you mean 'duet train gpt'?)" gpt
+refuses "unknown kind 'cpu' (did you mean 'host'?)" gemm --device cpu
+refuses "unknown kind 'gpu' (did you mean 'cuda'?)" gemm --device gpu
+refuses "unknown kind 'h200-4' (did you mean 'sim:h200-4'?)" copy --device h200-4
+refuses "unknown kind 'mi300x' (did you mean 'sim:mi300x'?)" copy --device mi300x
+refuses "unknown platform 'h200-3' (did you mean 'sim:h200:devices=3'?)" copy --device sim:h200-3
+refuses "--json is given 2 times: expected once" gemm --json a --json b
+refuses "--json: expected a value" gemm --json
+refuses "unknown flag '-q' (see duet gemm --help)" gemm -q
+for command in gemm train; do
+  expect_code 0 $command --help
+  cp out of_flag
+  expect_code 0 help $command
+  diff of_flag out > /dev/null || fail "duet help $command is not duet $command --help"
+done
+expect_code 0 info
+grep -q '^ *simulated machines: sim:h200, sim:h200-4, ' out || fail "duet info names no platforms: $(cat out)"
+expect_code 0 help
+grep -q '^  collective ' out || fail "duet help: $(cat out)"
+refuses "unknown command 'gem' (did you mean 'gemm'?)" help gem
+[[ $(FI_PROVIDER=verbs "$duet" fabric --nodes 2 2>&1 > /dev/null | grep -c 'expected one of $') == 0 ]] ||
+  fail "FI_PROVIDER=verbs: providers are expected, and none is named"
+
+# No line of help is wider than the page.
+for command in "" info gemm copy collective halo fabric overlap train advise run health nccl-env; do
+  expect_code 0 $command --help
+  [[ $(awk 'length > 100' out | wc -l) == 0 ]] || fail "duet $command --help: $(awk 'length > 100' out)"
+done
+
+# nccl-tests' flags: the values with which Duet measures anyway, and for others what it has instead.
+sweep=(collective all_gather --device sim:h200-4 --engine vendor-model -e 1K -f 2)
+expect_code 0 "${sweep[@]}" -b 8 -p 1 -m 1 -z 0 -y 0 -T 60 -N 1 -a 3 -C 0 -S 0 -R 0 -x 0 -D 0 -M 0 -u 0 -I 0 -K 0
+grep -q 'all_gather: sizes below 16 bytes are left out' err || fail "-b 8: $(cat err)"
+refuses 'of 8 bytes: expected at least 16' collective all_gather --device sim:h200-4 -b 8
+refuses '-J out.json: expected no such flag: --json' "${sweep[@]}" -b 8 -J out.json
+refuses '-m 4: expected 1: calls are not grouped' "${sweep[@]}" -m 4
+refuses '--engine nccl,nccl-window' "${sweep[@]}" -R 2
+refuses '--engine nccl,nccl-zero-cta' "${sweep[@]}" -x 2
+refuses '-a 1: expected 3' "${sweep[@]}" -a 1
+refuses "unexpected word '1': --check takes no value; nccl-tests' --check is -c" "${sweep[@]}" --check 1
+refuses "--table: unknown 'nvidia': expected nccl" "${sweep[@]}" --table nvidia
+expect_code 0 collective all_gather -g 3 -b 4K --iterations 1 --engine dma
+grep -q '^collective on host:3' out || fail "-g 3 without --device: $(cat out)"
+expect_code 0 gemm --device sim:mi300x --dtype bfloat16,half --shapes 64x64x64
+expect_code 0 collective all_reduce --device sim:h200-4 --engine dma,kernel -b 4 -e 1K -f 4 --table nccl
+[[ $(grep -c '^ *1024 *256 *float *sum *-1 *[0-9.]* *[0-9.]* *[0-9.]* *0 *[0-9.]* *[0-9.]* *[0-9.]* *0$' out) == 2 ]] ||
+  fail "--table nccl: $(cat out)"
+grep -q '^# *(B) *(elements) *(us) *(GB/s) *(GB/s) *(us) *(GB/s) *(GB/s)' out || fail "--table nccl: $(cat out)"
+[[ $(grep -c '^# Avg bus bandwidth    : [0-9.]' out) == 2 ]] || fail "--table nccl: $(cat out)"
 finish

@@ -202,6 +202,10 @@ const std::map<std::string, std::string_view>& built_in_platforms();
 // The names and aliases of the built-in platforms: "h200", "h200-4", "h200-8" ...
 std::vector<std::string> platform_names();
 
+// The device that was perhaps meant by a name without "sim:", or by an alias with a number of
+// devices that has none: "sim:h200-4", "sim:h200:devices=3"; "" if no built-in platform was.
+std::string meant_device(const std::string& name);
+
 // Loads a built-in platform by its name or an alias ("h200-4" is h200 with four devices a node), or
 // a platform file (`name` has a slash or ends in .toml). If the number of devices has an alias,
 // that is the platform's name, also if `name` is not the alias. Otherwise, if the number differs

@@ -75,12 +75,14 @@ NamedPlatform find_platform(const std::string& name, PlatformOptions options) {
   }
   const Alias* alias = find_alias(name);
   if (alias == nullptr) {
+    const std::string meant = meant_device(name);
     std::vector<std::string> names = platform_names();
     const std::string all = fmt::format("{}", fmt::join(names, ", "));
     std::reverse(names.begin(), names.end());  // of two equally near names, suggest the alias
-    throw UsageError(
-        fmt::format("unknown platform '{}'{}: expected one of {}, or a file with its path or .toml",
-                    name, did_you_mean(name, names), all));
+    throw UsageError(fmt::format(
+        "unknown platform '{}'{}: expected one of {}, or a file with its path or .toml", name,
+        meant.empty() ? did_you_mean(name, names) : fmt::format(" (did you mean '{}'?)", meant),
+        all));
   }
   if (options.devices > 0) {
     throw UsageError(
@@ -99,6 +101,19 @@ std::vector<std::string> platform_names() {
   for (const Alias& alias : aliases()) names.push_back(alias.name);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string meant_device(const std::string& name) {
+  const std::size_t dash = std::min(name.rfind('-'), name.size());
+  const std::string platform = name.substr(0, dash);
+  const std::string devices = dash == name.size() ? "" : name.substr(dash + 1);
+  if (find_alias(name) != nullptr || (devices.empty() && built_in_platforms().count(name) > 0)) {
+    return "sim:" + name;
+  }
+  const bool number = !devices.empty() && devices.size() < 4 && devices[0] != '0' &&
+                      devices.find_first_not_of("0123456789") == std::string::npos;
+  if (!number || built_in_platforms().count(platform) == 0) return "";
+  return fmt::format("sim:{}:devices={}", platform, devices);
 }
 
 Platform load_platform(const std::string& name, const PlatformOptions& options) {

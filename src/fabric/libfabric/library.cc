@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/error.h"
 #include "fabric/libfabric/discovery.h"
@@ -12,6 +13,14 @@
 
 namespace duet::libfabric {
 namespace {
+
+std::string expected_providers() {
+  const std::vector<std::string> usable = usable_providers();
+  if (!usable.empty()) return fmt::format("one of {}", fmt::join(usable, ", "));
+  const char* only = std::getenv("FI_PROVIDER");
+  if (only == nullptr) return "a machine on which libfabric has one of Duet's providers";
+  return fmt::format("FI_PROVIDER, which is '{}' and leaves out all others, to be unset", only);
+}
 
 class Library : public FabricLibrary {
  public:
@@ -26,8 +35,8 @@ class Library : public FabricLibrary {
     std::vector<RailInfo> list;
     for (const Candidate& each : candidates(provider, false, why)) list.push_back(each.info);
     if (!list.empty()) return list;
-    throw UsageError(fmt::format("--provider {}: {} cannot use it here ({}): expected one of {}",
-                                 provider, name(), why, fmt::join(usable_providers(), ", ")));
+    throw UsageError(fmt::format("--provider {}: {} cannot use it here ({}): expected {}", provider,
+                                 name(), why, expected_providers()));
   }
 
   std::unique_ptr<Rail> open(const std::string& provider, const RailInfo& rail,
