@@ -54,8 +54,9 @@ void write_units(const Fill& fill, std::byte* data, std::size_t offset, std::siz
 constexpr std::size_t kBlock = 512;
 
 // digit_at() of elements [first, first + count), at most kBlock, rank by rank: a loop over elements
-// has no dependences between its turns.
-void digits_at(const Digits& d, std::uint64_t first, std::size_t count, float* values) {
+// has no dependences between its turns, and is made of vector instructions.
+__attribute__((always_inline)) inline void make_digits(const Digits& d, std::uint64_t first,
+                                                       std::size_t count, float* values) {
   const int largest = largest_digit(d.ranks), ranks = d.reduced ? d.ranks : 1;
   int digits[kBlock];
   for (std::size_t i = 0; i < count; ++i) digits[i] = digit(d.seed, first + i, largest);
@@ -66,6 +67,30 @@ void digits_at(const Digits& d, std::uint64_t first, std::size_t count, float* v
     }
   }
   for (std::size_t i = 0; i < count; ++i) values[i] = value_of_digits(d, digits[i]);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx512f,avx512dq,avx512vl"))) void make_digits_avx512(const Digits& d,
+                                                                             std::uint64_t first,
+                                                                             std::size_t count,
+                                                                             float* values) {
+  make_digits(d, first, count, values);
+}
+
+__attribute__((target("avx2"))) void make_digits_avx2(const Digits& d, std::uint64_t first,
+                                                      std::size_t count, float* values) {
+  make_digits(d, first, count, values);
+}
+#endif
+
+void digits_at(const Digits& d, std::uint64_t first, std::size_t count, float* values) {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    return make_digits_avx512(d, first, count, values);
+  }
+  if (__builtin_cpu_supports("avx2")) return make_digits_avx2(d, first, count, values);
+#endif
+  make_digits(d, first, count, values);
 }
 
 // Calls each(begin, count, values) for blocks of the fill's elements, with their values before they
