@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "device/contents.h"
 #include "device/sim/kernel.h"
 #include "device/sim/machine.h"
 #include "device/sim/sim.h"
@@ -59,7 +58,7 @@ std::optional<Difference> SimDevice::check(const Span& span, const Fill& fill) {
   machine_.memory().require_contents(span, "span to check");
   if (fill.kind == FillKind::normal)
     throw BadArgument("check: normal fills differ from device to device");
-  const Difference difference = compare_fill(fill, span.data, 0, span.bytes);
+  const Difference difference = machine_.memory().compare(span, fill);
   if (difference.count == 0) return std::nullopt;
   return difference;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -55,6 +57,8 @@ class SimMemory {
   // The caller keeps `last`, one for each item; empty at first.
   void reduce(const KernelItem& item, DType dtype, Reduction op, ReducedVersions& last);
   void fill(const Span& span, const Fill& fill);
+  // As compare_fill(). The span must have contents.
+  Difference compare(const Span& span, const Fill& fill);
   void write(const Span& to, const void* from);
   void read(const Span& from, void* to) const;
   std::uint64_t semaphore(const Semaphore& semaphore) const;
@@ -82,9 +86,18 @@ class SimMemory {
     bool lost = false;          // has bytes of a phantom buffer since it was last filled
     std::uint64_t version = 0;  // changes whenever contents may have changed
     LastMove moved;
+    // The last fill of the whole block; while version and epoch are the same, it holds that.
+    std::optional<Fill> filled = std::nullopt;
+    std::uint64_t filled_version = 0, filled_epoch = 0;
+  };
+  // What a reduction of digits leaves, which is the same on all ranks of an all_reduce.
+  struct ReducedDigits {
+    Fill fill;
+    std::vector<std::byte> contents;
   };
   using Blocks = std::map<std::uintptr_t, MemoryBlock>;
 
+  const std::vector<std::byte>& reduced_digits(const Fill& fill, std::uint64_t bytes);
   ReducedVersions state_of(const KernelItem& item) const;
   bool can_remember(const KernelItem& item) const;
   MemoryPool& pool(const Device& owner, MemoryKind kind);
@@ -96,9 +109,10 @@ class SimMemory {
   std::vector<MemoryPool> pools_;                   // by device; the last is the host's
   // By address. Results must not depend on the order, because addresses differ from run to run.
   Blocks blocks_;
-  std::uintptr_t next_phantom_;  // address of the next phantom buffer
-  std::uint64_t versions_ = 0;   // the last version that a block got
-  std::uint64_t epoch_ = 0;      // changes when any memory may have changed
+  std::uintptr_t next_phantom_;        // address of the next phantom buffer
+  std::uint64_t versions_ = 0;         // the last version that a block got
+  std::uint64_t epoch_ = 0;            // changes when any memory may have changed
+  std::deque<ReducedDigits> reduced_;  // of the latest comparisons
 };
 
 }  // namespace duet::sim

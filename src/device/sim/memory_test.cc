@@ -50,6 +50,60 @@ TEST_F(Sim, WhatWasLostOnItsWayIsNotHeld) {
   EXPECT_TRUE(device(1).has_contents(next.span()));
 }
 
+// A fill that would change nothing is left out; one after a write, a copy or a part's fill is not.
+TEST_F(Sim, RepeatedFillsLeaveTheirContents) {
+  open("h200-4");
+  const Fill poison{FillKind::constant, 0xDB, 0, DType::fp32}, other{FillKind::constant, 7};
+  const Buffer buffer = device(0).allocate(4096), source = device(0).allocate(4096);
+  const auto stream = device(0).make_stream();
+  const auto fill = [&](const Span& span, const Fill& with) {
+    stream->fill(span, with);
+    stream->synchronize(kDeadline);
+  };
+  fill(source.span(), other);
+  fill(buffer.span(), poison);
+  fill(buffer.span(), poison);
+  EXPECT_FALSE(device(0).check(buffer.span(), poison));
+  const std::vector<std::byte> zeros(4096);
+  device(0).write(buffer.span(), zeros.data());
+  fill(buffer.span(), poison);
+  EXPECT_FALSE(device(0).check(buffer.span(), poison));
+  stream->copy({buffer.span(), source.span(), Executor::dma, {}});
+  fill(buffer.span(), poison);
+  EXPECT_FALSE(device(0).check(buffer.span(), poison));
+  fill(buffer.slice(0, 64), other);
+  fill(buffer.span(), poison);
+  EXPECT_FALSE(device(0).check(buffer.span(), poison));
+}
+
+// What is remembered of one comparison serves another only where it is of the same digits.
+TEST_F(Sim, ComparesReducedDigits) {
+  open("h200-4");
+  Fill digits{FillKind::digits_reduced, 5};
+  digits.ranks = 4;
+  for (const DType dtype : {DType::fp32, DType::bf16}) {
+    for (const std::uint64_t offset : {0, 4096}) {
+      digits.dtype = dtype;
+      digits.offset = offset;
+      for (int i = 0; i < 2; ++i) {
+        const Buffer buffer = device(i).allocate(4096);
+        const auto stream = device(i).make_stream();
+        stream->fill(buffer.span(), digits);
+        stream->synchronize(kDeadline);
+        EXPECT_FALSE(device(i).check(buffer.span(), digits));
+        std::uint32_t wrong = 0x12345678;
+        device(i).write(buffer.slice(64, 4), &wrong);
+        const auto difference = device(i).check(buffer.span(), digits);
+        ASSERT_TRUE(difference);
+        EXPECT_EQ(difference->first_offset, 64u);
+        Fill next = digits;
+        ++next.seed;
+        EXPECT_TRUE(device(i).check(buffer.span(), next));
+      }
+    }
+  }
+}
+
 // Equal allocations on all devices are real on all or on none.
 TEST_F(Sim, DevicesHoldEqualParts) {
   open("p5-48xlarge:nodes=8");
