@@ -151,10 +151,11 @@ class CollectiveCommand : public Command {
   static void say_left_out(const CollectiveOptions& options, const Machine& machine,
                            const Processes& processes) {
     const int ranks = machine.size() * processes.size();
+    const std::vector<std::uint64_t>& sizes = options.sizes;
     for (const CollectiveKind kind : options.kinds) {
       for (const DType dtype : options.dtypes) {
         const std::uint64_t least = least_collective_bytes(kind, dtype, ranks);
-        if (options.sizes.empty() || options.sizes.front() >= least) continue;
+        if (sizes.empty() || sizes.front() >= least || sizes.back() < least) continue;
         complain(fmt::format("{}: sizes below {} bytes are left out: each rank needs an element",
                              name(kind), least));
       }

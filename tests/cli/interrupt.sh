@@ -71,7 +71,9 @@ one_signal gemm --device host --engine onednn --dtype fp32 --shapes 8192x8192x16
 one_signal copy --device host:2 --sizes 256M --mode sustained
 one_signal collective all_reduce --device host:4 -b 256M --mode sustained
 one_signal halo --device host:2 --nx 16384 --steps 1000
-one_signal fabric write --sizes 64M --mode sustained
+if [[ -e $(dirname "$duet")/modules/duet_libfabric.so ]]; then
+  one_signal fabric write --sizes 64M --mode sustained
+fi
 one_signal overlap --device host:2 --compute gemm:8192x8192x16384:fp32 --communicate all_gather:1M
 one_signal train gpt --device host --model large --layers 6 --batch 2
 one_signal train gpt --device host --model large --layers 6 --batch 2 --data "$duet" --steps 10
