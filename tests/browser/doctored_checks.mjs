@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { everyFigureIsDrawn } from './chart_checks.mjs';
 import { BAD, FORMULA, HIGH, HOSTILE, NO_FIT } from './journals.mjs';
-import { csvLines, saved } from './page_facts.mjs';
+import { csvLines, dataOf, saved } from './page_facts.mjs';
 import { rowIsRecord } from './text_checks.mjs';
 
 export const doctoredChecks = {
   async 'what is wrong is said first'(page) {
     assert.match(
       await page.locator('.headline').textContent(),
-      /^1 case left wrong data; 1 case failed/,
+      /: 1 case left wrong data; 1 case failed/,
     );
     const words = await page.locator('.faults .word').allTextContents();
     assert.deepEqual(words.slice(0, 2), ['wrong', 'failed']);
@@ -60,6 +60,46 @@ export const manyChecks = {
     assert.ok((await card.textContent()).includes(said), await card.textContent());
     await card.locator('.chart svg').waitFor();
     assert.match(await card.locator('.chart svg').textContent(), /second fastest from 64 KiB/);
+  },
+  async 'each machine has its headline, and simulated figures are never added to measured ones'(page) {
+    const { journals } = await dataOf(page);
+    const machines = await page.locator('.headline strong').allTextContents();
+    assert.ok(machines.length >= 3 && new Set(machines).size === machines.length, machines);
+    const simulated = machines.map((name) => /simulated/.test(name));
+    assert.deepEqual(simulated, [...simulated].sort(), 'simulated machines stand behind');
+    const rows = await page
+      .locator('.tallies tbody tr')
+      .evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
+    assert.deepEqual(
+      rows.map(([name]) => `${name}: `),
+      machines,
+    );
+    for (const [word, column] of [['PASS', 1], ['LOW', 2], ['SUSPECT-HIGH', 3]])
+      for (const virtual of [false, true]) {
+        const found = journals
+          .flatMap(({ records }) => records)
+          .filter(({ verdict }) => verdict?.word === word && Boolean(verdict.simulated) === virtual);
+        const told = rows
+          .filter(([name]) => /simulated/.test(name) === virtual)
+          .reduce((sum, cells) => sum + Number(cells[column]), 0);
+        assert.equal(told, found.length, `${word}, ${virtual ? 'simulated' : 'measured'}`);
+      }
+  },
+  async 'machines stand side by side with their ratios'(page, [h200, mi300x]) {
+    const row = page.locator('.beside-machines tbody tr', { hasText: 'GEMM, bf16' });
+    const names = await page.locator('.beside-machines thead th').allTextContents();
+    const cells = await row.locator('th, td').allTextContents();
+    const bestOf = ({ records }) =>
+      Math.max(...records.map(({ rates }) => rates.tflops).filter((x) => x < 0.99 * HIGH.tflops));
+    const at = (model) => names.findIndex((name) => name.includes(`${model} (simulated)`));
+    const [first, second] = [at('H200'), at('MI300X')];
+    assert.ok(first > 0 && second > first, names);
+    assert.equal(cells[first], `${bestOf(h200).toFixed(1)} TFLOP/s`);
+    assert.equal(cells[second], `${bestOf(mi300x).toFixed(1)} TFLOP/s`);
+    // Against the first machine that has the figure, in its own column or before it.
+    const base = cells.slice(1).find((text) => / TFLOP/.test(text));
+    const over = bestOf(mi300x) / parseFloat(base);
+    assert.ok(Math.abs(parseFloat(cells[second + 1].slice(2)) / over - 1) < 5e-3, cells.join());
   },
   async 'collectives have key figures'(page, journals) {
     const best = journals

@@ -12,7 +12,7 @@ const MOST_LINES = 40; // of a group; the table of records has the others
 const VARYING = ['bytes', 'm', 'n', 'k', 'source', 'destination', 'sets', 'grid', 'block'];
 
 /** Compares faults by weight: by the word, then by the distance from the expected value. */
-function byWeight(a, b) {
+export function byWeight(a, b) {
   const far = (record) => Math.abs(Math.log(shareOf(record) ?? 1));
   return ORDER.indexOf(wordOf(a)) - ORDER.indexOf(wordOf(b)) || far(b) - far(a) || a.id - b.id;
 }

@@ -1,6 +1,6 @@
 // The best figures of each device beside its ceilings, and where the ceilings come from.
 import { h } from './dom.js';
-import { plain } from './format.js';
+import { plain, ratio } from './format.js';
 import { keyRows } from './key_rows.js';
 import { modeLabel, placeLabels, placeName } from './labels.js';
 import { groupBy } from './model.js';
@@ -18,13 +18,15 @@ function modelTable(name, places, records) {
     keyRows(
       own.filter((record) => record.place === place),
       mode,
-    ).map(([order, figure, ...rest]) => ({ order, figure, place, rest })),
+    ).map((row) => ({ ...row, place })),
   );
   const figures = [...new Set(found.map(({ figure }) => figure))];
   const several = found.length > figures.length;
   const rows = found
     .sort((a, b) => a.order - b.order || figures.indexOf(a.figure) - figures.indexOf(b.figure))
-    .map(({ figure, place, rest }) => [figure, ...(several ? [labels.get(place)] : []), ...rest]);
+    .map(({ figure, place, text, of, by }) =>
+      [figure, several && labels.get(place), text, of, by].filter((cell) => cell !== false),
+    );
   const columns = [
     { name: 'Figure' },
     ...(several ? [{ name: 'Where' }] : []),
@@ -33,6 +35,53 @@ function modelTable(name, places, records) {
     { name: 'Reached by' },
   ];
   return rows.length ? dataTable({ columns, rows }, `Key figures: ${name}`) : null;
+}
+
+const likeOf = ({ figure, like }) => (like === undefined ? figure : like);
+
+/** A figure beside the first machine's that has it. */
+function against(row, first) {
+  if (!row || row === first) return '–';
+  if (!row.share) return `x ${plain(Number((row.value / first.value).toPrecision(3)))}`;
+  const more = row.value - first.value;
+  return `${more < 0 ? '-' : '+'}${ratio(Math.abs(more))}`;
+}
+
+/** Of figures that several machines have: each machine's best, beside the first one's. */
+function besideRows(machines) {
+  const own = machines.map(({ records }) =>
+    keyRows(records.filter(({ outcome }) => outcome === 'measured')).filter(
+      (row) => likeOf(row) !== null,
+    ),
+  );
+  const shared = [...groupBy(own.flat(), likeOf)].filter(([, some]) => some.length > 1);
+  return shared
+    .sort(([, [a]], [, [b]]) => a.order - b.order)
+    .map(([like, [{ figure }]]) => {
+      const rows = own.map((some) => some.find((row) => likeOf(row) === like));
+      const first = rows.find(Boolean);
+      const cells = rows.flatMap((row, i) => [row?.text ?? '–', ...(i ? [against(row, first)] : [])]);
+      return [figure, ...cells];
+    });
+}
+
+/** @param {Object[]} machines of machines.js @returns {Node[]} a table of what several of them have */
+export function sideBySide(machines) {
+  const measured = machines.filter(({ records }) => records.some(({ outcome }) => outcome === 'measured'));
+  const rows = measured.length > 1 ? besideRows(measured) : [];
+  if (!rows.length) return [];
+  const columns = [
+    { name: 'Best figure' },
+    ...measured.flatMap(({ name }, i) => [
+      { name, numeric: true },
+      ...(i ? [{ name: 'against the first', numeric: true }] : []),
+    ]),
+  ];
+  const title = 'Machines side by side';
+  return [
+    h('h3', {}, title),
+    h('div', { class: 'beside-machines' }, dataTable({ columns, rows }, title)),
+  ];
 }
 
 /** @param {import('./model.js').Model} model @returns {Node[]} the section's content */

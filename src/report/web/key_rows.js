@@ -1,16 +1,19 @@
-// The best figures of some records, one for each kind of work, as rows of the key figures' table. A row
-// is [order, name of the figure, value, share of the ceiling, what reached it].
+// The best figures of some records, one for each kind of work. A row has the `order` of its kind, the
+// `figure`'s name, its `value` and that as a `text`, its share `of` the ceiling ('–': none is known), and
+// what reached it, `by`. Rows with one `like` (by default the figure) can be compared between machines:
+// by their ratio or, if `share` is true, by their difference; a `like` of null with none.
 import { bytes, caseText, number, percent, plain, plural, ratio, words } from './format.js';
 import { fastest, groupBy, wordOf } from './model.js';
 import { boundOf, copyTitle, fastestCopy, wayOrder } from './plot/copies.js';
 import { overlapGroups } from './plot/overlap_series.js';
 import { mean, valuesOf } from './plot/overlap_words.js';
-import { itemsText, measuredSteps, peakShare, sizeText } from './plot/training_series.js';
+import { itemsOf, itemsText, measuredSteps, peakShare, sizeText } from './plot/training_series.js';
 
 const COLLECTIVE_ORDER = 1000; // after all copies
 const OVERLAP_ORDER = 1001;
 const FABRIC_ORDER = 1002;
 const TRAINING_ORDER = 1003;
+const RUN_ORDER = 1004;
 
 /** The note on a best figure that is SUSPECT-HIGH. */
 const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
@@ -22,13 +25,14 @@ function gemmRows(records, mode) {
     const peak = top.place.ceiling.tflops?.[dtype];
     const kind = top.place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
     const of = peak > 0 ? `${percent(top.rates.tflops / peak)} of ${kind} ${plain(peak)}` : '–';
-    return [
-      -1,
-      `GEMM, ${dtype}`,
-      `${number(top.rates.tflops)} TFLOP/s${doubt(top)}`,
+    return {
+      order: -1,
+      figure: `GEMM, ${dtype}`,
+      value: top.rates.tflops,
+      text: `${number(top.rates.tflops)} TFLOP/s${doubt(top)}`,
       of,
-      [caseText(top), top.engine, mode(top)].filter(Boolean).join(', '),
-    ];
+      by: [caseText(top), top.engine, mode(top)].filter(Boolean).join(', '),
+    };
   });
 }
 
@@ -38,13 +42,14 @@ function copyRows(records, mode) {
   return [...groups].map(([name, some]) => {
     const top = fastestCopy(some);
     const bound = boundOf(top);
-    return [
-      wayOrder(top.case),
-      name,
-      `${number(top.rates.gb_per_s)} GB/s${doubt(top)}`,
-      bound ? `${percent(top.rates.gb_per_s / bound)} of ${plain(bound)}` : '–',
-      [caseText(top), mode(top)].filter(Boolean).join(', '),
-    ];
+    return {
+      order: wayOrder(top.case),
+      figure: name,
+      value: top.rates.gb_per_s,
+      text: `${number(top.rates.gb_per_s)} GB/s${doubt(top)}`,
+      of: bound ? `${percent(top.rates.gb_per_s / bound)} of ${plain(bound)}` : '–',
+      by: [caseText(top), mode(top)].filter(Boolean).join(', '),
+    };
   });
 }
 
@@ -58,13 +63,14 @@ function collectiveRows(records) {
     const { bound } = top.verdict ?? {};
     const { bytes: size, in_place: inPlace, packet } = top.case;
     const cut = packet && `packets of ${bytes(packet)}`;
-    return [
-      COLLECTIVE_ORDER,
-      name,
-      `${number(top.rates.busbw_gb_per_s)} GB/s${doubt(top)}`,
-      bound > 0 ? `${percent(top.rates.busbw_gb_per_s / bound)} of ${plain(bound)}` : '–',
-      [top.engine, bytes(size), cut, inPlace && 'in place'].filter(Boolean).join(', '),
-    ];
+    return {
+      order: COLLECTIVE_ORDER,
+      figure: name,
+      value: top.rates.busbw_gb_per_s,
+      text: `${number(top.rates.busbw_gb_per_s)} GB/s${doubt(top)}`,
+      of: bound > 0 ? `${percent(top.rates.busbw_gb_per_s / bound)} of ${plain(bound)}` : '–',
+      by: [top.engine, bytes(size), cut, inPlace && 'in place'].filter(Boolean).join(', '),
+    };
   });
 }
 
@@ -79,19 +85,20 @@ function fabricRows(records) {
   return [...groupBy(some, way)].map(([name, messages]) => {
     const top = fastest(messages, 'gbit_per_s');
     const share = top.rates.percent_of_link;
-    return [
-      FABRIC_ORDER,
-      name,
-      `${number(top.rates.gbit_per_s)} Gbit/s${doubt(top)}`,
-      share > 0 ? `${percent(share / 100)} of the link` : '–',
-      [
+    return {
+      order: FABRIC_ORDER,
+      figure: name,
+      value: top.rates.gbit_per_s,
+      text: `${number(top.rates.gbit_per_s)} Gbit/s${doubt(top)}`,
+      of: share > 0 ? `${percent(share / 100)} of the link` : '–',
+      by: [
         bytes(top.case.bytes),
         plural(top.case.rails, 'rail'),
         top.case.window && `window ${top.case.window}`,
       ]
         .filter(Boolean)
         .join(', '),
-    ];
+    };
   });
 }
 
@@ -101,13 +108,37 @@ function trainingRows(records) {
   return [...groupBy(steps, ({ case: c }) => c.model)].map(([name, some]) => {
     const top = fastest(some, 'tflops');
     const share = peakShare(top);
-    return [
-      TRAINING_ORDER,
-      `training, ${name}`,
-      `${itemsText(top.rates)}${doubt(top)}`,
-      share === undefined ? '–' : `${percent(share.reached)} of peak ${plain(share.peak)}`,
-      `${top.engine}, ${top.case.recipe}, ${sizeText(top.case)}`,
-    ];
+    return {
+      order: TRAINING_ORDER,
+      figure: `training, ${name}`,
+      value: itemsOf(top.rates),
+      text: `${itemsText(top.rates)}${doubt(top)}`,
+      of: share === undefined ? '–' : `${percent(share.reached)} of peak ${plain(share.peak)}`,
+      by: `${top.engine}, ${top.case.recipe}, ${sizeText(top.case)}`,
+      like: `training ${name} ${top.case.recipe} ${sizeText(top.case)}`,
+    };
+  });
+}
+
+const lastEvaluation = ({ curves }) => curves?.evaluation_loss?.filter(Number.isFinite).at(-1);
+const lastLoss = ({ curves }) => curves?.loss?.filter(Number.isFinite).at(-1);
+
+/** The lowest loss of the runs of each model on each text: by the evaluation part, if all have that. */
+function runRows(records) {
+  const runs = records.filter((r) => r.benchmark === 'train_run' && lastLoss(r) !== undefined);
+  return [...groupBy(runs, ({ case: c }) => `${c.model} on ${c.data}`)].map(([name, some]) => {
+    const evaluated = some.every((run) => lastEvaluation(run) !== undefined);
+    const lossOf = evaluated ? lastEvaluation : lastLoss;
+    const best = some.reduce((a, b) => (lossOf(b) < lossOf(a) ? b : a));
+    return {
+      order: RUN_ORDER,
+      figure: `trained, ${name}`,
+      value: lossOf(best),
+      text: `${evaluated ? 'evaluation loss' : 'loss'} ${number(lossOf(best))}`,
+      of: '–',
+      by: `${best.engine}, ${best.case.recipe}, ${plural(best.case.steps, 'step')}`,
+      like: null,
+    };
   });
 }
 
@@ -123,13 +154,15 @@ function overlapRows(records) {
     if (!all.length) return [];
     const best = all.reduce((a, b) => (b.fraction > a.fraction ? b : a));
     return [
-      [
-        OVERLAP_ORDER,
-        `${words(group.computing)} beside ${words(group.collective)}, mean`,
-        `${ratio(best.fraction)} of ideal`,
-        `bound ${ratio(best.bound)}`,
-        `policy ${best.policy}, ${plural(best.count, 'scenario')}`,
-      ],
+      {
+        order: OVERLAP_ORDER,
+        figure: `${words(group.computing)} beside ${words(group.collective)}, mean`,
+        value: best.fraction,
+        share: true,
+        text: `${ratio(best.fraction)} of ideal`,
+        of: `bound ${ratio(best.bound)}`,
+        by: `policy ${best.policy}, ${plural(best.count, 'scenario')}`,
+      },
     ];
   });
 }
@@ -139,7 +172,8 @@ const same = () => '';
 /**
  * @param {Object[]} records measured ones
  * @param {{gemm: Function, copy: Function}} [mode] texts of how a record was sampled; by default none
- * @returns {Array[]} the rows
+ * @returns {{order: number, figure: string, value: number, text: string, of: string, by: string,
+ *     like?: string|null, share?: boolean}[]}
  */
 export const keyRows = (records, mode = { gemm: same, copy: same }) => [
   ...gemmRows(records, mode.gemm),
@@ -148,6 +182,7 @@ export const keyRows = (records, mode = { gemm: same, copy: same }) => [
   ...overlapRows(records),
   ...fabricRows(records),
   ...trainingRows(records),
+  ...runRows(records),
 ];
 
 const SENTENCE_ROWS = 2;
@@ -155,12 +190,12 @@ const SENTENCE_ROWS = 2;
 /** @returns {string} a sentence of a few key figures, of different kinds of work if possible */
 export function bestFigures(records) {
   const rows = keyRows(records);
-  const first = [...groupBy(rows, ([order]) => order)].map(([, [row]]) => row);
+  const first = [...groupBy(rows, ({ order }) => order).values()].map(([row]) => row);
   const chosen = [...new Set([...first, ...rows])].slice(0, SENTENCE_ROWS);
   return chosen
-    .map(([, figure, value, of, by]) => {
+    .map(({ figure, text, of, by }) => {
       const facts = [of !== '–' && of, by].filter(Boolean).join('; ');
-      return `${figure}: ${value}${facts && ` (${facts})`}`;
+      return `${figure}: ${text}${facts && ` (${facts})`}`;
     })
     .join('; ');
 }
