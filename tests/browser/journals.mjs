@@ -76,6 +76,9 @@ const CPU = fileURLToPath(new URL('../../docs/results/epyc-2-cores/gemm-1.jsonl'
 const H200 = fileURLToPath(
   new URL('../../docs/results/h200-4/overlap/paper.jsonl', import.meta.url),
 );
+const ISOLATED = fileURLToPath(
+  new URL('../../docs/results/h200-4/overlap/isolated.jsonl', import.meta.url),
+);
 const FABRIC = fileURLToPath(
   new URL('../../docs/results/h200-2/fabric/memory-shm-ipc.jsonl', import.meta.url),
 );
@@ -287,6 +290,7 @@ export function makeJournals(duet, folder) {
     bad: [bad],
     many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
+    isolated: [ISOLATED],
     imported: ['nvbandwidth.txt', 'all_reduce.txt', 'transferbench.csv'].map((name) =>
       imported(duet, name, file(`${name}.jsonl`)),
     ),

@@ -12,6 +12,7 @@ import { doctoredChecks, manyChecks } from './doctored_checks.mjs';
 import { haloChecks } from './halo_checks.mjs';
 import { historyChecks } from './history_checks.mjs';
 import { importedChecks } from './imported_checks.mjs';
+import { isolatedChecks } from './isolated_checks.mjs';
 import { makeJournals, makeReport, makeStore, readJournal } from './journals.mjs';
 import { overlapChecks } from './overlap_checks.mjs';
 import { drawAll } from './page_facts.mjs';
@@ -158,6 +159,7 @@ try {
     ['bad', doctoredChecks],
     ['many', manyChecks],
     ['overlap', overlapChecks],
+    ['isolated', isolatedChecks],
     ['training', trainingChecks],
     ['halo', haloChecks],
     ['imported', importedChecks],

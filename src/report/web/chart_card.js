@@ -19,16 +19,16 @@ function findings(list) {
   return h('ul', { class: 'findings' }, list.map(item));
 }
 
-/** The table under the chart. It is built when it is first opened, because most never are. */
-function dataBelow(panel) {
+/** A folded table. It is built when it is first opened, because most never are. */
+function fold(name, title, table) {
   const details = h(
     'details',
     { class: 'data' },
-    h('summary', {}, 'Data', h('span', { class: 'off-screen' }, `: ${panel.title}`)),
+    h('summary', {}, name, h('span', { class: 'off-screen' }, `: ${title}`)),
   );
   details.addEventListener('toggle', () => {
     if (details.open && !details.querySelector('table'))
-      details.append(dataTable(panel.table, `Data: ${panel.title}`));
+      details.append(dataTable(table, `${name}: ${title}`));
   });
   return details;
 }
@@ -137,13 +137,19 @@ function chart(plain, section) {
     },
   };
   return {
-    parts: [fields, marks, withHint(h('div', scrolling(panel), box)), paper, tools, dataBelow(panel)],
+    parts: [fields, marks, withHint(h('div', scrolling(panel), box)), paper, tools, fold('Data', panel.title, panel.table)],
     draws,
   };
 }
 
+const tables = ({ title, table, folds = [] }) => [
+  table && dataTable(table, title),
+  folds.map((one) => fold(one.name, title, one.table)),
+];
+
 /**
- * @param {Object} panel in the form of charts/copy_curves.js
+ * @param {Object} panel in the form of charts/copy_curves.js; without option() it has a `table`, and
+ *     tables that are folded in `folds`, each with its `name`
  * @param {{title: string}} section the section that the panel belongs to
  * @returns {{element: HTMLElement, draws: {forPaper: Function, forScreen: Function}|null}} `draws`
  *     is null for a panel without a chart
@@ -151,7 +157,7 @@ function chart(plain, section) {
 export function chartCard(panel, section) {
   const { parts, draws } = panel.option
     ? chart(panel, section)
-    : { parts: panel.table ? [dataTable(panel.table, panel.title)] : [], draws: null };
+    : { parts: tables(panel), draws: null };
   const element = h(
     'figure',
     { class: `card ${panel.span}`, id: panel.id },

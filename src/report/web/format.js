@@ -200,6 +200,14 @@ function overlapText(c) {
   return [scenarioName(c), both, pieces, policy, ranks].filter(Boolean).join(', ');
 }
 
+/** "8192x57344x8192 bf16 nn alone, on 124 compute units, 4 ranks" */
+function isolatedText(c) {
+  const size = c.bytes > 0 && bytes(c.bytes);
+  const units = c.units > 0 && `on ${plural(c.units, 'compute unit')}`;
+  const work = [words(c.work), size].filter(Boolean).join(', ');
+  return [`${work} alone`, units, c.ranks && plural(c.ranks, 'rank')].filter(Boolean).join(', ');
+}
+
 function fabricText(c) {
   const memory = c.memory && `${c.memory} memory${c.memory_path ? ` ${c.memory_path}` : ''}`;
   const parts = [
@@ -258,6 +266,7 @@ export function caseText({ benchmark, case: c }) {
   if (benchmark.startsWith('gemm')) return gemmText(c);
   if (benchmark.startsWith('collective')) return collectiveText(c);
   if (benchmark === 'overlap') return overlapText(c);
+  if (benchmark === 'overlap_isolated') return isolatedText(c);
   if (benchmark === 'fabric' || benchmark === 'fabric_recommendation') return fabricText(c);
   if (benchmark.startsWith('train')) return trainingText(c);
   return Object.entries(c)

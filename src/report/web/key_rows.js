@@ -3,7 +3,7 @@
 // what reached it, `by`. Rows with one `like` (by default the figure) can be compared between machines:
 // by their ratio or, if `share` is true, by their difference; a `like` of null with none.
 import { bytes, caseText, number, percent, plain, plural, ratio, words } from './format.js';
-import { fastest, groupBy, wordOf } from './model.js';
+import { addedOf, fastest, groupBy, typeOf, wordOf } from './model.js';
 import { boundOf, copyTitle, fastestCopy, wayOrder } from './plot/copies.js';
 import { overlapGroups } from './plot/overlap_series.js';
 import { mean, valuesOf } from './plot/overlap_words.js';
@@ -11,9 +11,10 @@ import { itemsOf, itemsText, measuredSteps, peakShare, sizeText } from './plot/t
 
 const COLLECTIVE_ORDER = 1000; // after all copies
 const OVERLAP_ORDER = 1001;
-const FABRIC_ORDER = 1002;
-const TRAINING_ORDER = 1003;
-const RUN_ORDER = 1004;
+const ISOLATED_ORDER = 1002;
+const FABRIC_ORDER = 1003;
+const TRAINING_ORDER = 1004;
+const RUN_ORDER = 1005;
 
 /** The note on a best figure that is SUSPECT-HIGH. */
 const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
@@ -32,6 +33,24 @@ function gemmRows(records, mode) {
       text: `${number(top.rates.tflops)} TFLOP/s${doubt(top)}`,
       of,
       by: [caseText(top), top.engine, mode(top)].filter(Boolean).join(', '),
+    };
+  });
+}
+
+/** The fastest GEMM of each type among sides of overlaps alone; rates are of one device. */
+function isolatedRows(records) {
+  const gemms = records.filter((r) => r.benchmark === 'overlap_isolated' && r.rates.tflops > 0);
+  const rate = (record) => record.rates.tflops / addedOf(record);
+  return [...groupBy(gemms, typeOf)].map(([dtype, some]) => {
+    const top = some.reduce((a, b) => (rate(b) > rate(a) ? b : a));
+    const peak = top.place.ceiling.tflops?.[dtype];
+    return {
+      order: ISOLATED_ORDER,
+      figure: `GEMM of an overlap alone, ${dtype}, a device`,
+      value: rate(top),
+      text: `${number(rate(top))} TFLOP/s`,
+      of: peak > 0 ? `${percent(rate(top) / peak)} of peak ${plain(peak)}` : '–',
+      by: [caseText(top), top.engine].join(', '),
     };
   });
 }
@@ -180,6 +199,7 @@ export const keyRows = (records, mode = { gemm: same, copy: same }) => [
   ...copyRows(records, mode.copy),
   ...collectiveRows(records),
   ...overlapRows(records),
+  ...isolatedRows(records),
   ...fabricRows(records),
   ...trainingRows(records),
   ...runRows(records),

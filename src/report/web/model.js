@@ -111,7 +111,14 @@ const TYPES_OF_RECIPES = { amp: 'bf16', fp8: 'fp8_e4m3' };
  * @returns {string|undefined} the type of the elements that are multiplied: recipe amp multiplies
  * bf16, and fp8 both that and fp8
  */
-export const typeOf = ({ case: c }) => c.dtype ?? TYPES_OF_RECIPES[c.recipe] ?? c.recipe;
+export const typeOf = ({ case: c }) =>
+  c.dtype ?? TYPES_OF_RECIPES[c.recipe] ?? c.recipe ?? typeOfWork(c.work);
+
+/** @returns {string|undefined} "bf16" of the GEMM "8192x57344x8192 bf16 nn" */
+const typeOfWork = (work) => /^\d+x\d+x\d+ (\w+)/.exec(work ?? '')?.[1];
+
+/** @returns {number} how many devices' rates are added in a record's */
+export const addedOf = ({ benchmark, case: c }) => (benchmark === 'overlap_isolated' ? c.ranks : 1);
 
 /** @returns {string} why a record has no figures; "" if it has */
 export const reasonOf = (record) => (record.failed ?? record.skipped)?.reason ?? '';

@@ -9,7 +9,7 @@ import {
   seconds,
   words,
 } from './format.js';
-import { shareOf, wordOf } from './model.js';
+import { addedOf, shareOf, wordOf } from './model.js';
 import { remarksOf } from './remarks.js';
 
 /** The rates that can be a record's figure. The first one that the record has is. */
@@ -22,6 +22,8 @@ const rateNameOf = ({ rates }) => RATES.find((name) => name in rates);
 /** A record's figure with its unit; "" if it has none. */
 function figureText(record) {
   const name = rateNameOf(record);
+  const added = addedOf(record);
+  if (name && added > 1) return `${rateText(name, record.rates[name])}, sum of ${added}`;
   if (name) return rateText(name, record.rates[name]);
   const kept = record.metrics.fraction_of_ideal;
   return kept === undefined ? '' : `${ratio(kept)} of ideal`;

@@ -1,7 +1,7 @@
 // Roofline: how close each record with FLOP comes to the limit of memory bandwidth or compute.
 import { caseText, number, percent, plain, plural } from '../format.js';
 import { modeLabel, placeLabels } from '../labels.js';
-import { fastest, groupBy, typeOf } from '../model.js';
+import { addedOf, groupBy, typeOf } from '../model.js';
 import { decadeAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
 import { doubtMarks, doubtRings, MOST_LOOKS, points, symbolAt, tellable } from '../plot/marks.js';
@@ -15,6 +15,8 @@ const intensity = ({ cost }) => cost.flop / cost.memory_bytes;
 const hasPlace = ({ cost, rates }) => cost?.flop > 0 && cost.memory_bytes > 0 && rates.tflops > 0;
 /** Roofs are of one device, but the figures of parallel steps are of all their devices. */
 const isOfOneDevice = ({ case: c }) => !c.parallel;
+/** TFLOP/s of one device. */
+const rateOf = (record) => record.rates.tflops / addedOf(record);
 
 /**
  * One series for each engine, type and mode, and for each place if several places share these. Its
@@ -32,7 +34,7 @@ function seriesOf(records, types) {
   const maker = (record) =>
     [shared && labels.get(record.place), record.engine, mode(record)].filter(Boolean).join(' ');
   const makers = [...groupBy(records, maker)];
-  const rate = ([, some]) => fastest(some, 'tflops').rates.tflops;
+  const rate = ([, some]) => Math.max(...some.map(rateOf));
   const shown = tellable(makers, rate, ([, [{ place }]]) => place);
   const names = shown.map(([name]) => name);
   const some = shown.flatMap(([, made]) => made);
@@ -55,10 +57,10 @@ function option(series, roofing, types, { width, theme }) {
     10 ** Math.floor(Math.log10(Math.min(...xs))),
     10 ** (Math.log10(Math.max(...xs)) + 0.15),
   ];
-  const ys = [...all.map((record) => record.rates.tflops), ...peaks];
+  const ys = [...all.map(rateOf), ...peaks];
   const data = (some) =>
     some.map((record) => ({
-      value: [intensity(record), record.rates.tflops].map(Math.log10),
+      value: [intensity(record), rateOf(record)].map(Math.log10),
       record,
     }));
   const tip = pointTooltip(
@@ -68,7 +70,7 @@ function option(series, roofing, types, { width, theme }) {
         title: caseText(point.record),
         rows: [
           ['series', seriesName],
-          ['rate', `${number(point.record.rates.tflops)} TFLOP/s`],
+          ['rate', `${number(rateOf(point.record))} TFLOP/s`],
           ['FLOP/byte', number(intensity(point.record))],
         ],
       },
@@ -107,8 +109,8 @@ function table(series) {
         caseText(record),
         one.mark.name,
         number(intensity(record)),
-        number(record.rates.tflops),
-        Number.isFinite(roof) ? percent(record.rates.tflops / roof) : '–',
+        number(rateOf(record)),
+        Number.isFinite(roof) ? percent(rateOf(record) / roof) : '–',
       ];
     }),
   );
@@ -126,6 +128,7 @@ function panel(model, records, without) {
     caption: [
       roofless ? 'No roof is known for this device.' : '',
       roofing.measured ? 'The roofs were measured.' : '',
+      records.some((one) => addedOf(one) > 1) ? 'Rates of works on all ranks are per device.' : '',
       left ? `The fastest engines only; ${left} more cannot be told apart.` : '',
       without
         ? `${plural(without, 'other work')} of this device ${without === 1 ? 'has' : 'have'} no FLOP or no memory traffic, and so no place here.`

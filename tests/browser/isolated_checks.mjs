@@ -1,0 +1,53 @@
+// Checks of a report of sides of overlaps alone, of four H200: rates of all ranks are told from those of
+// one, and the section says what each side needs.
+import assert from 'node:assert/strict';
+import { dataOfCard, drawnText, near } from './page_facts.mjs';
+
+const KEY = '#isolated-isolated-jsonl-cuda-4';
+const PEAK = 989.4; // TFLOP/s of one H200 in bf16
+
+const isolatedOf = ({ records }) =>
+  records.filter(({ benchmark }) => benchmark === 'overlap_isolated');
+
+export const isolatedChecks = {
+  async 'rates of all ranks are under the roof of one device'(page, [journal]) {
+    const card = page.locator('#roofline-NVIDIA-H200');
+    const legend = await card.locator('.legend').textContent();
+    assert.ok(legend.includes('cublas') && !legend.includes('undefined'), legend);
+    assert.match(await card.textContent(), /per device/);
+    const rows = await dataOfCard(card);
+    const gemms = isolatedOf(journal).filter(({ rates }) => rates.tflops > 0);
+    assert.equal(rows.length, gemms.length);
+    for (const row of rows) assert.ok(Number(row['TFLOP/s']) < PEAK, row.Case);
+    near(rows[0]['TFLOP/s'], gemms[0].rates.tflops / gemms[0].case.ranks);
+  },
+  async 'a sum says that it is one'(page, [journal]) {
+    const [{ rates, case: c }] = isolatedOf(journal).filter(({ rates: r }) => r.tflops > 0);
+    assert.ok(rates.tflops > PEAK);
+    await page.getByLabel('Contains').fill(`${c.work} alone, 4 ranks`);
+    const figure = await page.locator('.records tbody tr').first().textContent();
+    assert.match(figure, new RegExp(`${Math.round(rates.tflops)} TFLOP/s, sum of 4`));
+  },
+  async 'the section tells what fewer units cost and what overlap could gain'(page, [journal]) {
+    const gemms = page.locator(`${KEY}-gemm`);
+    assert.match(await drawnText(gemms), /compute units that it may use/);
+    const [first] = await dataOfCard(gemms);
+    const own = isolatedOf(journal).filter(({ case: c }) => c.side === 'compute');
+    const [{ case: c }] = own;
+    const least = own
+      .filter((one) => one.case.work === c.work && one.case.units > 0)
+      .reduce((a, b) => (b.case.units < a.case.units ? b : a));
+    assert.equal(first['Compute units'], String(least.case.units));
+    near(first[`${c.work}, times`], least.metrics.slowdown);
+    const pairs = await dataOfFold(page.locator(`${KEY}-pairs`));
+    const told = journal.records.filter(({ benchmark }) => benchmark === 'overlap_isolated_pair');
+    assert.equal(pairs, told.length);
+  },
+};
+
+async function dataOfFold(card) {
+  await card.scrollIntoViewIfNeeded();
+  await card.locator('.data summary').click();
+  await card.locator('.data table').waitFor();
+  return card.locator('.data tbody tr').count();
+}
