@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { themes } from '../../src/report/web/palette.js';
 import { expectedCharts } from './expected.mjs';
-import { dataOf, drawAll, drawnMarks, fills, pictureFacts, saved } from './page_facts.mjs';
+import { dataOf, drawAll, drawnMarks, drawnText, fills, pictureFacts, saved } from './page_facts.mjs';
 
 const WHITE = 'rgb(255, 255, 255)';
 
@@ -36,6 +36,23 @@ export const chartChecks = {
     assert.equal(await marks(), before - points);
     await button.click();
     assert.equal(await marks(), before);
+  },
+  async 'a scale is chosen'(page) {
+    const card = page.locator('#copy .card').first();
+    const marks = () => drawnMarks(card.locator('.chart'), 8.5);
+    await drawnText(card);
+    const before = await marks();
+    for (const [scale, said] of [
+      ['linear', 'bandwidth, GB/s'],
+      ['ratio to the best', 'bandwidth, of the best'],
+      ['logarithmic', 'bandwidth, GB/s'],
+    ]) {
+      await card.getByLabel('Scale').selectOption({ label: scale });
+      const text = await drawnText(card);
+      assert.ok(text.includes(said), `${scale}: ${text}`);
+      assert.equal(/roofline/.test(text), !scale.startsWith('ratio'), text);
+      assert.ok((await marks()) <= before && (await marks()) > 0, scale);
+    }
   },
   async 'colours are those of the theme'(page) {
     await drawAll(page);

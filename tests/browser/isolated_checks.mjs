@@ -1,5 +1,5 @@
-// Checks of a report of sides of overlaps alone, of four H200: rates of all ranks are told from those of
-// one, and the section says what each side needs.
+// Checks of a report of sides of overlaps alone, of four H200, and of all policies with sweeps: rates of all
+// ranks are told from those of one, the section says what each side needs, and wide charts fit.
 import assert from 'node:assert/strict';
 import { dataOfCard, drawnText, near } from './page_facts.mjs';
 
@@ -15,6 +15,9 @@ export const isolatedChecks = {
     const legend = await card.locator('.legend').textContent();
     assert.ok(legend.includes('cublas') && !legend.includes('undefined'), legend);
     assert.match(await card.textContent(), /per device/);
+    assert.ok(legend.includes(`peak, bf16: ${PEAK} TFLOP/s`) && legend.includes('memory: 4800 GB/s'));
+    // Beside the lines, names of roofs would cover points.
+    assert.doesNotMatch(await drawnText(card), /4800|bf16/);
     const rows = await dataOfCard(card);
     const gemms = isolatedOf(journal).filter(({ rates }) => rates.tflops > 0);
     assert.equal(rows.length, gemms.length);
@@ -42,6 +45,23 @@ export const isolatedChecks = {
     const pairs = await dataOfFold(page.locator(`${KEY}-pairs`));
     const told = journal.records.filter(({ benchmark }) => benchmark === 'overlap_isolated_pair');
     assert.equal(pairs, told.length);
+  },
+  async 'all policies of fifteen scenarios fit a window of 1,300 pixels'(page) {
+    await page.setViewportSize({ width: 1300, height: 900 });
+    const card = page.locator('#overlap-sweep-jsonl-cuda-4-all_gather');
+    await drawnText(card);
+    assert.equal((await card.locator('.legend li').count()) > 7, true);
+    const beyond = await card
+      .locator('.chart-box')
+      .evaluate((box) => box.scrollWidth - box.clientWidth);
+    assert.ok(beyond <= 1, `${beyond} pixels`);
+  },
+  async 'before the first chart of overlap stand means only'(page) {
+    const rows = await page.locator('#overlap-policies > .scrolls tbody tr').count();
+    assert.ok(rows > 0 && rows <= 8, `${rows} rows`);
+    const points = page.locator('#overlap-policies .data');
+    await points.locator('summary').click();
+    assert.match(await points.textContent(), /dma\+partition:8/);
   },
 };
 

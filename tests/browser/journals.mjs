@@ -79,6 +79,9 @@ const H200 = fileURLToPath(
 const ISOLATED = fileURLToPath(
   new URL('../../docs/results/h200-4/overlap/isolated.jsonl', import.meta.url),
 );
+const SWEEP = fileURLToPath(
+  new URL('../../docs/results/h200-4/overlap/sweep.jsonl', import.meta.url),
+);
 const FABRIC = fileURLToPath(
   new URL('../../docs/results/h200-2/fabric/memory-shm-ipc.jsonl', import.meta.url),
 );
@@ -290,7 +293,7 @@ export function makeJournals(duet, folder) {
     bad: [bad],
     many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
-    isolated: [ISOLATED],
+    isolated: [ISOLATED, SWEEP],
     imported: ['nvbandwidth.txt', 'all_reduce.txt', 'transferbench.csv'].map((name) =>
       imported(duet, name, file(`${name}.jsonl`)),
     ),

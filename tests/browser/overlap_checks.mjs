@@ -15,12 +15,20 @@ const overlapsOf = ({ records }) => records.filter(({ benchmark }) => benchmark 
 /** Chooses by the words of a field and of its value. */
 const choose = (card, field, value) => card.getByLabel(field).selectOption(value);
 
-/** Rows of the summary whose cells begin so. */
+/** Rows of the summary, or of what is folded below it, whose cells begin so. */
 async function summaryRows(page, ...begin) {
-  const rows = page.locator('#overlap-policies tbody tr');
-  const cells = await rows.evaluateAll((list) =>
-    list.map((row) => [...row.children].map((cell) => cell.textContent)),
-  );
+  return rowsOf(page, '#overlap-policies > .scrolls tbody tr', begin);
+}
+async function detailRows(page, ...begin) {
+  const fold = page.locator('#overlap-policies .data');
+  if (!(await fold.evaluate((one) => one.open))) await fold.locator('summary').click();
+  await fold.locator('table').waitFor();
+  return rowsOf(page, '#overlap-policies .data tbody tr', begin);
+}
+async function rowsOf(page, selector, begin) {
+  const cells = await page
+    .locator(selector)
+    .evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
   return cells.filter((row) => begin.every((text, i) => row[i].includes(text)));
 }
 
@@ -65,12 +73,8 @@ export const overlapChecks = {
   async 'policies in numbers are those of the journal'(page, [, h200]) {
     const of = (policy) => overlapsOf(h200).filter(({ case: c }) => c.policy === policy);
     for (const policy of ['serial', 'priority', 'dma']) {
-      const [[, , , count, fraction, least, bound, lowest]] = await summaryRows(
-        page,
-        'H200',
-        'all',
-        policy,
-      );
+      const rows = await summaryRows(page, 'H200', policy);
+      const [[, , count, fraction, least, bound, lowest]] = rows.filter(([, one]) => one === policy);
       const values = (name) => of(policy).map(({ metrics }) => metrics[name]);
       const fractions = values('fraction_of_ideal');
       assert.equal(count, '30');
@@ -79,10 +83,13 @@ export const overlapChecks = {
       assert.equal(bound, mean(values('bound')).toFixed(2));
       assert.equal(lowest, Math.min(...values('bound')).toFixed(2));
     }
-    const firsts = (await summaryRows(page, 'H200', 'all', '')).filter(
-      ([, name]) => name === 'all',
+    const firsts = await summaryRows(page, 'H200');
+    assert.deepEqual(Object.fromEntries(firsts.map((row) => [row[1], row.at(-1)])), firstsOf(h200));
+    const all = (await detailRows(page, 'H200')).filter(([, name]) => name === 'all');
+    assert.deepEqual(
+      all.map(([, , ...cells]) => cells),
+      firsts.map(([, ...cells]) => cells),
     );
-    assert.deepEqual(Object.fromEntries(firsts.map((row) => [row[2], row.at(-1)])), firstsOf(h200));
   },
   async 'a sweep has one bar and a row for each point'(page, [model]) {
     const { points, swept } = OVERLAPS;
@@ -94,8 +101,10 @@ export const overlapChecks = {
     const legend = await card.locator('.legend').textContent();
     assert.ok(legend.includes('partition') && !legend.includes('partition:'), legend);
     for (const units of points)
-      assert.ok((await summaryRows(page, '', '', `partition:${units}`)).length > 0, `${units}`);
-    const [[, , , count]] = await summaryRows(
+      assert.ok((await detailRows(page, '', '', `partition:${units}`)).length > 0, `${units}`);
+    const means = await summaryRows(page, '', '');
+    assert.ok(means.every(([, policy]) => !policy.includes(':')));
+    const [[, , , count]] = await detailRows(
       page,
       'MI300X',
       c.collective.replace('_', ' '),
@@ -136,6 +145,18 @@ export const overlapChecks = {
       page.locator(`#overlap-overlap-jsonl-sim-mi300x-8-8-${c.collective}`),
     );
     assert.ok(text.includes(fraction.toFixed(2)) && !text.includes('-40.00'), text);
+  },
+  async 'no line strikes through the times in a timeline'(page) {
+    const card = page.locator(TIMELINE);
+    await drawnText(card);
+    const order = await card.locator('.chart svg').evaluate((svg) => {
+      const all = [...svg.querySelectorAll('path, text, rect')];
+      const dashed = all.filter((one) => one.getAttribute('stroke-dasharray'));
+      const times = all.filter((one) => /, x [\d.]+$/.test(one.textContent));
+      return { lines: dashed.map((one) => all.indexOf(one)), times: times.map((one) => all.indexOf(one)) };
+    });
+    assert.ok(order.lines.length > 0 && order.times.length > 0);
+    assert.ok(Math.min(...order.times) > Math.max(...order.lines), JSON.stringify(order));
   },
   async 'a metric is chosen'(page, [, h200]) {
     const card = page.locator(MANY);

@@ -10,6 +10,8 @@ import {
   wayText,
 } from '../../src/report/web/format.js';
 import { fastestRanges } from '../../src/report/web/plot/fastest.js';
+import { conclusions } from '../../src/report/web/plot/halo_series.js';
+import { scaleChoice, scaleOf } from '../../src/report/web/plot/scales.js';
 import { scalingGroups } from '../../src/report/web/plot/scaling_series.js';
 import { COUNTS, tflopsBy } from '../../src/report/web/plot/training_series.js';
 
@@ -132,7 +134,40 @@ function curvesAreTold() {
   );
 }
 
+/** Which curve is the best at the last place, and which cannot be told apart. */
+function coincidencesAreTold() {
+  const curve = (name, ...rates) => ({ name, points: rates.map((rate, x) => ({ x, rate })) });
+  const what = { xOf: ({ x }) => x, rateOf: ({ rate }) => rate, lower: false, at: (x) => `At ${x}` };
+  const curves = [curve('a', 10, 20), curve('b', 10.1, 20.3), curve('c', 9, 10), curve('d', 5, 20.2)];
+  assert.deepEqual(conclusions(curves, what), [
+    'At 1 b, d and a are equally fast; c takes 2.03 times as long.',
+    'a and b coincide: nowhere more than 3.0% apart.',
+  ]);
+  assert.deepEqual(conclusions(curves.slice(0, 2), { ...what, lower: true }), [
+    'At 1 all curves are within 1.5%.',
+    'a and b coincide: nowhere more than 3.0% apart.',
+  ]);
+  assert.deepEqual(conclusions(curves.slice(2, 3), what), []);
+}
+
+/** Rates that a logarithmic axis hides are told apart by their ratio. */
+function ratiosAreToTheBest() {
+  const at = (bytes, rate) => ({ bytes, rate });
+  const curves = [{ points: [at(1, 391), at(2, 10)] }, { points: [at(1, 341)] }];
+  const what = { xOf: ({ bytes: x }) => x, rateOf: ({ rate }) => rate, name: 'rate', unit: 'GB/s' };
+  const [logarithmic, linear, , ratio] = scaleChoice(0).values.map((_, i) => scaleOf(i, curves, what));
+  assert.equal(logarithmic.y(1, 100), 2);
+  assert.equal(linear.y(1, 341), 341);
+  assert.equal(ratio.text(ratio.y(1, 341)), '0.87 of the best');
+  assert.equal(ratio.y(2, 10), 1);
+  assert.ok(Number.isNaN(ratio.y(3, 10)) && ratio.level === null);
+  const time = scaleOf(3, curves, { ...what, lower: true });
+  assert.equal(time.text(time.y(1, 391)), '1.15 of the best');
+}
+
 export function plainChecks() {
+  coincidencesAreTold();
+  ratiosAreToTheBest();
   unitsAreTheConsoles();
   theFastestOfAllIsMarked();
   messagesHaveWords();

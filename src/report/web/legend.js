@@ -29,6 +29,7 @@ function icon(mark, theme) {
       }),
     );
   }
+  if (!mark.symbol) return picture;
   const { tag, ...place } = SHAPES[mark.symbol];
   picture.append(
     svg(tag, {

@@ -42,12 +42,14 @@ function legendRows(marks, room) {
   return rows;
 }
 
+const LINE_ICON = 'path://M0 4h10v1.5h-10z';
+
 function savedLegend(marks, hidden, theme, top) {
   const notes = new Map(marks.map(({ name, note }) => [name, note]));
   const formatter = (name) => [name, notes.get(name)].filter(Boolean).join(' ');
   const data = marks.map((mark) => ({
     name: mark.name,
-    icon: mark.symbol,
+    icon: mark.symbol ?? LINE_ICON,
     itemStyle: {
       ...pointStyle(mark, theme),
       borderColor: markColour(mark, theme),

@@ -91,6 +91,7 @@ function panel({ key, curves: all }, sizes) {
     height: (width) => (width < 420 ? 270 : 320),
     legend: drawn.legend(curves),
     places,
+    choices: drawn.choices,
     option: (how) => drawn.option(curves, sizes, changes(ranges), how),
     table: drawn.table(curves, ['us', 'GB/s'], (record) => [
       number(record.seconds.median * 1e6),

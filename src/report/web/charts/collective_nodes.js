@@ -6,7 +6,8 @@ import { groupBy } from '../model.js';
 import { valueAxis } from '../plot/axes.js';
 import { callKey, RATE } from '../plot/collective_series.js';
 import { reportedMarks } from '../plot/marks.js';
-import { LINEAR, sizeCurves } from '../plot/size_curves.js';
+import { LINEAR } from '../plot/scales.js';
+import { sizeCurves } from '../plot/size_curves.js';
 
 export const order = 20.5; // behind the charts over size
 export { section } from './collective_curves.js';
@@ -32,7 +33,7 @@ const drawn = sizeCurves({
   size: 'nodes',
   roof: '',
   over: { of: nodesOf, text: count, axis: nodesAxis, column: 'Nodes' },
-  scale: LINEAR,
+  start: LINEAR,
 });
 
 /** Curves of records of one call and size, whatever journals they are from. */
@@ -106,6 +107,7 @@ function panel(model, key, records) {
     height: (width) => (width < 420 ? 270 : 320),
     legend: [...drawn.legend(curves), ...studies.map(({ mark }) => mark)],
     places: [...new Set(places)],
+    choices: drawn.choices,
     option: (how) => drawn.option(curves, nodes, [], how, studies),
     table: table(all, reported),
   };

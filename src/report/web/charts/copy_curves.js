@@ -17,15 +17,16 @@
 //   }]
 // panels() returns [] if the journals have no records for the chart; its section then does not appear.
 // A new chart needs only a file in this folder: the bundle includes all of them.
-import { bytes, launch, number, plain } from '../format.js';
+import { bytes, launch, number } from '../format.js';
 import { modeLabel, placeLabels, shortModel, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
-import { decadeAxis, sizeAxis } from '../plot/axes.js';
+import { sizeAxis } from '../plot/axes.js';
 import { copyLooks, copyTitle, makerOf } from '../plot/copies.js';
 import { copyCurves } from '../plot/copy_series.js';
 import { common } from '../plot/draw.js';
 import { curve, doubtMarks, doubtRings, points, referenceLines, tellable } from '../plot/marks.js';
 import { nearOnes, span, valuesOf } from '../plot/peaks.js';
+import { LOGARITHMIC, scaleChoice, scaleOf } from '../plot/scales.js';
 import { columnTooltip } from '../plot/tooltip.js';
 
 export const order = 10;
@@ -62,10 +63,10 @@ function markCurves(curves) {
 }
 
 /** Marks on a fitted line: the sizes at which it reaches 50, 80 and 90% of its limit, and n1/2. */
-function fitPoints({ fit, mark }, theme) {
+function fitPoints({ fit, mark }, level, theme) {
   const limit = fit?.rates.asymptotic_gb_per_s;
-  if (!limit) return [];
-  const at = (size, share) => (size > 0 ? [[Math.log2(size), Math.log10(limit * share)]] : []);
+  if (!limit || !level) return [];
+  const at = (size, share) => (size > 0 ? [[Math.log2(size), level(limit * share)]] : []);
   const shares = [50, 80, 90].flatMap((share) =>
     at(fit.rates[`bytes_${share}_percent`], share / 100),
   );
@@ -91,29 +92,38 @@ function fitPoints({ fit, mark }, theme) {
 // The positions of labels, from the highest line down, so that neighbouring labels do not overlap.
 const LABELS = ['insideStartTop', 'insideStartBottom', 'insideEndTop', 'insideEndBottom'];
 
-function roofs(curves) {
+function roofs(curves, level) {
   const bounds = curves
     .filter((one) => one.bound)
     .map(({ bound, place }) => ({ at: bound, place }));
   const groups = nearOnes(bounds).reverse();
-  return groups.flatMap((group, level) => {
+  return groups.flatMap((group, row) => {
     const names = [...new Set(group.map((one) => shortModel(one.place.model)))];
     const whose = groups.length > 1 ? ` (${names.join(', ')})` : '';
     const label = `roofline ${span(group)} GB/s${whose}`;
-    const position = LABELS[level % LABELS.length];
+    const position = LABELS[row % LABELS.length];
     return valuesOf(group).map((at, i, { length }) => ({
       axis: 'y',
-      at: Math.log10(at),
+      at: level(at),
       label: i === length - 1 ? label : '',
       position,
     }));
   });
 }
 
-const pointData = (record) => [Math.log2(record.case.bytes), Math.log10(record.rates.gb_per_s)];
-const withRecord = (record) => ({ value: pointData(record), record });
+const WHAT = {
+  xOf: ({ case: c }) => c.bytes,
+  rateOf: ({ rates }) => rates.gb_per_s,
+  ...{ lower: false, name: 'bandwidth', unit: 'GB/s' },
+};
 
-function option(curves, sizes, { width, theme }) {
+function option(curves, sizes, { width, theme, chosen: [which] }) {
+  const scale = scaleOf(which, curves, WHAT);
+  const pointData = (record) => {
+    const [x, rate] = [WHAT.xOf(record), WHAT.rateOf(record)];
+    return [Math.log2(x), scale.y(x, rate)];
+  };
+  const withRecord = (record) => ({ value: pointData(record), record });
   const rates = curves.flatMap((one) => [
     ...one.points.map((record) => record.rates.gb_per_s),
     one.bound ?? 0,
@@ -121,7 +131,7 @@ function option(curves, sizes, { width, theme }) {
   const tip = columnTooltip(theme, (list) => {
     const rows = list.filter(({ seriesType }) => seriesType === 'line');
     if (!rows.length) return null;
-    const text = ({ value, seriesName }) => [seriesName, `${number(10 ** value[1])} GB/s`];
+    const text = ({ value, seriesName }) => [seriesName, scale.text(value[1])];
     return { title: bytes(Math.round(2 ** rows[0].value[0])), rows: rows.map(text) };
   });
   return {
@@ -129,11 +139,11 @@ function option(curves, sizes, { width, theme }) {
     grid: { left: 52, right: 16, top: 14, bottom: 48 },
     tooltip: tip,
     xAxis: sizeAxis(theme, sizes, bytes),
-    yAxis: decadeAxis(theme, rates, width < 420 ? 'GB/s' : 'bandwidth, GB/s', 36, plain),
+    yAxis: scale.axis(theme, rates, width < 420),
     series: [
-      referenceLines(roofs(curves), theme),
+      referenceLines(scale.level ? roofs(curves, scale.level) : [], theme),
       ...curves.map((one) => curve(one.mark, one.points.map(pointData), theme)),
-      ...curves.flatMap((one) => fitPoints(one, theme)),
+      ...curves.flatMap((one) => fitPoints(one, scale.level, theme)),
       ...curves.flatMap((one) => doubtRings(one.name, one.points.map(withRecord), theme)),
     ],
   };
@@ -181,6 +191,7 @@ function panel(key, all, sizes) {
     height: (width) => (width < 420 ? 270 : 320),
     legend: [...curves.map((one) => one.mark), ...doubtMarks(curves.flatMap((one) => one.points))],
     places: curves.map((one) => one.place),
+    choices: [scaleChoice(LOGARITHMIC)],
     option: (how) => option(curves, sizes, how),
     table: sizeTable(all),
   };

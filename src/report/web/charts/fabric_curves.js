@@ -65,6 +65,7 @@ function panel({ key, curves: all }, sizes) {
     height: (width) => (width < 420 ? 270 : 320),
     legend: drawn.legend(curves),
     places: curves.map((one) => one.place),
+    choices: drawn.choices,
     option: (how) => drawn.option(curves, sizes, [], how),
     table: drawn.table(curves, ['Gbit/s', 'median latency, us'], (record) => [
       number(rateOf(record)),

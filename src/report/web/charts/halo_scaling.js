@@ -6,6 +6,7 @@ import { groupBy } from '../model.js';
 import { valueAxis } from '../plot/axes.js';
 import {
   boundOf,
+  conclusions,
   curvesOf,
   isMeasured,
   ranksOf,
@@ -14,7 +15,8 @@ import {
   section,
 } from '../plot/halo_series.js';
 import { reportedMarks } from '../plot/marks.js';
-import { LINEAR, sizeCurves } from '../plot/size_curves.js';
+import { LINEAR } from '../plot/scales.js';
+import { sizeCurves } from '../plot/size_curves.js';
 
 export const order = 21;
 export { section };
@@ -34,7 +36,7 @@ const drawn = sizeCurves({
   size: 'ranks',
   roof: 'memory',
   over: { of: ranksOf, text: count, axis: ranksAxis, column: 'Ranks' },
-  scale: LINEAR,
+  start: LINEAR,
 });
 
 const ARTEFACT =
@@ -124,11 +126,15 @@ function panel(model, [key, records]) {
     id: `halo-scaling-${key}`,
     title: `${c.scaling === 'weak' ? 'Weak' : 'Strong'} scaling, ${count(c.nx)} columns, ${rows}, norm ${c.norm}`,
     caption: captionOf(curves, all, reported),
-    findings: [],
+    findings: conclusions(all, {
+      ...{ xOf: ranksOf, rateOf, lower: false },
+      at: (some) => `On ${plural(some, 'rank')}`,
+    }),
     span: 'half',
     height: (width) => (width < 420 ? 300 : 360),
     legend: [...drawn.legend(curves), ...studies.map(({ mark }) => mark)],
     places: curves.map(({ place }) => place),
+    choices: drawn.choices,
     option: (how) => drawn.option(curves, ranks, [], how, studies),
     table: table(model, all, reported),
   };

@@ -4,7 +4,7 @@ import { count, number, plural } from '../format.js';
 import { simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { valueAxis } from '../plot/axes.js';
-import { curvesOf, isMeasured, section } from '../plot/halo_series.js';
+import { conclusions, curvesOf, isMeasured, section } from '../plot/halo_series.js';
 import { MOST_LOOKS } from '../plot/marks.js';
 import { sizeCurves } from '../plot/size_curves.js';
 
@@ -28,6 +28,7 @@ const drawn = sizeCurves({
   name: 'an iteration',
   size: 'columns and rows of the grid',
   roof: '',
+  lower: true,
   over: { of: columnsOf, text: count, axis: columnsAxis, column: 'Columns' },
 });
 
@@ -48,11 +49,15 @@ function panel([key, records]) {
     ]
       .filter(Boolean)
       .join(' '),
-    findings: [],
+    findings: conclusions(all, {
+      ...{ xOf: columnsOf, rateOf: microseconds, lower: true },
+      at: (columns) => `On ${count(columns)} columns`,
+    }),
     span: 'half',
     height: (width) => (width < 420 ? 270 : 320),
     legend: drawn.legend(curves),
     places: curves.map(({ place }) => place),
+    choices: drawn.choices,
     option: (how) => drawn.option(curves, records.map(columnsOf), [], how),
     table: drawn.table(all, ['us', 'GLUP/s'], (record) => [
       number(microseconds(record)),

@@ -17,6 +17,9 @@ export { section };
 const MOST_SCENARIOS = 20; // of a panel; more have a panel for each origin
 const FEW_BARS = 25; // that fit in half of the page's width
 const GROUP = 0.84; // share of a scenario's width for its bars
+// Pixels: MOST_SCENARIOS with all eight policies fit a window of 1,300.
+const LEAST_BAR = 6;
+const BETWEEN = 7; // scenarios
 /** A mark for each policy, the same in all panels; those without any figure have none. */
 function marksOf({ policies, scenarios, order: all }) {
   const measured = (policy) => scenarios.some((one) => one.policies.get(policy));
@@ -136,7 +139,7 @@ function panel(group, groups, label) {
     findings: [...leader(group), ...lacks(group)],
     span: group.scenarios.length * marks.length > FEW_BARS ? 'full' : 'half',
     height: () => 400,
-    minWidth: 70 + group.scenarios.length * (14 + 9 * marks.length),
+    minWidth: 70 + group.scenarios.length * (BETWEEN + LEAST_BAR * marks.length),
     legend: marks,
     places: [group.place],
     choices: [{ name: 'Metric', values: METRICS.map(({ name }) => name), start: 0 }],

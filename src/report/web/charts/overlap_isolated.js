@@ -3,8 +3,9 @@
 import { bytes, count, number, ratio, seconds, words } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { addedOf, groupBy } from '../model.js';
-import { linearAxis, valueAxis } from '../plot/axes.js';
-import { LINEAR, sizeCurves } from '../plot/size_curves.js';
+import { valueAxis } from '../plot/axes.js';
+import { NEAR as IN_RANGE } from '../plot/scales.js';
+import { sizeCurves } from '../plot/size_curves.js';
 
 export const order = 28;
 export const section = {
@@ -32,8 +33,8 @@ const drawn = sizeCurves({
   size: 'compute units that it may use',
   roof: '',
   over: { of: unitsOf, text: count, axis: unitsAxis, column: 'Compute units' },
-  // From near 1, not from 0: the marks are positions.
-  scale: { ...LINEAR, axis: (theme, rates, ...how) => linearAxis(theme, [0.99, ...rates], ...how, 6) },
+  start: IN_RANGE,
+  lower: true,
 });
 
 const ALL_UNITS = { axis: 'y', at: 1, label: 'as fast as on all units', position: 'insideStartBottom' };

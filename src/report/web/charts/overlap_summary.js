@@ -1,5 +1,5 @@
-// A table of policies over all scenarios of a collective: mean and least of the metrics, and how often a
-// policy is the fastest. Points of a sweep have rows of their own.
+// A table of policies over all scenarios: mean and least of the metrics, and how often a policy is the
+// fastest. Below it, folded, the same for each collective, and the points of sweeps.
 import { ratio, words } from '../format.js';
 import { placeLabels } from '../labels.js';
 import { groupBy } from '../model.js';
@@ -30,35 +30,52 @@ const figures = (records) => [
   ...meanAndLeast(records, 'bound'),
 ];
 
-/** The rows of some scenarios: one for each policy, followed by those of its sweep's points. */
+/** A row for each policy. */
+const meansOf = (scenarios, policies) =>
+  policies.map((policy) => {
+    const records = scenarios.map((one) => one.policies.get(policy)).filter(Boolean);
+    const first = scenarios.filter(({ fastest }) => fastest && records.includes(fastest)).length;
+    return [policy, ...figures(records), String(first)];
+  });
+
+/** A row for each policy, followed by those of its sweep's points. */
 function rowsOf(scenarios, policies) {
   const points = groupBy(
     scenarios.flatMap(({ records }) => records.filter((one) => isPoint(one) && isMeasured(one))),
     policyOf,
   );
-  return policies.flatMap((policy) => {
-    const records = scenarios.map((one) => one.policies.get(policy)).filter(Boolean);
-    const first = scenarios.filter(({ fastest }) => fastest && records.includes(fastest)).length;
-    const own = [...points].filter(([name]) => name.startsWith(`${policy}:`));
-    return [
-      [policy, ...figures(records), String(first)],
-      ...own.map(([name, some]) => [name, ...figures(some), '–']),
-    ];
-  });
+  return meansOf(scenarios, policies).flatMap((row) => [
+    row,
+    ...[...points]
+      .filter(([name]) => name.startsWith(`${row[0]}:`))
+      .map(([name, some]) => [name, ...figures(some), '–']),
+  ]);
 }
 
 const NAMES = ['Scenarios', 'mean fraction of ideal', 'least', 'mean bound', 'least', 'fastest in'];
 
-/** The rows of one place and number of ranks: all collectives together, then each collective. */
-function placeRows(groups, where) {
-  const row = (name) => (cells) => [...where, name, ...cells];
-  const each = groups.flatMap(({ scenarios, policies, collective }) =>
-    rowsOf(scenarios, policies).map(row(words(collective))),
-  );
-  if (groups.length < 2) return each;
-  const scenarios = groups.flatMap((group) => group.scenarios);
-  const policies = [...new Set(groups.flatMap((group) => group.policies))];
-  return [...rowsOf(scenarios, policies).map(row('all')), ...each];
+/** Of the groups of one place and number of ranks: all their scenarios and policies. */
+const together = (groups) => [
+  groups.flatMap(({ scenarios }) => scenarios),
+  [...new Set(groups.flatMap(({ policies }) => policies))],
+];
+
+const workOf = ({ computing, collective }) =>
+  computing === 'GEMM' ? words(collective) : `${words(computing)} beside ${words(collective)}`;
+
+const columnsOf = (names) =>
+  [...names, ...NAMES].map((name) => ({ name, numeric: NAMES.includes(name) }));
+
+/** Each collective by itself, with the points of sweeps; all collectives first, if there are several. */
+function details(byPlace, where, named) {
+  const rows = byPlace.flatMap((groups) => {
+    const row = (name) => (cells) => [...where(groups[0]), name, ...cells];
+    const each = groups.flatMap((group) =>
+      rowsOf(group.scenarios, group.policies).map(row(workOf(group))),
+    );
+    return groups.length < 2 ? each : [...rowsOf(...together(groups)).map(row('all')), ...each];
+  });
+  return { columns: columnsOf([...named, 'Collective', 'Policy']), rows };
 }
 
 export function panels(model) {
@@ -66,18 +83,19 @@ export function panels(model) {
   if (!groups.length) return [];
   const labels = placeLabels(groups.map(({ place }) => place));
   const byPlace = [
-    ...groupBy(groups, ({ place, ranks }) => `${model.places.indexOf(place)}/${ranks}`),
+    ...groupBy(groups, ({ place, ranks }) => `${model.places.indexOf(place)}/${ranks}`).values(),
   ];
-  const several = byPlace.length > 1;
+  const named = byPlace.length > 1 ? ['Where'] : [];
   const where = ({ place, ranks }) =>
-    several ? [[labels.get(place), `${ranks} ranks`].filter(Boolean).join(', ')] : [];
-  const columns = [...(several ? ['Where'] : []), 'Collective', 'Policy', ...NAMES].map((name) => ({
-    name,
-    numeric: NAMES.includes(name),
-  }));
+    named.map(() => [labels.get(place), `${ranks} ranks`].filter(Boolean).join(', '));
+  const rows = byPlace.flatMap((some) =>
+    meansOf(...together(some)).map((cells) => [...where(some[0]), ...cells]),
+  );
   const caption =
     'Fraction of ideal: 0 is as long as one side after the other, 1 as long as the longer side alone. ' +
-    'Bound: how near to what the machine could do at all. Only what was measured counts.';
+    'Bound: how near to what the machine could do at all. Only what was measured counts. A policy that ' +
+    'was swept counts with its fastest point.';
+  const full = details(byPlace, where, named);
   return [
     {
       id: 'overlap-policies',
@@ -85,7 +103,11 @@ export function panels(model) {
       caption,
       findings: [],
       span: 'full',
-      table: { columns, rows: byPlace.flatMap(([, some]) => placeRows(some, where(some[0]))) },
+      table: { columns: columnsOf([...named, 'Policy']), rows },
+      folds:
+        full.rows.length > rows.length
+          ? [{ name: 'By collective, with the points of sweeps', table: full }]
+          : [],
     },
   ];
 }

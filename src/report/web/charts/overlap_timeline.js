@@ -57,14 +57,15 @@ const labelled = (bars, mark, scale, theme) => ({
   data: bars.map(({ to, row, text }) => ({ value: [to * scale, row + LANES[mark.name]], text })),
   symbolSize: 0.01,
   silent: true,
+  z: 6, // above the line of the longer side, which would strike through the texts
   label: {
     show: true,
     position: 'right',
     formatter: ({ data }) => data.text,
     color: theme.text,
     fontSize: 11,
-    textBorderColor: theme.background,
-    textBorderWidth: 3,
+    backgroundColor: theme.background,
+    padding: [1, 2],
   },
 });
 

@@ -5,7 +5,7 @@ import { addedOf, groupBy, typeOf } from '../model.js';
 import { decadeAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
 import { doubtMarks, doubtRings, MOST_LOOKS, points, symbolAt, tellable } from '../plot/marks.js';
-import { roofAt, roofs, roofsOf } from '../plot/roofs.js';
+import { roofAt, roofMarks, roofs, roofsOf } from '../plot/roofs.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
 export const order = 40;
@@ -139,7 +139,11 @@ function panel(model, records, without) {
     findings: [],
     span: 'full',
     height: (width) => (width < 480 ? 300 : 380),
-    legend: [...series.map((one) => one.mark), ...doubtMarks(records)],
+    legend: [
+      ...series.map((one) => one.mark),
+      ...roofMarks(roofing, types),
+      ...doubtMarks(records),
+    ],
     places: records.map(({ place }) => place),
     option: (how) => option(series, roofing, types, how),
     table: table(series),

@@ -86,6 +86,7 @@ function panel(key, records, all) {
     height: (width) => (width < 420 ? 270 : 320),
     legend: drawn.legend(curves),
     places,
+    choices: drawn.choices,
     option: (how) => {
       const chart = drawn.option(curves, batches, [], how);
       return {

@@ -6,7 +6,8 @@ import { groupBy } from '../model.js';
 import { valueAxis } from '../plot/axes.js';
 import { reportedMarks } from '../plot/marks.js';
 import { communicationOf, devicesOf, rateOf, scalingGroups } from '../plot/scaling_series.js';
-import { LINEAR, sizeCurves } from '../plot/size_curves.js';
+import { LINEAR } from '../plot/scales.js';
+import { sizeCurves } from '../plot/size_curves.js';
 import { pointTooltip } from '../plot/tooltip.js';
 import {
   describeReported,
@@ -38,7 +39,7 @@ const curvesIn = (unit) =>
     size: 'devices',
     roof: '',
     over: { of: devicesOf, text: count, axis: devicesAxis, column: 'Devices' },
-    scale: LINEAR,
+    start: LINEAR,
   });
 
 const DRAWN = { 'tokens/s': curvesIn('tokens/s'), 'samples/s': curvesIn('samples/s') };
@@ -214,6 +215,7 @@ function panel(group, groups, model) {
     height: (width) => (width < 420 ? 300 : 360),
     legend: [...drawn.legend(curves), ...studies.map(({ mark }) => mark)],
     places: curves.map(({ place }) => place),
+    choices: drawn.choices,
     option: (how) => option(told, how),
     table: table(unit, every, reported, sumsOf),
   };

@@ -1,4 +1,5 @@
 // Groups records of halo exchange into curves: over the number of ranks, and over the size of the grid.
+import { percent, ratio } from '../format.js';
 import { modeLabel, placeLabels } from '../labels.js';
 import { groupBy } from '../model.js';
 
@@ -44,6 +45,61 @@ export function curvesOf(records, xOf, bestOf, boundOf = () => 0) {
       .join(', ');
   }
   return curves;
+}
+
+const SAME = 1.03; // curves that are nowhere further apart coincide
+
+/** The largest ratio of two curves at a place that both have; 0: they share none. */
+function apart(one, other, xOf, rateOf) {
+  const ratios = one.points.flatMap((record) => {
+    const same = other.points.find((point) => xOf(point) === xOf(record));
+    const over = same ? rateOf(record) / rateOf(same) : 0;
+    return over > 0 ? [Math.max(over, 1 / over)] : [];
+  });
+  return Math.max(0, ...ratios);
+}
+
+const listed = (names) =>
+  names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
+
+/**
+ * What curves show, in sentences: which is the best at the last place, by how much, and which coincide.
+ * @param {Object[]} curves see curvesOf() @param {{xOf, rateOf, lower: boolean, at: (x) => string}} what
+ */
+export function conclusions(curves, { xOf, rateOf, lower, at }) {
+  if (curves.length < 2) return [];
+  const last = Math.max(...curves.flatMap(({ points }) => points.map(xOf)));
+  const there = curves
+    .flatMap((curve) => {
+      const record = curve.points.find((point) => xOf(point) === last);
+      return record ? [{ curve, rate: rateOf(record) }] : [];
+    })
+    .sort((a, b) => (lower ? a.rate - b.rate : b.rate - a.rate));
+  const over = (i) => Math.max(there[0].rate / there[i].rate, there[i].rate / there[0].rate);
+  const equal = there.filter((_, i) => over(i) <= SAME).map(({ curve }) => curve);
+  const slowest = there.length - 1;
+  const best =
+    there.length < 2
+      ? ''
+      : equal.length === there.length
+        ? `${at(last)} all curves are within ${percent(over(slowest) - 1)}.`
+        : `${at(last)} ${listed(equal.map(({ name }) => name))} ${equal.length > 1 ? 'are equally fast' : 'is the fastest'}; ` +
+          `${there[slowest].curve.name} takes ${ratio(over(slowest))} times as long.`;
+  const groups = [];
+  for (const curve of curves) {
+    const group = groups.find((some) =>
+      some.every((one) => {
+        const far = apart(one, curve, xOf, rateOf);
+        return far > 0 && far <= SAME;
+      }),
+    );
+    if (group) group.push(curve);
+    else groups.push([curve]);
+  }
+  const same = groups
+    .filter((some) => some.length > 1)
+    .map((some) => `${listed(some.map(({ name }) => name))} coincide: nowhere more than ${percent(SAME - 1)} apart.`);
+  return [best, ...same].filter(Boolean);
 }
 
 /** @returns {Object|undefined} the record `halo_scaling` of a measured one */

@@ -6,7 +6,7 @@ import { seriesColour } from '../palette.js';
  * @typedef {Object} Mark
  * @property {string} name
  * @property {number|string} colour an index of the series colours, or the name of a theme's colour
- * @property {string} symbol "circle", "rect", "triangle", "diamond"
+ * @property {string} [symbol] "circle", "rect", "triangle", "diamond"; left out: a line without points
  * @property {boolean} [hollow]
  * @property {string} [dash] "solid" (the default) or "dashed"; lines only
  * @property {boolean} [line] whether the points are joined

@@ -1,6 +1,6 @@
 // The common part of charts that draw curves of a rate over size, or over another axis of their cases.
-import { bytes, number, plain } from '../format.js';
-import { decadeAxis, linearAxis, sizeAxis } from './axes.js';
+import { bytes, number } from '../format.js';
+import { sizeAxis } from './axes.js';
 import { common } from './draw.js';
 import {
   curve,
@@ -12,6 +12,7 @@ import {
   tellable,
 } from './marks.js';
 import { nearOnes, span, valuesOf } from './peaks.js';
+import { LOGARITHMIC, scaleChoice, scaleOf } from './scales.js';
 import { columnTooltip } from './tooltip.js';
 
 /** A curve has records in `points`, a `name`, a `place`, a `best` rate and, if known, a `bound`. */
@@ -19,37 +20,28 @@ import { columnTooltip } from './tooltip.js';
 /** Sizes in bytes, as the x axis of curves. */
 const SIZES = { of: ({ case: c }) => c.bytes, text: bytes, axis: sizeAxis, column: 'Size' };
 
-/** Rates over their decimal logarithm: `to` gives coordinates of the y axis, `from` rates. */
-const DECADES = { to: Math.log10, from: (y) => 10 ** y, axis: decadeAxis };
-/** Rates over themselves from zero, in the form of DECADES. */
-export const LINEAR = {
-  to: (rate) => rate,
-  from: (y) => y,
-  axis: (theme, rates, ...how) => linearAxis(theme, [0, ...rates], ...how, 6),
-};
-
 /**
  * @param {{rateOf: (record: Object) => number, unit: string, name: string, size: string,
- *     roof: string, over?: Object, scale?: Object}} what is drawn: `name` and `unit` of the rate, `size`
- *     the name of the x axis, `roof` the name of the bound, `over` what the x axis is, in the form of
- *     SIZES, and `scale` what the y axis is, in the form of DECADES
+ *     roof: string, over?: Object, start?: number, lower?: boolean}} what is drawn: `name` and `unit` of
+ *     the rate, `size` the name of the x axis, `roof` the name of the bound, `over` what the x axis is, in
+ *     the form of SIZES, `start` what the y axis is at first (scales.js), `lower`: the lowest is the best
  */
-export function sizeCurves({ rateOf, unit, name, size, roof, over = SIZES, scale = DECADES }) {
-  const at = (x, rate) => [Math.log2(x), scale.to(rate)];
-  const pointData = (record) => at(over.of(record), rateOf(record));
-  const withRecord = (record) => ({ value: pointData(record), record });
+export function sizeCurves(what) {
+  const { rateOf, unit, name, size, roof, over = SIZES, start = LOGARITHMIC, lower = false } = what;
 
-  const roofs = (curves) =>
+  const roofs = (curves, level) =>
     nearOnes(curves.filter(({ bound }) => bound > 0).map(({ bound }) => ({ at: bound }))).flatMap(
       (group) =>
         valuesOf(group).map((bound, i, { length }) => ({
           axis: 'y',
-          at: scale.to(bound),
+          at: level(bound),
           label: i === length - 1 ? `${roof} ${span(group)} ${unit}` : '',
         })),
     );
 
   return {
+    choices: [scaleChoice(start)],
+
     /** Chooses the curves to draw, by tellable() of marks.js, and sets their marks. */
     tell(curves) {
       const some = tellable(
@@ -73,7 +65,13 @@ export function sizeCurves({ rateOf, unit, name, size, roof, over = SIZES, scale
      * The chart. `sizes`: all sizes of the x axis; `lines`: additional reference lines; `others`: points
      * of no curve, as { mark, points: [{ size, rate }] }.
      */
-    option(curves, sizes, lines, { width, theme }, others = []) {
+    option(curves, sizes, lines, { width, theme, chosen }, others = []) {
+      const scale = scaleOf(chosen[0] ?? start, curves, { xOf: over.of, rateOf, lower, name, unit });
+      const at = (x, rate) => [Math.log2(x), scale.y(x, rate)];
+      const pointData = (record) => at(over.of(record), rateOf(record));
+      const withRecord = (record) => ({ value: pointData(record), record });
+      const levels = scale.level ? roofs(curves, scale.level) : [];
+      const upright = lines.filter(({ axis }) => axis === 'x' || scale.level);
       const rates = [
         ...curves.flatMap((one) => [...one.points.map(rateOf), one.bound]),
         ...others.flatMap((one) => one.points.map(({ rate }) => rate)),
@@ -81,10 +79,7 @@ export function sizeCurves({ rateOf, unit, name, size, roof, over = SIZES, scale
       const tip = columnTooltip(theme, (list) => {
         const rows = list.filter(({ seriesType }) => seriesType === 'line');
         if (!rows.length) return null;
-        const text = ({ value, seriesName }) => [
-          seriesName,
-          `${number(scale.from(value[1]))} ${unit}`,
-        ];
+        const text = ({ value, seriesName }) => [seriesName, scale.text(value[1])];
         return { title: over.text(Math.round(2 ** rows[0].value[0])), rows: rows.map(text) };
       });
       return {
@@ -92,14 +87,14 @@ export function sizeCurves({ rateOf, unit, name, size, roof, over = SIZES, scale
         grid: { left: 52, right: 16, top: 14, bottom: 48 },
         tooltip: tip,
         xAxis: over.axis(theme, sizes, over.text, size),
-        yAxis: scale.axis(theme, rates, width < 420 ? unit : `${name}, ${unit}`, 36, plain),
+        yAxis: scale.axis(theme, rates, width < 420),
         series: [
-          referenceLines([...roofs(curves), ...lines], theme),
+          referenceLines([...levels, ...upright], theme),
           ...curves.map((one) => curve(one.mark, one.points.map(pointData), theme)),
           ...others.map((one) =>
             points(
               one.mark,
-              one.points.map(({ size: x, rate }) => at(x, rate)),
+              one.points.map(({ size: x, rate }) => at(x, rate)).filter(([, y]) => !isNaN(y)),
               theme,
             ),
           ),
