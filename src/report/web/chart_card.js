@@ -137,7 +137,10 @@ function chart(plain, section) {
     },
   };
   return {
-    parts: [fields, marks, withHint(h('div', scrolling(panel), box)), paper, tools, fold('Data', panel.title, panel.table)],
+    parts: [
+      ...[fields, marks, withHint(h('div', scrolling(panel), box)), paper, tools],
+      fold('Data', panel.title, panel.table),
+    ],
     draws,
   };
 }

@@ -13,8 +13,10 @@ function worst(records) {
   const [record] = [...records].sort(byWeight);
   const { rate, value, expected, bound } = record.verdict;
   const what = `${record.benchmark} ${caseText(record)}`;
-  if (wordOf(record) === 'SUSPECT-HIGH')
-    return `${what} has ${rateText(rate, value)}${bound > 0 ? `, and at most ${rateText(rate, bound)} is possible` : ''}`;
+  if (wordOf(record) === 'SUSPECT-HIGH') {
+    const limit = bound > 0 ? `, and at most ${rateText(rate, bound)} is possible` : '';
+    return `${what} has ${rateText(rate, value)}${limit}`;
+  }
   return expected > 0
     ? `${what} has ${percent(shareOf(record))} of the ${rateText(rate, expected)} expected`
     : what;
@@ -27,7 +29,8 @@ function judgement(counts, ofWord) {
     if (!counts[word]) return '';
     const all = judged === 1 ? 'the one judged figure' : `of ${plural(judged, 'judged figure')}`;
     const some = judged === 1 ? all : `${count(counts[word])} ${all}`;
-    return `${some} ${counts[word] === 1 ? 'is' : 'are'} ${text} (${counts[word] > 1 ? 'the worst: ' : ''}${worst(ofWord(word))})`;
+    const one = counts[word] === 1;
+    return `${some} ${one ? 'is' : 'are'} ${text} (${one ? '' : 'the worst: '}${worst(ofWord(word))})`;
   };
   const faults = [
     counts.wrong && `${plural(counts.wrong, 'case')} left wrong data`,

@@ -167,7 +167,8 @@ function panelsOf(key, records, pairs, label) {
     ...tablePanel(
       `${id}-sides`,
       named('What each side needs'),
-      'On all compute units, or by the default of the library. Memory: of the bytes that a device reads and writes at least once.',
+      'On all compute units, or by the default of the library. Memory: of the bytes that a device reads ' +
+        'and writes at least once.',
       sidesTable(records),
     ),
     ...tablePanel(

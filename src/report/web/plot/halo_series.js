@@ -78,19 +78,18 @@ export function conclusions(curves, { xOf, rateOf, lower, at }) {
   const over = (i) => Math.max(there[0].rate / there[i].rate, there[i].rate / there[0].rate);
   const equal = there.filter((_, i) => over(i) <= SAME).map(({ curve }) => curve);
   const slowest = there.length - 1;
-  const best =
-    there.length < 2
-      ? ''
-      : equal.length === there.length
-        ? `${at(last)} all curves are within ${percent(over(slowest) - 1)}.`
-        : `${at(last)} ${listed(equal.map(({ name }) => name))} ${equal.length > 1 ? 'are equally fast' : 'is the fastest'}; ` +
-          `${there[slowest].curve.name} takes ${ratio(over(slowest))} times as long.`;
+  const names = listed(equal.map(({ name }) => name));
+  const fast = equal.length > 1 ? 'are equally fast' : 'is the fastest';
+  const far = `${there[slowest].curve.name} takes ${ratio(over(slowest))} times as long`;
+  const whole = `${at(last)} all curves are within ${percent(over(slowest) - 1)}.`;
+  const said = equal.length === there.length ? whole : `${at(last)} ${names} ${fast}; ${far}.`;
+  const best = there.length < 2 ? '' : said;
   const groups = [];
   for (const curve of curves) {
     const group = groups.find((some) =>
       some.every((one) => {
-        const far = apart(one, curve, xOf, rateOf);
-        return far > 0 && far <= SAME;
+        const most = apart(one, curve, xOf, rateOf);
+        return most > 0 && most <= SAME;
       }),
     );
     if (group) group.push(curve);
@@ -98,7 +97,8 @@ export function conclusions(curves, { xOf, rateOf, lower, at }) {
   }
   const same = groups
     .filter((some) => some.length > 1)
-    .map((some) => `${listed(some.map(({ name }) => name))} coincide: nowhere more than ${percent(SAME - 1)} apart.`);
+    .map((some) => listed(some.map(({ name }) => name)))
+    .map((all) => `${all} coincide: nowhere more than ${percent(SAME - 1)} apart.`);
   return [best, ...same].filter(Boolean);
 }
 
