@@ -49,6 +49,9 @@ struct Tuning {
   int units = 0;         // hint: compute units of the stream that will run the calls; 0: all
   // On host devices, in fp32: the same bits for every number of cores that the device has.
   bool reproducible = false;
+  // Of a simulated device: memory traffic as a multiple of bytes(problem), where a study shows it;
+  // 0: the device's model decides. Other devices ignore it.
+  double simulated_traffic = 0;
 };
 
 class GemmEngine {

@@ -1,5 +1,7 @@
 #include "overlap/cases.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -94,6 +96,13 @@ Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
   return measurement;
 }
 
+void add_fitted(Measurement& measurement, const FittedTraffic* fitted) {
+  if (fitted == nullptr) return;
+  measurement.notes.emplace_back(
+      "fitted_scenario", fmt::format("the GEMM's memory traffic, {} times A, B and C, to {}",
+                                     fitted->traffic, fitted->fitted_to));
+}
+
 std::vector<OverlapPolicy> with_sweeps(const OverlapOptions& options) {
   std::vector<OverlapPolicy> all;
   const auto add = [&all](const OverlapPolicy& policy) {
@@ -123,11 +132,14 @@ Benchmark overlap_benchmark(Machine& machine, const OverlapOptions& options,
       const CaseId id =
           case_id(scenario, policy, runner->engines().of(policy, scenario.communication), ranks,
                   options.device_name);
-      benchmark.cases.push_back({id,
-                                 [runner, id, scenario, policy] {
-                                   return measurement_of(id, runner->run(scenario, policy));
-                                 },
-                                 std::nullopt});
+      benchmark.cases.push_back(
+          {id,
+           [runner, id, scenario, policy] {
+             Measurement one = measurement_of(id, runner->run(scenario, policy));
+             add_fitted(one, fitted_traffic(scenario, runner->engines().team().machine()));
+             return one;
+           },
+           std::nullopt});
     }
   }
   benchmark.conclude = fastest_policies;

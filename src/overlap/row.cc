@@ -28,6 +28,18 @@ OverlapSide recorded_side(const std::string& text, std::uint64_t bytes) {
   return CollectiveSide{parse_collective(first), bytes};
 }
 
+// What is fitted of a built-in scenario, if a recorded one is that.
+std::vector<FittedTraffic> fitted_of(const OverlapScenario& recorded) {
+  static const std::vector<OverlapScenario> all = scenario_set("all");
+  for (const OverlapScenario& each : all) {
+    if (each.name == recorded.name && each.source == recorded.source &&
+        name(each.compute) == name(recorded.compute)) {
+      return each.fitted;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string OverlapRow::word(const std::string& axis) const {
@@ -81,6 +93,7 @@ OverlapScenario scenario_of(const OverlapRow& row) {
   }
   scenario.compute = recorded_side(row.word("compute"), 0);
   scenario.communication = recorded_side(row.word("collective"), static_cast<std::uint64_t>(bytes));
+  scenario.fitted = fitted_of(scenario);
   return scenario;
 }
 

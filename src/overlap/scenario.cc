@@ -10,12 +10,14 @@
 #include "core/suggestion.h"
 #include "core/toml_table.h"
 #include "core/units.h"
+#include "device/machine.h"
 
 namespace duet {
 namespace {
 
 constexpr Range kBytes{1, 1e15, "bytes"};  // doubles represent whole numbers exactly up to here
 constexpr int kMostPieces = 1 << 20;
+constexpr Range kTraffic{1, 1e4, "times A, B and C"};
 
 std::uint64_t whole_bytes(TomlTable& table) {
   const double bytes = table.bytes("bytes", 1, kBytes);
@@ -56,6 +58,22 @@ void add_table(std::vector<OverlapScenario>& scenarios, TomlTable table) {
     scenario.name = fmt::format("{} {}", tag, short_names ? name(each) : name_with_bytes(each));
     scenarios.push_back(is_in_place ? in_place(scenario) : scenario);
   }
+}
+
+// Adds what is fitted of a GEMM to its scenarios.
+void add_fitted(std::vector<OverlapScenario>& scenarios, TomlTable table) {
+  const GemmProblem gemm = parse_gemm(table.text("gemm"), "bf16");
+  const FittedTraffic fitted{table.text("model"), table.number("traffic", kTraffic),
+                             table.text("fitted_to")};
+  table.finish();
+  bool any = false;
+  for (OverlapScenario& each : scenarios) {
+    const auto* own = std::get_if<GemmProblem>(&each.compute);
+    if (own == nullptr || name(*own) != name(gemm)) continue;
+    each.fitted.push_back(fitted);
+    any = true;
+  }
+  if (!any) table.fail("gemm", "the GEMM of a scenario of the file, in bf16");
 }
 
 // The text after the first colon: "8192x57344x8192:bf16" of "gemm:8192x57344x8192:bf16".
@@ -124,10 +142,20 @@ std::vector<OverlapScenario> read_scenarios(const std::string& file, std::string
       throw UsageError(words.rfind(file, 0) == 0 ? words : fmt::format("{}: {}", file, words));
     }
   }
+  for (const TomlTable& table : root.tables("fitted_traffic")) add_fitted(scenarios, table);
   root.finish();
   if (scenarios.empty()) throw UsageError(file + ": expected at least one [[scenario]]");
   require_different_names(scenarios);
   return scenarios;
+}
+
+const FittedTraffic* fitted_traffic(const OverlapScenario& scenario, Machine& machine) {
+  if (!machine.is_virtual()) return nullptr;
+  const std::string& model = machine.device(0).info().model;
+  for (const FittedTraffic& each : scenario.fitted) {
+    if (each.model == model) return &each;
+  }
+  return nullptr;
 }
 
 std::string full_name(const OverlapScenario& scenario) {

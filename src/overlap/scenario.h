@@ -12,6 +12,17 @@
 
 namespace duet {
 
+class Machine;
+
+// What a study showed of a scenario's GEMM on one device: its memory traffic as a multiple of A, B
+// and C. Simulations of that scenario take it instead of the device model's; other GEMMs of the
+// same shape do not.
+struct FittedTraffic {
+  std::string model;  // of the device
+  double traffic = 0;
+  std::string fitted_to;
+};
+
 struct OverlapScenario {
   std::string name;    // "cb5_1.63G all_gather"
   std::string source;  // where the scenario occurs: "LLaMA-405B", "synthetic"; "custom" if typed in
@@ -19,14 +30,19 @@ struct OverlapScenario {
   OverlapSide communication = CollectiveSide{};
   // Number of nano-batches into which both sides are divided: a GEMM along M, other works by bytes.
   int pieces = 1;
-  bool in_place = false;  // whether the collectives run in place
+  bool in_place = false;              // whether the collectives run in place
+  std::vector<FittedTraffic> fitted;  // at most one of a model
 };
 
 // The name that identifies a scenario within a run: "cb5_1.63G all_gather in place".
 std::string full_name(const OverlapScenario& scenario);
 
-// Parses a file of [[scenario]] tables: one scenario for each communication work of a table. Throws
-// UsageError with the file, the key and what was expected.
+// What is fitted of a scenario on a simulated machine; nullptr: nothing, and on any other machine.
+const FittedTraffic* fitted_traffic(const OverlapScenario& scenario, Machine& machine);
+
+// Parses a file of [[scenario]] tables: one scenario for each communication work of a table.
+// [[fitted_traffic]] tables hold for its scenarios with the GEMM that they name. Throws UsageError
+// with the file, the key and what was expected.
 std::vector<OverlapScenario> read_scenarios(const std::string& file, std::string_view text);
 
 // Throws UsageError where two scenarios have the same full name: their figures would be

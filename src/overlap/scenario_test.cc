@@ -1,10 +1,12 @@
 #include "overlap/scenario.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "core/error.h"
+#include "device/machine.h"
 
 namespace duet {
 namespace {
@@ -39,6 +41,40 @@ TEST(Scenarios, BuiltInAllFit) {
     for (const int ranks : {2, 4, 8}) check_scenario(each, ranks);
   }
   EXPECT_THROW(scenario_set("papers"), UsageError);
+}
+
+// What a study showed of two GEMMs holds for its scenarios on the machine that it is fitted to.
+TEST(Scenarios, WhatIsFittedIsOfTheStudysScenariosOnItsMachineAlone) {
+  const auto mi300x = open_machine("sim:mi300x-8"), h200 = open_machine("sim:h200-4");
+  for (const OverlapScenario& each : scenario_set("paper")) {
+    const FittedTraffic* fitted = fitted_traffic(each, *mi300x);
+    EXPECT_EQ(fitted != nullptr, each.name.rfind("mb", 0) == 0) << each.name;
+    if (fitted != nullptr) EXPECT_EQ(fitted->traffic, 57);
+    EXPECT_EQ(fitted_traffic(each, *h200), nullptr);
+  }
+  for (const char* set : {"training", "nano", "memory"}) {
+    for (const OverlapScenario& each : scenario_set(set)) EXPECT_TRUE(each.fitted.empty());
+  }
+  const auto typed = parse_scenario("gemm:8192x57344x8192", "all_gather:896M");
+  EXPECT_EQ(fitted_traffic(typed, *mi300x), nullptr);
+}
+
+TEST(Scenarios, WhatIsFittedNamesAGemmOfItsFile) {
+  const std::string scenario =
+      "[[scenario]]\nname = \"a\"\nsource = \"b\"\ngemm = \"64x64x64\"\nbytes = 65536\n"
+      "collectives = [\"all_gather\"]\n";
+  const auto fitted = [](const char* gemm, const char* traffic) {
+    return fmt::format(
+        "[[fitted_traffic]]\ngemm = \"{}\"\nmodel = \"m\"\ntraffic = {}\nfitted_to = \"x\"\n", gemm,
+        traffic);
+  };
+  EXPECT_EQ(read_scenarios("mine.toml", scenario + fitted("64x64x64", "2")).front().fitted.size(),
+            1u);
+  EXPECT_NE(refusal(scenario + fitted("32x64x64", "2")).find("the GEMM of a scenario"),
+            std::string::npos);
+  EXPECT_NE(refusal(scenario + fitted("64x64x64", "0")).find("'fitted_traffic[0].traffic'"),
+            std::string::npos)
+      << refusal(scenario + fitted("64x64x64", "0"));
 }
 
 TEST(Scenarios, InPiecesShareBothSides) {

@@ -24,8 +24,11 @@ std::unique_ptr<Work> piece_of(OverlapEngines& engines, const OverlapScenario& s
                                const OverlapSide& side, const std::string& engine, int number) {
   Team& team = engines.team();
   if (const auto* gemm = std::get_if<GemmProblem>(&side)) {
-    const GemmProblem problem = problem_of(scenario, *gemm);
-    return std::make_unique<GemmWork>(engines.gemm(), problem, Tuning{}, team.size());
+    Tuning tuning;
+    const FittedTraffic* fitted = fitted_traffic(scenario, team.machine());
+    if (fitted != nullptr) tuning.simulated_traffic = fitted->traffic;
+    return std::make_unique<GemmWork>(engines.gemm(), problem_of(scenario, *gemm), tuning,
+                                      team.size());
   }
   if (const auto* copy = std::get_if<CopySide>(&side)) {
     return copies(team, copy_of(scenario, *copy));

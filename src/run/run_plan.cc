@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "verdict/device_spec.h"
+
 namespace duet {
 namespace {
 
@@ -28,6 +30,26 @@ int process_count(const RunPlan& plan) {
   return plan.processes != nullptr ? plan.processes->size() : 1;
 }
 
+namespace {
+
+// Lets a case of a simulated machine say what its figures rest on.
+void say_basis(Case& one, Machine& machine) {
+  const SimulatedBasis* basis = simulated_basis(machine.device(0).info().model, one.id.benchmark);
+  if (!machine.is_virtual() || basis == nullptr) return;
+  one.run = [run = std::move(one.run), basis] {
+    Measurement measured = run();
+    if (measured.skipped) return measured;
+    measured.notes.emplace_back("fitted_to", basis->fitted_to);
+    measured.notes.emplace_back("compared_with",
+                                basis->compared_with.empty()
+                                    ? "no measurement of this kind was ever compared"
+                                    : basis->compared_with);
+    return measured;
+  };
+}
+
+}  // namespace
+
 void add_job(RunPlan& plan, Machine& machine, Benchmark benchmark, const std::string& name) {
   // A size or shape that the user named twice runs once.
   std::set<std::string> seen;
@@ -35,6 +57,7 @@ void add_job(RunPlan& plan, Machine& machine, Benchmark benchmark, const std::st
   const auto again = [&](const Case& one) { return !seen.insert(case_key(one.id)).second; };
   cases.erase(std::remove_if(cases.begin(), cases.end(), again), cases.end());
   if (cases.empty()) return;
+  for (Case& one : cases) say_basis(one, machine);
   // The section of "gemm_peak" and "gemm_search" is "gemm".
   const std::string& first = cases.front().id.benchmark;
   Section section{first.substr(0, first.find('_')),

@@ -57,6 +57,15 @@ CollectiveRule read_collective(TomlTable table) {
   return rule;
 }
 
+SimulatedBasis read_basis(TomlTable table) {
+  SimulatedBasis basis;
+  basis.works = table.texts("works");
+  basis.fitted_to = table.text("fitted_to");
+  if (table.has("compared_with")) basis.compared_with = table.text("compared_with");
+  table.finish();
+  return basis;
+}
+
 void read_compute(DeviceSpec& spec, TomlTable table) {
   spec.tflops = table.table("tflops").by_dtype(kTflopsRange, 1);
   if (table.has("efficiency")) {
@@ -118,6 +127,9 @@ DeviceSpec parse_device_spec(const std::string& file, std::string_view text) {
   for (const TomlTable& rule : table.tables("collective")) {
     spec.collectives.push_back(read_collective(rule));
   }
+  for (const TomlTable& basis : table.tables("simulated")) {
+    spec.simulated.push_back(read_basis(basis));
+  }
   if (table.has("simulation")) table.table("simulation");  // verdicts do not use it
   table.finish();
   return spec;
@@ -137,6 +149,17 @@ const DeviceSpec* find_device_spec(const std::string& model) {
   for (const DeviceSpec& spec : device_specs()) {
     const auto& models = spec.models;
     if (std::find(models.begin(), models.end(), model) != models.end()) return &spec;
+  }
+  return nullptr;
+}
+
+const SimulatedBasis* simulated_basis(const std::string& model, const std::string& benchmark) {
+  const DeviceSpec* spec = find_device_spec(model);
+  if (spec == nullptr) return nullptr;
+  for (const SimulatedBasis& basis : spec->simulated) {
+    for (const std::string& work : basis.works) {
+      if (benchmark == work || benchmark.rfind(work + "_", 0) == 0) return &basis;
+    }
   }
   return nullptr;
 }

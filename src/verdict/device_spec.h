@@ -43,6 +43,13 @@ struct CollectiveRule {
   double from_bytes = 0;  // in bus bytes; smaller collectives are not judged
 };
 
+// What simulated figures of some works rest on.
+struct SimulatedBasis {
+  std::vector<std::string> works;  // benchmarks, as "gemm"; those that begin with it and "_" too
+  std::string fitted_to;
+  std::string compared_with;  // measurements that nothing was fitted to; "": none ever
+};
+
 struct DeviceSpec {
   std::string file;                 // name in specs/devices: "h200-sxm"
   std::string name;                 // "NVIDIA H200 SXM"
@@ -59,7 +66,11 @@ struct DeviceSpec {
   double watts = 0;
   std::vector<CopyRule> copies;             // the first rule that fits applies
   std::vector<CollectiveRule> collectives;  // the first rule that fits applies
+  std::vector<SimulatedBasis> simulated;
 };
+
+// The basis of a simulated device's figures of a benchmark; nullptr: the spec has none.
+const SimulatedBasis* simulated_basis(const std::string& model, const std::string& benchmark);
 
 // Throws UsageError that names the file, the key and what was expected.
 DeviceSpec parse_device_spec(const std::string& file, std::string_view text);

@@ -31,6 +31,22 @@ TEST(Promises, EveryFileOfSpecsDevicesIsReadAndNamesItsModelsOnce) {
   EXPECT_EQ(find_device_spec("Some GPU"), nullptr);
 }
 
+TEST(Promises, SimulatedFiguresOfEveryWorkHaveABasis) {
+  for (const char* model :
+       {"NVIDIA H200", "NVIDIA H100 80GB HBM3", "AMD Instinct MI300X", "AMD Instinct MI350X"}) {
+    for (const char* work : {"gemm", "copy", "collective", "overlap", "overlap_isolated", "halo",
+                             "train", "train_run"}) {
+      const SimulatedBasis* basis = simulated_basis(model, work);
+      ASSERT_NE(basis, nullptr) << model << ' ' << work;
+      EXPECT_NE(basis->fitted_to, "");
+    }
+    EXPECT_EQ(simulated_basis(model, "gem"), nullptr);
+  }
+  EXPECT_EQ(simulated_basis("AMD Instinct MI300X", "gemm")->compared_with, "");
+  EXPECT_NE(simulated_basis("NVIDIA H200", "overlap")->compared_with, "");
+  EXPECT_EQ(simulated_basis("no such model", "gemm"), nullptr);
+}
+
 TEST(Promises, BadTextsAreRefusedByName) {
   const auto complaint = [](const std::string& from, const std::string& to) {
     std::string text = kMakerOne;

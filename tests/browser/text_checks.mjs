@@ -56,6 +56,16 @@ export const textChecks = {
     assert.deepEqual(tiles.slice(0, expected.length), expected);
     assert.equal(await page.locator('.beside-machines').count(), 0);
   },
+  async 'what simulated figures rest on is said'(page, journals) {
+    const fold = page.locator('.basis');
+    await fold.locator('summary').click();
+    const lines = await fold.locator('li').allTextContents();
+    assert.ok(lines.some((text) => /, gemm: fitted to .*; compared with: .*TFLOP/.test(text)), lines.join());
+    assert.ok(lines.some((text) => /copy.*no measurement of this kind was ever compared/.test(text)));
+    for (const { records } of journals)
+      for (const { outcome, notes } of records)
+        assert.equal('fitted_to' in notes, outcome === 'measured', JSON.stringify(notes));
+  },
   async 'key figures are the best of the journal'(page, [, gemm]) {
     const best = fastest(gemm.records);
     const row = page.locator('.key tbody tr', { hasText: 'GEMM, bf16' });

@@ -20,12 +20,10 @@ double tiles_of(const GemmSize& size, const GemmTile& tile) {
   return std::ceil(size.m / tile.m) * std::ceil(size.n / tile.n);
 }
 
-// Memory traffic over that of reading A and B and writing C once. A shape without a figure of its
-// own has at most the traffic of workgroups that each read their rows and columns from memory.
+// Memory traffic over that of reading A and B and writing C once: the model's, and at most that of
+// workgroups that each read their rows and columns from memory.
 double traffic(const GemmModel& gemm, const GemmSize& size, const GemmTile& tile) {
-  const auto known =
-      gemm.shape_traffic.find(fmt::format("{:.0f}x{:.0f}x{:.0f}", size.m, size.n, size.k));
-  if (known != gemm.shape_traffic.end()) return known->second;
+  if (size.traffic > 0) return size.traffic;
   const double output = size.m * size.n;
   const double rows = std::min<double>(tile.m, size.m);
   const double columns = std::min<double>(tile.n, size.n);

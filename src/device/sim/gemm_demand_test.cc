@@ -58,5 +58,17 @@ TEST(GemmDemand, SplitsKWhereUnitsAreLeft) {
   EXPECT_EQ(gemm_demand(device, few).workgroups, 25);
 }
 
+TEST(GemmDemand, HasTheTrafficOfAStudyOnlyWhereItIsGiven) {
+  const DeviceModel device = load_platform("mi300x-8").device;
+  GemmSize shape = gemm_size(8192, 57344, 8192);
+  const GemmSize neighbour = gemm_size(8192, 57216, 8192);
+  const auto traffic = [&](const GemmSize& size) {
+    return gemm_demand(device, size).memory_bytes / size.memory_bytes;
+  };
+  EXPECT_NEAR(traffic(shape), traffic(neighbour), 0.01);
+  shape.traffic = 57;
+  EXPECT_DOUBLE_EQ(traffic(shape), 57);
+}
+
 }  // namespace
 }  // namespace duet::sim

@@ -46,10 +46,6 @@ GemmModel read_gemm(TomlTable table) {
   gemm.workgroup_seconds = kMicro * table.number("workgroup_us", kMicrosecondsRange);
   gemm.efficiency = table.table("efficiency").by_dtype(kShareRange, 1);
   gemm.traffic = table.number("traffic", kMultiple);
-  for (TomlTable shape : table.tables("shape")) {
-    gemm.shape_traffic[shape.text("size")] = shape.number("traffic", kMultiple);
-    shape.finish();
-  }
   gemm.uncrowded_units = table.count("uncrowded_units", 1, kMostUnits);
   gemm.crowding = table.number("crowding", kSlope);
   gemm.load_slope = table.number("load_slope", kSlope);

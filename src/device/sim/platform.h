@@ -28,9 +28,8 @@ struct GemmModel {
   int most_splits = 1;  // likewise: of K among workgroups, whose sums another kernel adds up
   double workgroup_seconds = 0;        // to fill and drain a workgroup's pipeline, beside its FLOP
   std::map<DType, double> efficiency;  // share of the peak that the inner loop sustains
-  double traffic = 1;  // memory traffic, as a multiple of reading A and B and writing C once
-  std::map<std::string, double> shape_traffic;  // the same for single shapes, "8192x57344x8192"
-  int uncrowded_units = 0;                      // with more units at once the caches are too small
+  double traffic = 1;       // memory traffic, as a multiple of reading A and B and writing C once
+  int uncrowded_units = 0;  // with more units at once the caches are too small
   double crowding = 0;  // additional traffic on all units, as a share of that on uncrowded_units
   double load_slope = 0;
 };

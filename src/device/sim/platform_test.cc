@@ -77,13 +77,15 @@ TEST(Platform, FiguresAreChangedOneByOne) {
   EXPECT_EQ(text.value("device.compute_units"), 304);
   EXPECT_EQ(text.value("library.all_to_all.units"), 56);
   text.set("device.gemm.efficiency.bf16", 0.5, "mine");
-  text.set("device.gemm.shape.2.traffic", 3, "mine");
   const Platform changed = parse_platform("my.toml", text.text());
   EXPECT_EQ(changed.device.gemm.efficiency.at(DType::bf16), 0.5);
-  EXPECT_EQ(changed.device.gemm.shape_traffic.at("16384x106496x8192"), 3);
-  EXPECT_EQ(changed.device.gemm.shape_traffic.at("8192x57344x8192"), 57);
   EXPECT_EQ(PlatformText(text.text()).text(), text.text());
   EXPECT_THROW(text.set("device.gemm.colour", 1, ""), Error);
+  PlatformText tiles(platform_toml("h200-4"));
+  tiles.set("device.gemm.other_tile.2.efficiency", 0.5, "mine");
+  const auto& others = parse_platform("my.toml", tiles.text()).device.gemm.other_tiles;
+  EXPECT_EQ(others.at(1).efficiency, 0.5);
+  EXPECT_NE(others.at(0).efficiency, 0.5);
 }
 
 TEST(Platform, SyntaxErrorsNameTheLine) {

@@ -14,8 +14,8 @@ class PlatformText {
   explicit PlatformText(std::string_view toml);
 
   struct Figure {
-    // "device.gemm.load_slope"; in the second table [[device.gemm.shape]]:
-    // "device.gemm.shape.2.traffic".
+    // "device.gemm.load_slope"; in the second table [[device.gemm.other_tile]]:
+    // "device.gemm.other_tile.2.efficiency".
     std::string key;
     double value = 0;
     std::string comment;  // of the line, without "# "

@@ -23,7 +23,9 @@ const DeviceModel* model_of(const Device& device);
 struct GemmSize {
   double m = 0, n = 0, k = 0;
   DType dtype = DType::bf16;
-  double memory_bytes = 0;  // moved to and from device memory
+  double memory_bytes = 0;  // of A, B and C, each moved once
+  // Memory traffic as a multiple of memory_bytes, where a study shows it; 0: the model's.
+  double traffic = 0;
 };
 
 // The demand of a GEMM by the device's GEMM library, which has one workgroup for each tile of C.

@@ -14,13 +14,15 @@ constexpr double kLargestComputed = 2e9;  // FLOP of the reference: about a seco
 
 class ModelPlan : public GemmPlan {
  public:
-  ModelPlan(Device& device, const GemmProblem& problem) : device_(device), problem_(problem) {
+  ModelPlan(Device& device, const GemmProblem& problem, double traffic)
+      : device_(device), problem_(problem) {
     sim::GemmSize size;
     size.m = static_cast<double>(problem.m);
     size.n = static_cast<double>(problem.n);
     size.k = static_cast<double>(problem.k);
     size.dtype = problem.dtype;
     size.memory_bytes = bytes(problem);
+    size.traffic = traffic;
     demand_ = sim::gemm_demand(*sim::model_of(device), size);
   }
 
@@ -121,8 +123,8 @@ class ModelEngine : public GemmEngine {
   }
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem, const GemmBuffers&,
-                                 const Tuning&) override {
-    return std::make_unique<ModelPlan>(device, problem);
+                                 const Tuning& tuning) override {
+    return std::make_unique<ModelPlan>(device, problem, tuning.simulated_traffic);
   }
 };
 

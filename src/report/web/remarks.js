@@ -1,5 +1,6 @@
 // Remarks on a record: why it has no figures, its verdict, what the engine chose, whether the device was
 // throttled, warnings.
+import { words } from './format.js';
 import { reasonOf } from './model.js';
 
 /** @returns {string} why the device was throttled: "power cap; heat"; "" if it was not */
@@ -8,7 +9,7 @@ export const throttleOf = ({ telemetry }) => (telemetry?.throttle ?? []).join(';
 function noteText([name, text]) {
   if (name === 'algorithm') return text;
   if (name === 'first_median') return `measured twice, its first median of ${text} was in doubt`;
-  return `${name}: ${text}`;
+  return `${words(name)}: ${text}`;
 }
 
 /** @returns {string} */

@@ -1,7 +1,7 @@
 // The summary: for each machine a headline and the numbers of its figures by verdict; the faults, the
 // machines side by side, and the key figures.
 import { h } from './dom.js';
-import { count, plural } from './format.js';
+import { count, plural, words } from './format.js';
 import { faultList } from './faults.js';
 import { headlines } from './headline.js';
 import { ceilings, keyFigures, sideBySide } from './key_figures.js';
@@ -100,6 +100,34 @@ function unjudged(model) {
   ];
 }
 
+/** What simulated figures are fitted to and were compared with: a line for each device and kind of work. */
+function basis(model) {
+  const simulated = model.records.filter(({ notes }) => notes?.fitted_to);
+  if (!simulated.length) return [];
+  const key = ({ place, notes }) => [place.model, notes.fitted_to, notes.compared_with].join('/');
+  const line = (records) => {
+    const [{ place, notes }] = records;
+    const works = [...new Set(records.map(({ benchmark }) => words(benchmark)))].join(', ');
+    return h(
+      'li',
+      {},
+      `${place.model}, ${works}: fitted to ${notes.fitted_to}; compared with: ${notes.compared_with}.`,
+    );
+  };
+  const scenarios = [...new Set(simulated.map(({ notes }) => notes.fitted_scenario).filter(Boolean))];
+  return [
+    h(
+      'details',
+      { class: 'remark basis' },
+      h('summary', {}, 'What the simulated figures are fitted to'),
+      h('ul', {}, [
+        ...[...groupBy(simulated, key).values()].map(line),
+        ...scenarios.map((text) => h('li', {}, `Of single scenarios: ${text}.`)),
+      ]),
+    ),
+  ];
+}
+
 /** @param {import('./model.js').Model} model @returns {Node[]} the section's content */
 export function summary(model) {
   const machines = machinesOf(model);
@@ -109,6 +137,7 @@ export function summary(model) {
     ...headlines(tallies),
     ...verdicts(tallies),
     ...remarks(model),
+    ...basis(model),
     ...unjudged(model),
     ...faultList(bad),
     ...sideBySide(machines),
