@@ -37,6 +37,7 @@ std::unique_ptr<Command> make_train_command(CLI::App& root);
 std::unique_ptr<Command> make_advise_command(CLI::App& root);
 std::unique_ptr<Command> make_calibrate_command(CLI::App& root);
 std::unique_ptr<Command> make_predict_command(CLI::App& root);
+std::unique_ptr<Command> make_reproduce_command(CLI::App& root);
 std::unique_ptr<Command> make_run_command(CLI::App& root);
 std::unique_ptr<Command> make_health_command(CLI::App& root);
 std::unique_ptr<Command> make_report_command(CLI::App& root);

@@ -15,6 +15,7 @@
 #include "gemm/shapes.h"
 #include "halo/problem.h"
 #include "overlap/scenario.h"
+#include "overlap/study.h"
 #include "run/suites.h"
 #include "timing/mode.h"
 #include "training/models/gpt_config.h"
@@ -68,6 +69,12 @@ Names devices() {
   return names;
 }
 
+Names study_keys() {
+  Names keys;
+  for (const Study& study : studies()) keys.push_back(study.key);
+  return keys;
+}
+
 struct Choices {
   const char* command;  // "": of every command
   const char* option;
@@ -113,6 +120,7 @@ constexpr Choices kChoices[] = {
      }},
     {"fabric", "operations", fabric_choices},
     {"overlap", "scenarios", [] { return and_also(scenario_set_names(), "all"); }},
+    {"reproduce", "STUDY", study_keys},
     {"train", "kind",
      [] {
        return Names{"gpt", "qwen3", "mlp"};

@@ -136,13 +136,14 @@ int run(int argc, char** argv) {
   const std::vector<std::string> line{argv, argv + argc};
   std::vector<std::unique_ptr<duet::Command>> commands;
   for (const auto make :
-       {duet::make_info_command,       duet::make_gemm_command,     duet::make_copy_command,
-        duet::make_collective_command, duet::make_halo_command,     duet::make_fabric_command,
-        duet::make_overlap_command,    duet::make_train_command,    duet::make_advise_command,
-        duet::make_calibrate_command,  duet::make_predict_command,  duet::make_run_command,
-        duet::make_health_command,     duet::make_report_command,   duet::make_compare_command,
-        duet::make_import_command,     duet::make_history_command,  duet::make_nccl_env_command,
-        duet::make_completion_command, duet::make_complete_command, duet::make_docs_command}) {
+       {duet::make_info_command,       duet::make_gemm_command,       duet::make_copy_command,
+        duet::make_collective_command, duet::make_halo_command,       duet::make_fabric_command,
+        duet::make_overlap_command,    duet::make_train_command,      duet::make_advise_command,
+        duet::make_calibrate_command,  duet::make_predict_command,    duet::make_reproduce_command,
+        duet::make_run_command,        duet::make_health_command,     duet::make_report_command,
+        duet::make_compare_command,    duet::make_import_command,     duet::make_history_command,
+        duet::make_nccl_env_command,   duet::make_completion_command, duet::make_complete_command,
+        duet::make_docs_command}) {
     commands.push_back(make(root));
   }
   const std::string version = fmt::format("duet {} ({})", duet::version(), duet::revision());

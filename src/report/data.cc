@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "overlap/study.h"
 #include "results/environment.h"
 #include "results/journal.h"
 #include "results/version.h"
@@ -40,6 +41,62 @@ Record ceilings_to_json(const Ceilings& ceilings) {
   return json;
 }
 
+// The outcomes of a device's overlap records on so many ranks, by scenario. A policy that was swept
+// counts with its fastest point.
+std::vector<StudyOutcome> outcomes_of(const Record& records, const std::string& device, int ranks) {
+  std::map<std::string, StudyOutcome> found;
+  for (const Record& record : records) {
+    if (record["benchmark"] != "overlap" || record["device"] != device) continue;
+    const Record& axes = record["case"];
+    const Record metrics = record.value("metrics", Record::object());
+    if (axes.value("ranks", 0) != ranks || !metrics.contains("fraction_of_ideal")) continue;
+    const std::string scenario = axes.value("scenario", ""), policy = axes.value("policy", "");
+    StudyOutcome& outcome = found[scenario];
+    outcome.scenario = scenario;
+    outcome.collective = axes.value("collective", "");
+    const double fraction = metrics["fraction_of_ideal"].get<double>();
+    const auto known = outcome.fraction.emplace(policy.substr(0, policy.find(':')), fraction).first;
+    known->second = std::max(known->second, fraction);
+  }
+  std::vector<StudyOutcome> all;
+  for (auto& [name, outcome] : found) all.push_back(std::move(outcome));
+  return all;
+}
+
+Record range_to_json(const std::map<std::string, FractionRange>& ranges) {
+  Record json = Record::object();
+  for (const auto& [collective, range] : ranges) json[collective] = {range.low, range.high};
+  return json;
+}
+
+// What studies report of a device and of scenarios that a journal has, beside the journal's
+// figures.
+Record studies_to_json(const Record& records, const std::map<std::string, Ceilings>& ceilings) {
+  Record list = Record::array();
+  for (const auto& [device, ceiling] : ceilings) {
+    for (const Study& study : studies()) {
+      if (study.device != ceiling.model) continue;
+      Record rows = Record::array();
+      for (const StudyRow& row : beside_study(study, outcomes_of(records, device, study.ranks))) {
+        rows.push_back({{"name", row.reported.name},
+                        {"policies", row.policies},
+                        {"scenarios", row.scenarios},
+                        {"reported", row.reported.mean},
+                        {"mean", row.mean},
+                        {"reported_ranges", range_to_json(row.reported.ranges)},
+                        {"ranges", range_to_json(row.ranges)}});
+      }
+      if (rows.empty()) continue;
+      list.push_back({{"device", device},
+                      {"name", study.name},
+                      {"source", study.source},
+                      {"scenarios", 2 * study.classes.size()},
+                      {"rows", rows}});
+    }
+  }
+  return list;
+}
+
 // A journal with the last record of each case, in the order of first appearance.
 class Builder {
  public:
@@ -53,11 +110,9 @@ class Builder {
     Record ceilings = Record::object();
     for (const auto& [device, one] : evaluator_.ceilings())
       ceilings[device] = ceilings_to_json(one);
-    return {{"name", name},
-            {"environments", environments_},
-            {"ceilings", ceilings},
-            {"warnings", journal.warnings},
-            {"records", records}};
+    const Record studies = studies_to_json(records, evaluator_.ceilings());
+    return {{"name", name},         {"studies", studies},           {"environments", environments_},
+            {"ceilings", ceilings}, {"warnings", journal.warnings}, {"records", records}};
   }
 
  private:

@@ -73,6 +73,44 @@ TEST(ReportData, OverlapKeepsItsMetricsAndItsTimeline) {
   EXPECT_EQ(record["verdict"]["word"], "no expectation");
 }
 
+Record overlapping(const std::string& policy, double fraction, std::int64_t ranks = 8) {
+  Measurement measurement;
+  measurement.id = {"overlap",
+                    "cuda:0",
+                    "dma",
+                    {{"scenario", std::string("mb1_4G all_gather")},
+                     {"collective", std::string("all_gather")},
+                     {"policy", policy},
+                     {"ranks", ranks}}};
+  measurement.sampling.emplace();
+  measurement.sampling->samples = {0.01};
+  measurement.metrics = {{"fraction_of_ideal", fraction}};
+  return make_record(measurement);
+}
+
+TEST(ReportData, AStudyStandsBesideTheFiguresOfItsMachine) {
+  Record mi300x = environment();
+  mi300x["machines"][0]["devices"][0]["model"] = "AMD Instinct MI300X";
+  const std::vector<Record> records{overlapping("dma", 0.6), overlapping("dma+partition:8", 0.7),
+                                    overlapping("dma+partition:16", 0.65),
+                                    overlapping("base", 0.2, 4)};  // other ranks than the study's
+  const auto studies = [&](Record first) {
+    std::vector<Record> all{std::move(first)};
+    all.insert(all.end(), records.begin(), records.end());
+    return report_data({{"a.jsonl", all, {}}})["journals"][0]["studies"];
+  };
+  const Record found = studies(mi300x);
+  ASSERT_EQ(found.size(), 1u);
+  std::map<std::string, Record> rows;
+  for (const Record& row : found[0]["rows"]) rows[row["name"].get<std::string>()] = row;
+  EXPECT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows["ConCCL"]["mean"], 0.6);
+  EXPECT_EQ(rows["ConCCL"]["reported"], 0.66);
+  EXPECT_EQ(rows["ConCCL_rp"]["mean"], 0.7);  // the sweep's fastest point
+  EXPECT_EQ(rows["ConCCL_rp"]["scenarios"], 1);
+  EXPECT_TRUE(studies(environment()).empty());  // another device
+}
+
 TEST(ReportData, RecordsKnowTheirRun) {
   const Record data = report_data(
       {{"a.jsonl", {environment(), gemm(8192, 700), environment(), gemm(4096, 700)}, {}}});

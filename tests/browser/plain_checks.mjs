@@ -9,6 +9,7 @@ import {
   seconds,
   wayText,
 } from '../../src/report/web/format.js';
+import { panels as studyPanels } from '../../src/report/web/charts/overlap_study.js';
 import { fastestRanges } from '../../src/report/web/plot/fastest.js';
 import { conclusions } from '../../src/report/web/plot/halo_series.js';
 import { scaleChoice, scaleOf } from '../../src/report/web/plot/scales.js';
@@ -150,6 +151,25 @@ function coincidencesAreTold() {
   assert.deepEqual(conclusions(curves.slice(2, 3), what), []);
 }
 
+/** A study's figures stand beside a journal's, under their own names. */
+function studiesAreTables() {
+  const journal = { name: 'a.jsonl', time: '', environments: [] };
+  const place = { journal, device: 'sim', model: 'MI300X', count: 8, simulated: true };
+  const row = {
+    ...{ name: 'ConCCL_rp', policies: 'dma, and more', scenarios: 12, reported: 0.72, mean: 0.731 },
+    ...{ reported_ranges: {}, ranges: { all_gather: [0.5, 0.8] } },
+  };
+  const ranged = { ...row, name: 'c3_base', reported_ranges: { all_gather: [0.24, 0.46] } };
+  const study = { device: 'sim', name: 'ConCCL', source: 'paper', scenarios: 30, rows: [row, ranged] };
+  Object.assign(journal, { studies: [study] });
+  const [{ table, caption }] = studyPanels({ journals: [journal], places: [place] });
+  assert.deepEqual(table.rows, [
+    ['ConCCL_rp', 'dma, and more', '0.72', '0.73', '–', '–', '12'],
+    ['c3_base', 'dma, and more', '0.72', '0.73', '0.24 to 0.46', '0.50 to 0.80', '12'],
+  ]);
+  assert.match(caption, /^Simulated\. .*Of fewer than its 30 scenarios/);
+}
+
 /** Rates that a logarithmic axis hides are told apart by their ratio. */
 function ratiosAreToTheBest() {
   const at = (bytes, rate) => ({ bytes, rate });
@@ -167,6 +187,7 @@ function ratiosAreToTheBest() {
 
 export function plainChecks() {
   coincidencesAreTold();
+  studiesAreTables();
   ratiosAreToTheBest();
   unitsAreTheConsoles();
   theFastestOfAllIsMarked();

@@ -30,6 +30,7 @@ cases=(
   "duet fabric read|read"
   "duet halo --norm de|device delayed"
   "duet overlap pap|paper"
+  "duet reproduce con|conccl"
   "duet train q|qwen3"
   "duet train gpt --model 1|1.5b 13b"
   "duet train gpt --recipe fp|fp32 fp8"

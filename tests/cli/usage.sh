@@ -7,7 +7,7 @@ local_copy=(copy --device sim:mi300x-8 --kind local --executor dma --sizes 64K)
 pair=(--compute gemm:64x64x64:fp32 --communicate all_gather:64K)
 
 # Of the program and of every command.
-for command in "" info gemm copy collective halo fabric overlap advise calibrate predict run report compare; do
+for command in "" info gemm copy collective halo fabric overlap advise calibrate predict reproduce run report compare; do
   expect_code 0 $command -h
   expect_code 0 $command --help
   for flag in -V --version; do

@@ -16,6 +16,7 @@
  * @property {string} time start of its first run, ISO; "" if it was written reproducibly
  * @property {Object[]} environments one for each run: `machines` and, if it was written, `run`
  * @property {string[]} warnings
+ * @property {Object[]} studies what studies report of its overlaps, beside its own figures (data.cc)
  *
  * @typedef {Object} Place a device of a journal, from which results come
  * @property {Journal} journal
@@ -78,6 +79,7 @@ export function makeModel(data) {
       time,
       environments,
       warnings: source.warnings ?? [],
+      studies: source.studies ?? [],
     };
     model.journals.push(journal);
     const places = new Map();
