@@ -49,7 +49,9 @@ TEST(Scenarios, WhatIsFittedIsOfTheStudysScenariosOnItsMachineAlone) {
   for (const OverlapScenario& each : scenario_set("paper")) {
     const FittedTraffic* fitted = fitted_traffic(each, *mi300x);
     EXPECT_EQ(fitted != nullptr, each.name.rfind("mb", 0) == 0) << each.name;
-    if (fitted != nullptr) EXPECT_EQ(fitted->traffic, 57);
+    if (fitted != nullptr) {
+      EXPECT_EQ(fitted->traffic, 57);
+    }
     EXPECT_EQ(fitted_traffic(each, *h200), nullptr);
   }
   for (const char* set : {"training", "nano", "memory"}) {
