@@ -19,12 +19,13 @@ const RATES = [
 ];
 const rateNameOf = ({ rates }) => RATES.find((name) => name in rates);
 
+/** A record's rate, of one device where it is a sum over several. */
+const rateOf = (record, name) => record.rates[name] / addedOf(record);
+
 /** A record's figure with its unit; "" if it has none. */
 function figureText(record) {
   const name = rateNameOf(record);
-  const added = addedOf(record);
-  if (name && added > 1) return `${rateText(name, record.rates[name])}, sum of ${added}`;
-  if (name) return rateText(name, record.rates[name]);
+  if (name) return `${rateText(name, rateOf(record, name))}${addedOf(record) > 1 ? ' each' : ''}`;
   const kept = record.metrics.fraction_of_ideal;
   return kept === undefined ? '' : `${ratio(kept)} of ideal`;
 }
@@ -33,7 +34,7 @@ const APART = 1e9; // larger than any rate, so that sorting keeps figures of one
 
 function figureOrder(record) {
   const name = rateNameOf(record);
-  const value = name ? record.rates[name] : record.metrics.fraction_of_ideal;
+  const value = name ? rateOf(record, name) : record.metrics.fraction_of_ideal;
   return value === undefined ? undefined : APART * (RATES.indexOf(name) + 1) + value;
 }
 
