@@ -51,14 +51,14 @@ void write_units(const Fill& fill, std::byte* data, std::size_t offset, std::siz
 }
 
 // Elements at a time, which stay in the first-level cache.
-constexpr std::size_t kBlock = 512;
+constexpr std::size_t kDigitBlock = 512;
 
-// digit_at() of elements [first, first + count), at most kBlock, rank by rank: a loop over elements
-// has no dependences between its turns, and is made of vector instructions.
+// digit_at() of elements [first, first + count), at most kDigitBlock, rank by rank: a loop over
+// elements has no dependences between its turns, and is made of vector instructions.
 __attribute__((always_inline)) inline void make_digits(const Digits& d, std::uint64_t first,
                                                        std::size_t count, float* values) {
   const int largest = largest_digit(d.ranks), ranks = d.reduced ? d.ranks : 1;
-  int digits[kBlock];
+  int digits[kDigitBlock];
   for (std::size_t i = 0; i < count; ++i) digits[i] = digit(d.seed, first + i, largest);
   for (int rank = 1; rank < ranks; ++rank) {
     const std::uint64_t seed = d.seed + static_cast<std::uint64_t>(rank);
@@ -100,9 +100,9 @@ void for_blocks(const Fill& fill, std::size_t offset, std::size_t bytes, const E
   const Digits digits = digits_of(fill);
   const std::size_t size = size_of(fill.dtype), elements = bytes / size;
   const std::uint64_t first = (fill.offset + offset) / size;
-  float values[kBlock];
-  for (std::size_t begin = 0; begin < elements; begin += kBlock) {
-    const std::size_t count = std::min(kBlock, elements - begin);
+  float values[kDigitBlock];
+  for (std::size_t begin = 0; begin < elements; begin += kDigitBlock) {
+    const std::size_t count = std::min(kDigitBlock, elements - begin);
     digits_at(digits, first + begin, count, values);
     each(begin, count, values);
   }
@@ -123,8 +123,8 @@ Difference compare_digits(const Fill& fill, const std::byte* data, std::size_t o
   const float unit = unit_of(fill.dtype);
   Difference difference;
   for_blocks(fill, offset, bytes, [&](std::size_t begin, std::size_t count, const float* values) {
-    std::byte rounded[kBlock * sizeof(float)];
-    float expected[kBlock], found[kBlock];
+    std::byte rounded[kDigitBlock * sizeof(float)];
+    float expected[kDigitBlock], found[kDigitBlock];
     convert(DType::fp32, values, fill.dtype, rounded, count);
     convert(fill.dtype, rounded, DType::fp32, expected, count);
     convert(fill.dtype, data + begin * size, DType::fp32, found, count);

@@ -32,7 +32,7 @@ constexpr double kLongestLinger = 2;
 constexpr std::chrono::microseconds kDoze{50};
 
 // What endpoints() packs: the region of notes, the names of the rails, and each rail's endpoint.
-constexpr std::size_t kRegion = 0, kNames = 1, kFirstRail = 2;
+constexpr std::size_t kRegion = 0, kRailNames = 1, kFirstRail = 2;
 
 constexpr const char* kDefaultProvider = "tcp;ofi_rxm";
 
@@ -187,7 +187,7 @@ double Network::gbit_per_s() const {
 void Network::count_users(const std::vector<std::string>& all) {
   for (int local = 0; local < map_.node_size(); ++local) {
     const auto rank = static_cast<std::size_t>(map_.rank(node_, local));
-    for (const std::string& name : unpack(unpack(all.at(rank)).at(kNames))) ++users_[name];
+    for (const std::string& name : unpack(unpack(all.at(rank)).at(kRailNames))) ++users_[name];
   }
 }
 
