@@ -47,12 +47,12 @@ collectives() {
 }
 
 # Journals from which specs/devices says what collectives should reach: of every engine that measures
-# there, at every size, in and out of place, in two runs.
+# there, at every size, in and out of place, in TURNS runs.
 healthy() {
   find_nccl
   quick
   local turn
-  for turn in 1 2; do
+  for ((turn = 1; turn <= ${TURNS:-2}; ++turn)); do
     say "every engine and size, turn $turn"
     must timeout "${LIMIT:-280}" "$duet" collective all_gather,all_to_all,reduce_scatter,all_reduce,broadcast,send_recv \
       --device cuda --engine "${ENGINES:-auto,dma,kernel,nccl,nccl-window,nccl-zero-cta}" -d bfloat16 -b 8K -e 1G -f 2 \

@@ -133,6 +133,19 @@ double TomlTable::number(const char* key, const Range& range) {
   return *value;
 }
 
+std::vector<double> TomlTable::numbers(const char* key, const Range& range) {
+  const std::string expected = "a list, each " + range.text();
+  const toml::array* array = node(key, expected.c_str()).as_array();
+  if (array == nullptr || array->empty()) fail(key, expected);
+  std::vector<double> values;
+  for (const toml::node& one : *array) {
+    const auto value = real(one);
+    if (!value || !range.has(*value)) fail(key, expected);
+    values.push_back(*value);
+  }
+  return values;
+}
+
 double TomlTable::bytes(const char* key, double unit_bytes, const Range& range) {
   const std::string expected = range.text() + ", or a text as \"384M\"";
   const toml::node& found = node(key, expected.c_str());

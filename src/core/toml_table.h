@@ -31,6 +31,7 @@ class TomlTable {
   std::string word(const char* key, const std::vector<std::string>& allowed);  // one of `allowed`
   bool truth(const char* key);
   double number(const char* key, const Range& range);
+  std::vector<double> numbers(const char* key, const Range& range);  // at least one
   int count(const char* key, int least, int most);
   std::pair<int, int> pair(const char* key, int most);  // two whole numbers from 1 to `most`
   // Bytes, given as a number in units of `unit_bytes` or as a text with a unit ("384M"). The range

@@ -9,21 +9,17 @@
 namespace duet {
 namespace {
 
-bool among(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // nccl-tests measures NCCL, so what is known of NCCL is expected of it too.
 std::string engine_of(const Record& record) {
   const std::string engine = record["engine"];
   return engine == "nccl-tests" ? "nccl" : engine;
 }
 
-bool fits(const CollectiveRule& rule, const Record& record) {
-  return among(rule.collectives, axis_word(record, "collective")) &&
-         (rule.engines.empty() || among(rule.engines, engine_of(record))) &&
-         (rule.most_ranks == 0 || axis_number(record, "ranks") <= rule.most_ranks) &&
-         (!rule.in_place || *rule.in_place == axis_true(record, "in_place"));
+bool fits(const CollectiveLine& line, const Record& record) {
+  return line.collective == axis_word(record, "collective") && line.engine == engine_of(record) &&
+         (line.most_ranks == 0 || axis_number(record, "ranks") <= line.most_ranks) &&
+         (!line.in_place || *line.in_place == axis_true(record, "in_place")) &&
+         line.in_a_row == (record["mode"] == "loop");
 }
 
 // The highest possible bus bandwidth of a collective. Bus bandwidth counts the buffer of an
@@ -50,27 +46,26 @@ std::string unjudged(const Record& record, const Site& site) {
   return finished_of(record).cost.bus_bytes > 0 ? "" : "the record has no bus bytes";
 }
 
-// Sets the figure that is expected by the spec's rules, or the reason why none is. The bound is
-// known.
-void by_rules(Expectation& expectation, const Record& record, const Site& site,
-              const Bound& sending) {
-  const auto& rules = site.spec->collectives;
-  const auto rule = std::find_if(rules.begin(), rules.end(),
-                                 [&](const CollectiveRule& one) { return fits(one, record); });
-  const double bytes = finished_of(record).cost.bus_bytes;
-  if (rule == rules.end()) {
-    expectation.unknown = fmt::format("what arrives of {} in {} by {} is not known", sending.words,
-                                      axis_word(record, "collective"), engine_of(record));
-  } else if (bytes < rule->from_bytes) {
-    expectation.unknown = "the collective is small: latency decides";
+// Sets the figure that is expected by what healthy machines reached, or the reason why none is.
+void by_lines(Expectation& expectation, const Record& record, const Site& site) {
+  const auto& lines = site.spec->collectives;
+  const auto line = std::find_if(lines.begin(), lines.end(),
+                                 [&](const CollectiveLine& one) { return fits(one, record); });
+  if (line == lines.end()) {
+    expectation.unknown =
+        fmt::format("what {} by {} reaches on healthy machines was not measured{}",
+                    axis_word(record, "collective"), engine_of(record),
+                    record["mode"] == "loop" ? " in calls behind each other" : "");
   } else if (axis_number(record, "graph_launches") > 0) {
     expectation.unknown = "what arrives in calls that are captured is not known";
+  } else if (!(expectation.expected = line->at(finished_of(record).cost.bus_bytes))) {
+    expectation.unknown =
+        "healthy machines were measured with larger calls only, or differ in these";
   } else {
-    const double seconds =
-        rule->latency_us * 1e-6 + bytes / (rule->efficiency * sending.gb_per_s) / 1e9;
-    expectation.expected = bytes / seconds / 1e9;
-    expectation.basis = fmt::format("{:.0f}% of {} after {:.4g} us, by {}", 100 * rule->efficiency,
-                                    sending.words, rule->latency_us, engine_of(record));
+    expectation.basis = fmt::format(
+        "by {} on the slowest of the healthy machines that were measured, which differ by up to "
+        "{:.0f}%",
+        engine_of(record), 100 * (line->spread - 1));
     expectation.advice =
         "look at all pairs of `duet copy`, which use the same links without a collective's order";
   }
@@ -132,7 +127,7 @@ Expectation expect_collective(const Record& record, const Site& site) {
   expectation.unknown = sending.words;
   if (sending.gb_per_s <= 0) return expectation;
   expectation.bound = most(collective, site, axis_number(record, "ranks"), sending.gb_per_s);
-  by_rules(expectation, record, site, sending);
+  by_lines(expectation, record, site);
   return expectation;
 }
 

@@ -1,6 +1,10 @@
 #include "verdict/device_spec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 #include "core/device_ranges.h"
 #include "core/device_spec_texts.h"
@@ -13,6 +17,7 @@ namespace {
 // Ranges that the figures of a file must be in.
 constexpr Range kCacheMib{0.01, 1e6, "MiB"};
 constexpr Range kFromBytes{0, 1e15, "bytes"};
+constexpr Range kSpread{1, 10, ""}, kLineGbPerS{1e-4, 1e6, "GB/s"};
 constexpr int kMostRanks = 1000000;
 constexpr double kMiB = 1 << 20;
 
@@ -44,17 +49,32 @@ CopyRule read_rule(TomlTable table) {
   return rule;
 }
 
-CollectiveRule read_collective(TomlTable table) {
-  CollectiveRule rule;
-  rule.collectives = table.texts("collectives");
-  if (table.has("engines")) rule.engines = table.texts("engines");
-  if (table.has("most_ranks")) rule.most_ranks = table.count("most_ranks", 2, kMostRanks);
-  if (table.has("in_place")) rule.in_place = table.truth("in_place");
-  rule.efficiency = table.number("efficiency", kShareRange);
-  if (table.has("latency_us")) rule.latency_us = table.number("latency_us", kMicrosecondsRange);
-  rule.from_bytes = table.bytes("from_bytes", 1, kFromBytes);
+CollectiveLine read_line(TomlTable table) {
+  CollectiveLine line;
+  line.collective = table.text("collective");
+  line.engine = table.text("engine");
+  if (table.has("most_ranks")) line.most_ranks = table.count("most_ranks", 2, kMostRanks);
+  if (table.has("in_place")) line.in_place = table.truth("in_place");
+  if (table.has("in_a_row")) line.in_a_row = table.truth("in_a_row");
+  line.spread = table.number("spread", kSpread);
+  line.bus_bytes = table.numbers("bus_bytes", kFromBytes);
+  line.gb_per_s = table.numbers("gb_per_s", kLineGbPerS);
+  const auto& sizes = line.bus_bytes;
+  if (std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()) != sizes.end()) {
+    table.fail("bus_bytes", "rising sizes");
+  }
+  if (line.gb_per_s.size() != sizes.size()) {
+    table.fail("gb_per_s", fmt::format("{} rates, as many as bus_bytes", sizes.size()));
+  }
   table.finish();
-  return rule;
+  return line;
+}
+
+std::vector<CollectiveLine> read_healthy(TomlTable table) {
+  std::vector<CollectiveLine> lines;
+  for (const TomlTable& line : table.tables("collective")) lines.push_back(read_line(line));
+  table.finish();
+  return lines;
 }
 
 SimulatedBasis read_basis(TomlTable table) {
@@ -109,6 +129,16 @@ std::string opening_sources(std::string_view text) {
 
 }  // namespace
 
+std::optional<double> CollectiveLine::at(double bytes) const {
+  if (bus_bytes.empty() || bytes < bus_bytes.front()) return std::nullopt;
+  if (bytes >= bus_bytes.back()) return gb_per_s.back();
+  const auto next = std::upper_bound(bus_bytes.begin(), bus_bytes.end(), bytes) - bus_bytes.begin();
+  const auto right = static_cast<std::size_t>(next), left = right - 1;
+  const double share =
+      std::log(bytes / bus_bytes[left]) / std::log(bus_bytes[right] / bus_bytes[left]);
+  return gb_per_s[left] * std::pow(gb_per_s[right] / gb_per_s[left], share);
+}
+
 DeviceSpec parse_device_spec(const std::string& file, std::string_view text) {
   const toml::table parsed = TomlTable::parse(file, text);
   TomlTable table(file, "", parsed);
@@ -124,9 +154,7 @@ DeviceSpec parse_device_spec(const std::string& file, std::string_view text) {
   read_host_link(spec, table.table("host_link"));
   spec.watts = read_power(table.table("power"));
   for (const TomlTable& rule : table.tables("copy")) spec.copies.push_back(read_rule(rule));
-  for (const TomlTable& rule : table.tables("collective")) {
-    spec.collectives.push_back(read_collective(rule));
-  }
+  if (table.has("healthy")) spec.collectives = read_healthy(table.table("healthy"));
   for (const TomlTable& basis : table.tables("simulated")) {
     spec.simulated.push_back(read_basis(basis));
   }

@@ -31,16 +31,18 @@ struct CopyRule {
   double from_bytes = 0;  // smaller copies are not judged
 };
 
-// What a collective should reach of a device's links: seconds = latency + bus bytes / (efficiency x
-// the rate at which a device can send). A field that is not set fits any collective.
-struct CollectiveRule {
-  std::vector<std::string> collectives;
-  std::vector<std::string> engines;  // empty: any
-  int most_ranks = 0;                // 0: any
-  std::optional<bool> in_place;
-  double efficiency = 0;
-  double latency_us = 0;
-  double from_bytes = 0;  // in bus bytes; smaller collectives are not judged
+// The bus bandwidth of a collective on the slowest of the healthy machines that were measured, at
+// some sizes. Between two sizes its logarithm is linear in that of the size; above the last it
+// stays.
+struct CollectiveLine {
+  std::string collective, engine;
+  int most_ranks = 0;            // 0: any
+  std::optional<bool> in_place;  // nullopt: both
+  bool in_a_row = false;         // of calls behind each other (mode loop), not one by one
+  double spread = 1;             // the fastest machine's rate over the slowest's, at most
+  std::vector<double> bus_bytes, gb_per_s;  // rising sizes
+
+  std::optional<double> at(double bytes) const;  // nullopt below the first size
 };
 
 // What simulated figures of some works rest on.
@@ -65,7 +67,7 @@ struct DeviceSpec {
   double host_link_gb_per_s = 0;
   double watts = 0;
   std::vector<CopyRule> copies;             // the first rule that fits applies
-  std::vector<CollectiveRule> collectives;  // the first rule that fits applies
+  std::vector<CollectiveLine> collectives;  // the first line that fits applies
   std::vector<SimulatedBasis> simulated;
 };
 

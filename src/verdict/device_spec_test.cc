@@ -68,6 +68,17 @@ TEST(Promises, BadTextsAreRefusedByName) {
             std::string::npos);
   EXPECT_NE(complaint("efficiency = 0.85", "efficiency = 1.5").find("from 0.001 to 1"),
             std::string::npos);
+  const auto of_line = [&](const std::string& sizes, const std::string& rates) {
+    return complaint("watts = 700",
+                     "watts = 700\n[healthy]\ncollective = [{collective = \"all_gather\", engine = "
+                     "\"dma\", spread = 1.1, bus_bytes = " +
+                         sizes + ", gb_per_s = " + rates + "}]");
+  };
+  EXPECT_EQ(of_line("[1024, 2048]", "[1, 2.5]"), "");
+  EXPECT_NE(of_line("[1024, 1024]", "[1, 2.5]").find("rising sizes"), std::string::npos);
+  EXPECT_NE(of_line("[1024, 2048]", "[1]").find("2 rates, as many as bus_bytes"),
+            std::string::npos);
+  EXPECT_NE(of_line("[1024]", "[0]").find("GB/s"), std::string::npos);
   EXPECT_NE(complaint("[\"One\", \"One 80GB\"]", "[]").find("a list of texts"), std::string::npos);
 }
 

@@ -1,0 +1,193 @@
+// What collectives reach on healthy machines, as the table [healthy] of a device spec:
+//   bench_healthy_lines SPEC JOURNAL...
+// Journals of machines with the spec's devices, from `bench/on_gpu.sh healthy` and docs/results.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "results/journal.h"
+#include "verdict/verdict.h"
+
+namespace duet {
+namespace {
+
+// Where machines differ by more, a machine of half the rate cannot be told from a healthy one.
+constexpr double kMostSpread = 1.65;
+// A line passes below the slowest machine by no more, and above it by no more.
+constexpr double kBelow = 0.95, kAbove = 1.01;
+constexpr double kLongSeconds =
+    1e-4;                       // hosts and their drivers differ by a few microseconds a call
+constexpr double kAlike = 1.2;  // in place and out of place are one line up to this ratio
+
+struct Rates {
+  double slowest = 0, fastest = 0;
+  std::set<std::string> journals;
+};
+using Curve = std::map<double, Rates>;  // by bus bytes
+
+struct Group {
+  std::string collective, engine;
+  int ranks = 0;
+  bool in_a_row = false;
+
+  auto key() const { return std::tie(collective, engine, ranks, in_a_row); }
+  bool operator<(const Group& other) const { return key() < other.key(); }
+};
+struct Curves {
+  Curve by_place[2];  // out of place, in place
+};
+
+void add(Curve& curve, double bytes, const Rates& more) {
+  Rates& rates = curve.try_emplace(bytes, more).first->second;
+  rates.slowest = std::min(rates.slowest, more.slowest);
+  rates.fastest = std::max(rates.fastest, more.fastest);
+  rates.journals.insert(more.journals.begin(), more.journals.end());
+}
+
+// Only what a verdict could be given for: the bound is known.
+void read(const std::string& journal, const std::string& spec, std::map<Group, Curves>& groups) {
+  const std::vector<Record> records = load_journal(journal).records;
+  Evaluator evaluator;
+  for (const Record& record : records) evaluator.see(record);
+  const auto ceilings = evaluator.ceilings();
+  for (const std::size_t place : results_that_count(records)) {
+    const Record& record = records[place];
+    if (record["benchmark"] != "collective" || outcome_of(record) != Outcome::measured) continue;
+    const auto device = ceilings.find(record["device"].get<std::string>());
+    if (device == ceilings.end() || device->second.spec == nullptr) continue;
+    if (device->second.spec->file != spec) continue;
+    const Cost cost = finished_of(record).cost;
+    if (cost.network_bytes > 0 || axis_number(record, "graph_launches") > 0) continue;
+    const Verdict verdict = evaluator.evaluate(record);
+    if (!verdict.bound) continue;
+    const Group group{axis_word(record, "collective"), record["engine"],
+                      static_cast<int>(axis_number(record, "ranks")), record["mode"] == "loop"};
+    add(groups[group].by_place[axis_true(record, "in_place")], cost.bus_bytes,
+        {verdict.value, verdict.value, {journal}});
+  }
+}
+
+Curve together(const Curves& curves) {
+  Curve all = curves.by_place[0];
+  for (const auto& [bytes, rates] : curves.by_place[1]) {
+    add(all, bytes, rates);
+  }
+  return all;
+}
+
+// Whether both places are one line: each size that both have is about as fast.
+bool alike(const Curves& curves) {
+  const auto& [out, in] = curves.by_place;
+  return std::all_of(out.begin(), out.end(), [&in = in](const auto& one) {
+    const auto other = in.find(one.first);
+    if (other == in.end()) return true;
+    const double ratio = one.second.slowest / other->second.slowest;
+    return ratio < kAlike && ratio > 1 / kAlike;
+  });
+}
+
+// From the smallest size on from which no two runs differ too much, and calls that latency decides
+// were measured more than once.
+Curve comparable(const Curve& curve) {
+  const auto fits = [](const auto& one) {
+    const auto& [bytes, rates] = one;
+    const bool is_long = bytes / rates.slowest / 1e9 >= kLongSeconds;
+    return rates.fastest <= kMostSpread * rates.slowest && (is_long || rates.journals.size() > 1);
+  };
+  auto first = curve.end();
+  while (first != curve.begin() && fits(*std::prev(first))) --first;
+  return {first, curve.end()};
+}
+
+using Point = std::pair<double, double>;  // bus bytes, GB/s
+
+double between(const Point& left, const Point& right, double bytes) {
+  const double share = std::log(bytes / left.first) / std::log(right.first / left.first);
+  return left.second * std::pow(right.second / left.second, share);
+}
+
+// As few of the points as lie near all others.
+std::vector<Point> thinned(const std::vector<Point>& points) {
+  std::vector<Point> kept{points.front()};
+  for (std::size_t left = 0; left + 1 < points.size();) {
+    std::size_t right = left + 1;
+    for (std::size_t further = left + 2; further < points.size(); ++further) {
+      const bool near =
+          std::all_of(points.begin() + static_cast<std::ptrdiff_t>(left) + 1,
+                      points.begin() + static_cast<std::ptrdiff_t>(further), [&](const Point& one) {
+                        const double line = between(points[left], points[further], one.first);
+                        return line >= kBelow * one.second && line <= kAbove * one.second;
+                      });
+      if (near) right = further;
+    }
+    kept.push_back(points[right]);
+    left = right;
+  }
+  return kept;
+}
+
+std::string list(const std::vector<std::string>& texts) {
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+void print(const Group& group, std::optional<bool> in_place, const Curve& all) {
+  const Curve curve = comparable(all);
+  if (curve.empty()) return;
+  double spread = 1;
+  std::vector<Point> points;
+  for (const auto& [bytes, rates] : curve) {
+    spread = std::max(spread, rates.fastest / rates.slowest);
+    points.emplace_back(bytes, rates.slowest);
+  }
+  std::vector<std::string> sizes, rates;
+  for (const auto& [bytes, gb_per_s] : thinned(points)) {
+    sizes.push_back(fmt::format("{:.0f}", bytes));
+    rates.push_back(fmt::format("{:.4g}", gb_per_s));
+  }
+  fmt::print("  {{collective = \"{}\", engine = \"{}\", most_ranks = {}, ", group.collective,
+             group.engine, group.ranks);
+  if (in_place) fmt::print("in_place = {}, ", *in_place);
+  if (group.in_a_row) fmt::print("in_a_row = true, ");
+  fmt::print("spread = {:.2f}, bus_bytes = {}, gb_per_s = {}}},\n", std::ceil(100 * spread) / 100,
+             list(sizes), list(rates));
+}
+
+int run(const std::string& spec, const std::vector<std::string>& journals) {
+  std::map<Group, Curves> groups;
+  for (const std::string& journal : journals) read(journal, spec, groups);
+  fmt::print("[healthy]\ncollective = [\n");
+  for (const auto& [group, curves] : groups) {
+    if (alike(curves)) {
+      print(group, std::nullopt, together(curves));
+    } else {
+      for (const bool in_place : {false, true}) print(group, in_place, curves.by_place[in_place]);
+    }
+  }
+  fmt::print("]\n");
+  return groups.empty() ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace duet
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    fmt::print(stderr, "usage: {} SPEC JOURNAL...\n", argv[0]);
+    return 2;
+  }
+  try {
+    return duet::run(argv[1], {argv + 2, argv + argc});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
