@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "core/names.h"
@@ -101,6 +102,14 @@ void compare(Verdict& verdict, const std::string& other, double reached) {
   verdict.advice.clear();
 }
 
+// With as many digits, from two on, as show on which side of the limit it is.
+std::string share_text(double share) {
+  for (int digits = 2;; ++digits) {
+    const std::string text = fmt::format("{:.{}f}", share, digits);
+    if ((std::stod(text) < kLowBelow) == (share < kLowBelow)) return text;
+  }
+}
+
 void weigh(Verdict& verdict, const Expectation& expectation) {
   const std::string value = shown(verdict.rate, verdict.value);
   const double high = expectation.measured_bound ? kHighAboveMeasured : kHighAbove;
@@ -123,7 +132,7 @@ void weigh(Verdict& verdict, const Expectation& expectation) {
   }
   const double share = verdict.value / *expectation.expected;
   verdict.word = share < kLowBelow ? Word::low : Word::pass;
-  verdict.sentence = fmt::format("{} is {:.2f} of the {} expected: {}", value, share,
+  verdict.sentence = fmt::format("{} is {} of the {} expected: {}", value, share_text(share),
                                  shown(verdict.rate, *expectation.expected), expectation.basis);
   if (verdict.word == Word::low) verdict.advice = expectation.advice;
 }

@@ -98,6 +98,16 @@ TEST(Verdicts, ASlowLinkIsLowWithAReasonAndAdvice) {
   EXPECT_NE(verdict.advice.find("pair matrix"), std::string::npos);
 }
 
+TEST(Verdicts, AShareNearTheLimitHasDigitsEnoughToShowItsSide) {
+  const double limit = 0.9 * *h200().evaluate(copy("cuda", 392)).expected;
+  const Verdict low = h200().evaluate(copy("cuda", 0.9999 * limit));
+  EXPECT_EQ(low.word, Word::low);
+  EXPECT_NE(low.sentence.find("is 0.8999 of"), std::string::npos) << low.sentence;
+  const Verdict pass = h200().evaluate(copy("cuda", 1.0001 * limit));
+  EXPECT_EQ(pass.word, Word::pass);
+  EXPECT_NE(pass.sentence.find("is 0.90 of"), std::string::npos) << pass.sentence;
+}
+
 TEST(Verdicts, AnEngineBesideOneThatPassesIsCompared) {
   Evaluator evaluator;
   evaluator.see(environment("host", "host", "CPU"));
