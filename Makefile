@@ -17,7 +17,7 @@ run: packages build/build.ninja
 	  $$(test -e build/src/report/page.html && echo --report)
 
 test: test-packages build
-	scripts/run_tests.sh build --timeout 300 -j 3
+	scripts/run_tests.sh build -j 3
 
 build: build/build.ninja
 	cmake --build build

@@ -40,6 +40,17 @@ code=0
 [[ $code == 8 ]] || fail "exit $code, ctest's is 8"
 says "^3 tests skipped:$"
 
+# A hanging test ends at the limit, which a caller may set; a slow machine has a longer one.
+echo 'add_test(hangs sleep 60)' >> CTestTestfile.cmake
+"$script" . -R hangs --timeout 1 > out 2>&1 && fail "a test that hangs passes"
+says "Timeout"
+says_limit() { "$1" . -R passes -V 2>&1 | grep -oE 'Test timeout computed to be: [0-9]+' | grep -oE '[0-9]+'; }
+usual=$(says_limit "$script")
+sed 's/^usual_ms=[0-9]*/usual_ms=1/' "$script" > slow.sh
+chmod +x slow.sh
+slow=$(says_limit ./slow.sh)
+((usual >= 600 && slow > 10 * 600)) || fail "limits $usual and $slow, expected at least 600, and more on a slow machine"
+
 "$script" . -R passes > out 2>&1 || fail "exit $?"
 ! grep -q "skipped:$" out || fail "a list of nothing"
 exit $((failures > 0))

@@ -10,8 +10,8 @@
 namespace duet::sim {
 namespace {
 
-// The prefix of a table's keys: "device.gemm." for "[device.gemm]", "device.gemm.other_tile.2." for the
-// second "[[device.gemm.other_tile]]".
+// The prefix of a table's keys: "device.gemm." for "[device.gemm]", "device.gemm.other_tile.2." for
+// the second "[[device.gemm.other_tile]]".
 std::string prefix_of(const std::string& heading, std::map<std::string, int>& counts) {
   const bool repeats = heading.compare(0, 2, "[[") == 0;
   const std::size_t begin = heading.find_first_not_of('[');
