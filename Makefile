@@ -1,5 +1,5 @@
 # make run: installs what is missing, builds, measures this machine in half a minute, and writes
-# journal and report to results/.
+# journal and report to results/; first CPUs and simulated machines, then GPUs if there are any.
 # make test: installs what tests need as well, builds all, and runs every test, three at once, of
 # which one mostly waits; at its end stands which were skipped and why.
 # make build: only builds, to build/duet.
@@ -11,10 +11,7 @@
 soon = -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=40 -DDUET_PLAIN_OPTIMISATION=-O1
 
 run: packages build/build.ninja
-	cmake --build build --target program
-	@mkdir -p results
-	build/duet run quick --json results/quick-$$(date -u +%Y%m%d-%H%M%S).jsonl \
-	  $$(test -e build/src/report/page.html && echo --report)
+	@scripts/quick.sh build results
 
 test: test-packages build
 	scripts/run_tests.sh build -j 3

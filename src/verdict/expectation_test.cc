@@ -220,7 +220,7 @@ TEST_F(Expectations, TheFirstLineOfTheEngineRanksPlaceAndModeCounts) {
 }
 
 TEST_F(Expectations, NothingIsKnownOfSeveralCommunicatorsAtOnce) {
-  spec_.collectives = {{{"all_gather"}, {}, 0, std::nullopt, 0.8, 0, 0}};
+  spec_.collectives = {line("all_gather")};
   Record record = collective("all_gather", 64 * kMiB);
   record["case"]["groups"] = 1;
   EXPECT_TRUE(expect_collective(record, site()).expected.has_value());

@@ -42,7 +42,7 @@ void may_refuse(const std::function<void()>& use) {
 
 void compare_both(const JournalContents& base, const JournalContents& now, bool across) {
   const auto cases = compare(base, now, across);
-  comparison_table(cases, true);
+  comparison_table(cases, true, 80);
   comparison_counts(cases);
   comparison_csv(cases);
   comparison_json({&base}, {&now}, cases);

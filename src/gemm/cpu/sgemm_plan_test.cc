@@ -16,12 +16,12 @@ namespace {
 
 // The calls that the library below has had; it multiplies by the definition.
 std::mutex calls_guard;
-std::multiset<std::tuple<std::int64_t, std::int64_t, const float*>> calls;  // m, n, c
+std::multiset<std::tuple<std::int64_t, std::int64_t, const float*>> sgemm_calls;  // m, n, c
 
 int plain(const SgemmCall& call) {
   {
     const std::lock_guard<std::mutex> lock(calls_guard);
-    calls.emplace(call.m, call.n, call.c);
+    sgemm_calls.emplace(call.m, call.n, call.c);
   }
   for (std::int64_t i = 0; i < call.m; ++i) {
     for (std::int64_t j = 0; j < call.n; ++j) {
@@ -54,7 +54,7 @@ class Product {
     const auto plan = plan_sgemm({multiply, "a_sgemm", "sgemm"}, threads, problem_, tuning);
     const auto machine = open_machine("host");
     const auto stream = machine->device(0).make_stream();
-    calls.clear();
+    sgemm_calls.clear();
     plan->enqueue(*stream, {span(a_), span(b_), span(c_)});
     stream->synchronize(60);
   }
@@ -84,9 +84,9 @@ TEST_P(Layouts, TilesAreTheWholeProduct) {
   for (const bool accumulate : {false, true}) {
     Product whole(150, 210, 9, GetParam(), accumulate), tiled(150, 210, 9, GetParam(), accumulate);
     whole.run(3, false);
-    EXPECT_EQ(calls.size(), 1u);
+    EXPECT_EQ(sgemm_calls.size(), 1u);
     tiled.run(3, true);
-    EXPECT_GT(calls.size(), 1u);
+    EXPECT_GT(sgemm_calls.size(), 1u);
     EXPECT_EQ(whole.c(), tiled.c());
   }
 }
@@ -98,10 +98,10 @@ TEST(SgemmPlan, TilesDoNotDependOnTheNumberOfThreads) {
   for (const std::int64_t size : {5, 100, 700}) {
     Product product(size, size + 3, 2, Layout::nn, false);
     product.run(1, true);
-    const auto by_one = calls;
+    const auto by_one = sgemm_calls;
     for (const int threads : {2, 3, 16}) {
       product.run(threads, true);
-      EXPECT_EQ(calls, by_one) << size << ", " << threads << " threads";
+      EXPECT_EQ(sgemm_calls, by_one) << size << ", " << threads << " threads";
     }
   }
 }
