@@ -111,8 +111,10 @@ Curve comparable(const Curve& curve) {
 using Point = std::pair<double, double>;  // bus bytes, GB/s
 
 double between(const Point& left, const Point& right, double bytes) {
-  const double share = std::log(bytes / left.first) / std::log(right.first / left.first);
-  return left.second * std::pow(right.second / left.second, share);
+  CollectiveLine line;
+  line.bus_bytes = {left.first, right.first};
+  line.gb_per_s = {left.second, right.second};
+  return line.at(bytes).value_or(0);
 }
 
 // As few of the points as lie near all others.

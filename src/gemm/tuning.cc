@@ -77,7 +77,7 @@ std::map<std::string, TunedChoice> TuningCache::read() const {
   try {
     return from_json(nlohmann::json::parse(file));
   } catch (const std::exception& error) {
-    refuse(fmt::format("is none: {}", error.what()));
+    refuse(fmt::format("is not one: {}", error.what()));
   }
 }
 

@@ -47,14 +47,18 @@ std::vector<StudyOutcome> outcomes_of(const Record& records, const std::string& 
   std::map<std::string, StudyOutcome> found;
   for (const Record& record : records) {
     if (record["benchmark"] != "overlap" || record["device"] != device) continue;
-    const Record& axes = record["case"];
-    const Record metrics = record.value("metrics", Record::object());
-    if (axes.value("ranks", 0) != ranks || !metrics.contains("fraction_of_ideal")) continue;
-    const std::string scenario = axes.value("scenario", ""), policy = axes.value("policy", "");
+    const auto metrics = metrics_of(record);
+    const auto of_ideal = metrics.find("fraction_of_ideal");
+    if (axis_number(record, "ranks") != ranks || axis_true(record, "in_place") ||
+        of_ideal == metrics.end()) {
+      continue;
+    }
+    const std::string scenario = axis_word(record, "scenario"),
+                      policy = axis_word(record, "policy");
     StudyOutcome& outcome = found[scenario];
     outcome.scenario = scenario;
-    outcome.collective = axes.value("collective", "");
-    const double fraction = metrics["fraction_of_ideal"].get<double>();
+    outcome.collective = axis_word(record, "collective");
+    const double fraction = of_ideal->second;
     const auto known = outcome.fraction.emplace(policy.substr(0, policy.find(':')), fraction).first;
     known->second = std::max(known->second, fraction);
   }

@@ -34,8 +34,9 @@ namespace {
 
 // Lets a case of a simulated machine say what its figures rest on.
 void say_basis(Case& one, Machine& machine) {
+  if (!machine.is_virtual()) return;
   const SimulatedBasis* basis = simulated_basis(machine.device(0).info().model, one.id.benchmark);
-  if (!machine.is_virtual() || basis == nullptr) return;
+  if (basis == nullptr) return;
   one.run = [run = std::move(one.run), basis] {
     Measurement measured = run();
     if (measured.skipped) return measured;

@@ -15,11 +15,16 @@ std::string engine_of(const Record& record) {
   return engine == "nccl-tests" ? "nccl" : engine;
 }
 
+// nccl-tests times many calls behind each other.
+bool is_in_a_row(const Record& record) {
+  return record["mode"] == "loop" || record["engine"] == "nccl-tests";
+}
+
 bool fits(const CollectiveLine& line, const Record& record) {
   return line.collective == axis_word(record, "collective") && line.engine == engine_of(record) &&
          (line.most_ranks == 0 || axis_number(record, "ranks") <= line.most_ranks) &&
          (!line.in_place || *line.in_place == axis_true(record, "in_place")) &&
-         line.in_a_row == (record["mode"] == "loop");
+         line.in_a_row == is_in_a_row(record);
 }
 
 // The highest possible bus bandwidth of a collective. Bus bandwidth counts the buffer of an
@@ -55,12 +60,12 @@ void by_lines(Expectation& expectation, const Record& record, const Site& site) 
     expectation.unknown =
         fmt::format("what {} by {} reaches on healthy machines was not measured{}",
                     axis_word(record, "collective"), engine_of(record),
-                    record["mode"] == "loop" ? " in calls behind each other" : "");
+                    is_in_a_row(record) ? " in calls behind each other" : "");
   } else if (axis_number(record, "graph_launches") > 0) {
     expectation.unknown = "what arrives in calls that are captured is not known";
   } else if (!(expectation.expected = line->at(finished_of(record).cost.bus_bytes))) {
     expectation.unknown =
-        "healthy machines were measured with larger calls only, or differ in these";
+        "healthy machines were not measured with calls as small, or differ too much in them";
   } else {
     expectation.basis = fmt::format(
         "by {} on the slowest of the healthy machines that were measured, which differ by up to "

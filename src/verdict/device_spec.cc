@@ -184,12 +184,14 @@ const DeviceSpec* find_device_spec(const std::string& model) {
 const SimulatedBasis* simulated_basis(const std::string& model, const std::string& benchmark) {
   const DeviceSpec* spec = find_device_spec(model);
   if (spec == nullptr) return nullptr;
+  const SimulatedBasis* family = nullptr;
   for (const SimulatedBasis& basis : spec->simulated) {
     for (const std::string& work : basis.works) {
-      if (benchmark == work || benchmark.rfind(work + "_", 0) == 0) return &basis;
+      if (benchmark == work) return &basis;
+      if (benchmark.rfind(work + "_", 0) == 0) family = &basis;
     }
   }
-  return nullptr;
+  return family;
 }
 
 }  // namespace duet

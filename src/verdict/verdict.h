@@ -67,7 +67,8 @@ class Evaluator {
     Record machine;
     std::string model;
     MeasuredPeaks peaks;
-    std::string disturbed;  // the load beside a peak that was not taken for that; "" if none
+    // By what a peak is of: the load beside one that was therefore not taken.
+    std::map<std::string, std::string> disturbed;
   };
   // Of halo exchange on one rank.
   struct Baseline {

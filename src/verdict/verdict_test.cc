@@ -162,6 +162,10 @@ TEST(Verdicts, ADisturbedPeakIsNoCeiling) {
   const Record fast = cpu_gemm("gemm", "cpu", 0.14);
   EXPECT_EQ(evaluator.evaluate(fast).word, Word::busy);
   EXPECT_TRUE(evaluator.ceilings().at("host").peaks.tflops.empty());
+  // Figures that are not compared with it are not in doubt for it.
+  Record other_type = fast;
+  other_type["case"]["dtype"] = "bf16";
+  EXPECT_EQ(evaluator.evaluate(other_type).word, Word::no_expectation);
   evaluator.see(cpu_gemm("gemm_peak", "fma-peak", 0.15));
   EXPECT_EQ(evaluator.evaluate(fast).word, Word::pass);
 }

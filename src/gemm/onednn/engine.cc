@@ -37,8 +37,9 @@ const dnnl::engine& cpu() {
 }
 
 std::string no_matmul(const GemmProblem& problem) {
-  return fmt::format("oneDNN {}.{} has no {} matmul on this CPU; it has fp32",
-                     dnnl::version()->major, dnnl::version()->minor, duet::name(problem.dtype));
+  return fmt::format("oneDNN {}.{} has no {} matmul on this CPU{}", dnnl::version()->major,
+                     dnnl::version()->minor, duet::name(problem.dtype),
+                     problem.dtype == DType::fp32 ? "" : "; it has fp32");
 }
 
 // Throws dnnl::error if oneDNN has no kernel for the problem.

@@ -17,7 +17,8 @@ const TRAINING_ORDER = 1004;
 const RUN_ORDER = 1005;
 
 /** The note on a best figure that is SUSPECT-HIGH. */
-const doubt = (record) => (wordOf(record) === 'SUSPECT-HIGH' ? ' (SUSPECT-HIGH)' : '');
+const doubt = (record) =>
+  ['SUSPECT-HIGH', 'unknown: busy'].includes(wordOf(record)) ? ` (${wordOf(record)})` : '';
 
 function gemmRows(records, mode) {
   const gemms = records.filter((r) => r.benchmark === 'gemm' && r.rates.tflops > 0);

@@ -10,7 +10,7 @@ import { groupBy, wordOf } from './model.js';
 import { dataTable } from './table.js';
 import { wordMark } from './word.js';
 
-const WORDS = ['PASS', 'LOW', 'SUSPECT-HIGH', 'no expectation', 'wrong', 'failed', 'skipped'];
+const WORDS = ['PASS', 'LOW', 'SUSPECT-HIGH', 'unknown: busy', 'no expectation', 'wrong', 'failed', 'skipped'];
 const BAD = ['wrong', 'failed', 'LOW', 'SUSPECT-HIGH'];
 
 /** The number of records for each word. */

@@ -21,11 +21,15 @@ bool is_wide(const Record& seconds) {
   return median > 0 && half > kWide * median;
 }
 
-// Whether a sample is one call, so that the samples tell how long the case was measured.
+// Whether a sample is one call and nothing is between two, so that the samples tell how long the
+// case was measured, and more time gives more of them.
 bool has_a_sample_a_call(const Record& record) {
   const std::string mode = record.value("mode", "");
   const bool several = record["benchmark"] == "halo" || axis_number(record, "graph_calls") > 0;
-  return !several && (mode == name(ModeKind::adaptive) || mode == name(ModeKind::do_bench));
+  const bool can_grow = kTimesHalving * record["seconds"]["n"].get<double>() <=
+                        static_cast<double>(Mode{}.max_iterations);
+  return !several && can_grow && mode == name(ModeKind::adaptive) &&
+         !record.value("flushed", false);
 }
 
 bool is_drifting(const Record& seconds) {

@@ -119,7 +119,10 @@ std::string table_of(const MetricTable& metrics, const std::vector<const Record*
 // Of a run on a text: the loss of the first and last step, and that of the evaluation part.
 std::string losses_of(const Record& run) {
   const Record curves = run.value("curves", Record::object());
-  const std::vector<double> losses = curves.value("loss", std::vector<double>());
+  std::vector<double> losses;
+  for (const Record& loss : curves.value("loss", Record::array())) {
+    if (loss.is_number()) losses.push_back(loss.get<double>());
+  }
   if (losses.empty()) return "";
   const double first = metric_of(run, "first_step");
   std::string text =
