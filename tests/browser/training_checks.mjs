@@ -44,7 +44,7 @@ const greyMarks = (card) =>
     themes.light.muted,
   );
 
-const scaling = (page, model) => page.locator(`[id^="training-scaling-${model}-"]`);
+const scaling = (page, model) => page.locator(`figure[id^="training-scaling-${model}-"]`);
 
 const parallelStep = ({ records }, model, engine, ranks, benchmark = 'train') =>
   records.find(
