@@ -115,8 +115,11 @@ std::string words_of(const CLI::App& command, const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::string name = text.substr(0, text.find(':'));
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    const bool missing = text.find("missing") != std::string::npos;
-    return name + (missing ? ": expected a value" : ": expected another number of values");
+    if (text.find("missing") == std::string::npos)
+      return name + ": expected another number of values";
+    const CLI::Option* option = command.get_option_no_throw(name);
+    const std::string value = option != nullptr ? option->get_type_name() : "";
+    return fmt::format("{}: expected {}", name, value.empty() ? "a value" : value);
   }
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
     return text.find('=') == std::string::npos ? name + ": expected no value"

@@ -113,7 +113,7 @@ refuses "unknown kind 'h200-4' (did you mean 'sim:h200-4'?)" copy --device h200-
 refuses "unknown kind 'mi300x' (did you mean 'sim:mi300x'?)" copy --device mi300x
 refuses "unknown platform 'h200-3' (did you mean 'sim:h200:devices=3'?)" copy --device sim:h200-3
 refuses "--json is given 2 times: expected once" gemm --json a --json b
-refuses "--json: expected a value" gemm --json
+refuses "--json: expected FILE" gemm --json
 refuses "unknown flag '-q' (see duet gemm --help)" gemm -q
 for command in gemm train; do
   expect_code 0 $command --help
