@@ -205,8 +205,13 @@ class CountingEngine : public CollectiveEngine {
 
 // A peer's work may still use what a plan has, such as a library's windows.
 TEST(Communicator, ACallIsRetiredWhenAllRanksAreDoneWithIt) {
-  static std::atomic<int> ended{0};  // the engine stays registered
-  register_collective_engine(std::make_unique<CountingEngine>(ended));
+  static std::atomic<int> ended;  // the engine stays registered
+  static const bool registered = [] {
+    register_collective_engine(std::make_unique<CountingEngine>(ended));
+    return true;
+  }();
+  ASSERT_TRUE(registered);
+  ended = 0;
   Communicator communicator({"host:2", "counting"});
   communicator.each([&](LocalRank& rank) {
     const auto memory = rank.allocate(40);
@@ -249,6 +254,30 @@ TEST_P(AfterAnError, OthersCanBePlanned) {
     for (std::size_t i = 0; i < 3; ++i) EXPECT_THROW(calls[i].enqueue(*streams[i]), PeerFailed);
     communicator.each([&](LocalRank& rank) { add_up(rank, false); });
   }
+}
+
+// Rank 1 plans, and destroys its call and its buffer when the others have enqueued theirs. In
+// place, so that an engine may have copied the buffers aside.
+TEST_P(AfterAnError, NobodyWaitsForARankThatHasDestroyedItsCall) {
+  Communicator communicator({"host:3", GetParam()});
+  std::atomic<int> enqueued{0};
+  const auto run = [&](LocalRank& rank) {
+    const auto stream = rank.device().make_stream();
+    const auto memory = rank.allocate(4000);
+    CollectiveCall call =
+        rank.plan(of(CollectiveKind::all_reduce, 1000), memory->span(), memory->span());
+    if (rank.index() == 1) {
+      for (int i = 0; i < 30000 && enqueued < 2; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      throw Mismatch("rank 1 fails on purpose");
+    }
+    call.enqueue(*stream);
+    ++enqueued;
+    EXPECT_NO_THROW(stream->synchronize(kDeadline));
+  };
+  EXPECT_THROW(communicator.each(run), Mismatch);
+  EXPECT_EQ(enqueued, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Communicator, AfterAnError,

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "device/reduce.h"
 #include "team/failure_flag.h"
+#include "team/offered_memory.h"
 
 namespace duet {
 namespace {
@@ -36,9 +37,11 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
         members_(members),
         collective_(collective),
         buffers_(buffers) {
-    if (in_place(buffers)) staged_ = rank.device.allocate(buffers.send.bytes);
-    Member& own = member(me_);
-    own.source = staged_.bytes() > 0 ? staged_.span() : buffers.send;
+    const auto make_copy = [&] {
+      return in_place(buffers) ? rank.device.allocate(buffers.send.bytes) : Buffer();
+    };
+    offered_.emplace(rank, make_copy, "the other ranks' copies of what they send");
+    member(me_).source = is_staged() ? copy() : buffers.send;
     rank.team.barrier("the other ranks' buffers");
     for (const Member& each : members_) sources_.push_back(each.source);
     rank.team.barrier("the other ranks to have seen the buffers");
@@ -50,7 +53,7 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
   void enqueue(Stream& stream) override {
     Member& own = member(me_);
     const std::uint64_t call = ++own.calls;
-    if (staged_.bytes() > 0) stream.copy({staged_.span(), buffers_.send, Executor::dma, {}});
+    if (is_staged()) stream.copy({copy(), buffers_.send, Executor::dma, {}});
     stream.signal(own.ready(), call);
     for (const Member& each : members_) stream.wait(each.ready(), call);
     if (reduces(collective_.kind)) {
@@ -63,7 +66,7 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
   }
 
   std::string algorithm() const override {
-    return staged_.bytes() > 0 ? "direct reads of copies" : "direct reads";
+    return is_staged() ? "direct reads of copies" : "direct reads";
   }
 
   double wire_bytes() const override {
@@ -78,6 +81,8 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
 
  private:
   int ranks() const { return static_cast<int>(members_.size()); }
+  bool is_staged() const { return copy().bytes > 0; }
+  const Span& copy() const { return offered_->own().span(); }
   Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
 
   void take_own(Stream& stream) {
@@ -106,12 +111,13 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
     stream.run(task);
   }
 
-  // Those of all ranks for this one.
+  // Those of this rank for any other, which may no longer have its plan.
   void release_waits() noexcept override {
     constexpr std::uint64_t kAnyCall = std::numeric_limits<std::int64_t>::max();
     try {
-      for (const Semaphore& own : {member(me_).ready(), member(me_).done()}) {
-        device_.signal(own, kAnyCall);
+      for (const Member& each : members_) {
+        device_.signal(each.ready(), kAnyCall);
+        device_.signal(each.done(), kAnyCall);
       }
     } catch (const std::exception&) {
       // The device is gone, and its streams with it.
@@ -123,8 +129,8 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
   std::vector<Member>& members_;
   Collective collective_;
   CollectiveBuffers buffers_;
-  Buffer staged_;              // copy of the send buffer; empty out of place
-  std::vector<Span> sources_;  // where to read each rank's send data
+  std::optional<OfferedMemory> offered_;  // copy of the send buffer; empty out of place
+  std::vector<Span> sources_;             // where to read each rank's send data
   std::vector<Move> moves_;
   std::optional<Watched> watched_;
 };
