@@ -86,8 +86,10 @@ void PairCopies::or_break(Tail* tail, Stream user, const std::function<void()>& 
     give_up_begun();
     record_ends();
     // Behind as much of the call as was enqueued. A stream that does not follow the calls before it
-    // may be done while they still run.
-    if (follows) try_record(device_, *last_.call, user);
+    // may be done while they still run; what is captured does not run.
+    if (follows && device_.capture(user) == kNotCaptured) {
+      try_record(device_, *last_.call, user);
+    }
     throw;
   }
 }
