@@ -21,21 +21,32 @@ using testing::Buffers;
 using testing::on_threads;
 using testing::Side;
 using testing::TestRank;
+using testing::wait_until;
+
+// Enqueues a kernel of the program, which runs until `go` is 1. Where a test fails before that, it
+// ends after a minute, so that the stream can be destroyed. `go` outlives the ranks.
+void run_until(TestRank& rank, ShimDevice::Stream stream, const std::atomic<int>& go) {
+  rank.run(stream, [&go] {
+    try {
+      wait_until(go, 1);
+    } catch (const Timeout& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
+}
 
 // A call that fails before its stream waits for the calls before it, on another stream: an abort
 // waits for those all the same.
 void a_call_fails_beside_one_that_waits(bool message) {
-  std::atomic<int> enqueued{0}, ended{0};
+  std::atomic<int> enqueued{0}, ended{0}, go[2] = {0, 0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::atomic<bool> go{false};
-    rank.run(rank.stream(0), [&] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+    run_until(rank, rank.stream(0), go[rank.rank]);
     // The other's copies are in lanes, which an abort looks at by themselves.
-    while (enqueued < rank.rank) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    wait_until(enqueued, rank.rank);
     rank.copies->enqueue(buffers.call(), rank.stream(0));
-    for (++enqueued; enqueued < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++enqueued;
+    wait_until(enqueued, 2);
     if (rank.rank == 1) {
       rank.copies->break_with("a failure");
     } else {
@@ -52,9 +63,10 @@ void a_call_fails_beside_one_that_waits(bool message) {
       EXPECT_EQ(rank.copies->warning(), "work of this rank still runs");
       EXPECT_FALSE(rank.copies->end());
     }
-    go = true;
+    go[rank.rank] = 1;
     rank.copies->abort(30);
-    for (++ended; ended < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ++ended;
+    wait_until(ended, 2);
     EXPECT_TRUE(rank.copies->end());
     rank.synchronise();
   });
@@ -67,19 +79,16 @@ TEST(PairCopiesAborts, WaitForCallsBesideOneThatFails) {
 
 // A lane's copies of a call that fails at a later one are behind no event of the call's stream.
 TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsLanes) {
-  std::atomic<int> come{0};
-  std::atomic<bool> go{false};
+  std::atomic<int> come{0}, go{0};
   on_threads({3, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
     if (rank.rank > 0) {
-      rank.run(rank.stream(), [&] {
-        while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      });
+      run_until(rank, rank.stream(), go);
       rank.copies->enqueue(buffers.call(), rank.stream());
       ++come;
       rank.wait_for_error();
     } else {
-      while (come < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      wait_until(come, 2);
       rank.device.before_copy = [&](ShimDevice::Stream) {
         if (rank.device.copies == 2) throw Error("a test");
       };
@@ -87,7 +96,7 @@ TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsLanes) {
       rank.synchronise();
       EXPECT_FALSE(rank.copies->is_done());
       EXPECT_FALSE(rank.copies->drain());
-      go = true;
+      go = 1;
     }
     rank.copies->abort(30);
     EXPECT_EQ(rank.copies->warning(), "");
@@ -97,23 +106,21 @@ TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsLanes) {
 
 // The copy of its own part fails, behind one into a staging buffer.
 TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsStream) {
-  on_threads({2, 0, 0}, [](TestRank& rank) {
+  std::atomic<int> go{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
     if (rank.rank == 1) {
       rank.wait_for_error();
       rank.copies->abort(30);
       return;
     }
     const Buffers buffers(rank, Kind::all_gather, 100, false);
-    std::atomic<bool> go{false};
-    rank.run(rank.stream(), [&] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+    run_until(rank, rank.stream(), go);
     rank.device.before_copy = [&](ShimDevice::Stream) {
       if (rank.device.copies == 2) throw Error("a test");
     };
     EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), Error);
     EXPECT_FALSE(rank.copies->is_done());
-    go = true;
+    go = 1;
     rank.copies->abort(30);
     EXPECT_EQ(rank.copies->warning(), "");
     rank.synchronise();
@@ -122,23 +129,22 @@ TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsStream) {
 
 // An abort has given up waiting for a kernel of the program; rank 1's closes rank 0's gate again.
 TEST(PairCopiesAborts, WhatOneGaveUpWaitingForEndsAllTheSame) {
-  std::atomic<bool> given_up{false}, aborted{false};
+  std::atomic<int> given_up{0}, aborted{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     if (rank.rank == 1) {
-      while (!given_up) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      wait_until(given_up, 1);
+      rank.wait_for_error();  // otherwise it just leaves, and closes no gate
       rank.copies->abort(30);
-      aborted = true;
+      aborted = 1;
       return;
     }
     const Buffers buffers(rank, Kind::all_gather, 100, true);
-    rank.run(rank.stream(), [&] {
-      while (!aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+    run_until(rank, rank.stream(), aborted);
     rank.copies->enqueue(buffers.call(), rank.stream());
     rank.copies->abort(0.02);
     EXPECT_EQ(rank.copies->warning(), "work of this rank still runs");
     EXPECT_FALSE(rank.copies->end());
-    given_up = true;
+    given_up = 1;
     rank.synchronise();
     for (int i = 0; i < 1000 && !rank.copies->end();) ++i;
     EXPECT_TRUE(rank.copies->end());
@@ -153,9 +159,9 @@ TEST(PairCopiesAborts, ACallBehindAnotherRanksFailureFailsAtOnce) {
     if (rank.rank == 1) {
       rank.copies->break_with("a failure");
       ++step;
-      while (step < 2) std::this_thread::yield();
+      wait_until(step, 2);
     } else {
-      while (step < 1) std::this_thread::yield();
+      wait_until(step, 1);
       EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
       ++step;
     }
@@ -171,23 +177,23 @@ void make_calls(TestRank& rank, const Buffers& buffers, std::uint64_t count) {
 // A rank that is as far ahead as it may be waits on the CPU: until it aborts itself in another
 // thread, or another rank fails.
 void ends_a_wait_for_room(bool by_own_abort) {
-  std::atomic<bool> waits{false}, over{false};
+  std::atomic<int> waits{0}, over{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 4, true);
-    while (rank.rank == 1 && !waits) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (rank.rank == 1) {
+      wait_until(waits, 1);
       if (!by_own_abort) rank.copies->break_with("a failure");
-      while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      wait_until(over, 1);
     } else {
       make_calls(rank, buffers, kCallsAhead);
       std::thread aborting([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        waits = true;
+        waits = 1;
         if (by_own_abort) rank.copies->abort(30);
       });
       EXPECT_THROW(make_calls(rank, buffers, 1), PeerFailed);
       aborting.join();
-      over = true;
+      over = 1;
     }
     rank.copies->abort(30);
     EXPECT_EQ(rank.copies->warning(), "");
@@ -202,12 +208,11 @@ TEST(PairCopiesAborts, EndAWaitForRoom) {
 
 // Rank 1 waits for no word of rank 2, with which it has nothing to do in rank 0's broadcasts.
 TEST(PairCopiesAborts, WhoWaitsForRoomLearnsThatAPeerHasLeft) {
-  std::atomic<int> ahead{0};
-  std::atomic<bool> over{false};
+  std::atomic<int> ahead{0}, over{0};
   on_threads({3, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::broadcast, 4, true);
     if (rank.rank == 2) {
-      while (ahead < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      wait_until(ahead, 2);
       rank.copies->abort(30);
       return;
     }
@@ -215,9 +220,9 @@ TEST(PairCopiesAborts, WhoWaitsForRoomLearnsThatAPeerHasLeft) {
     ++ahead;
     if (rank.rank == 1) {
       EXPECT_THROW(make_calls(rank, buffers, 1), PeerFailed);
-      over = true;
+      over = 1;
     }
-    while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    wait_until(over, 1);
     rank.copies->abort(30);
     EXPECT_EQ(rank.copies->warning(), "");
     rank.synchronise();
