@@ -131,7 +131,7 @@ class CollectiveCases {
     const std::vector<std::uint64_t> sizes =
         options_.sizes.empty() ? default_collective_sizes(kind, machine_) : options_.sizes;
     const std::uint64_t least = least_collective_bytes(kind, dtype, ranks_);
-    const bool any = sizes.back() >= least;
+    const bool any = *std::max_element(sizes.begin(), sizes.end()) >= least;
     for (const std::uint64_t bytes : sizes) {
       if (any && bytes < least) continue;
       Call call{collective(kind, dtype, op, skew, bytes), skew, false};
