@@ -31,9 +31,10 @@ struct CommunicatorOptions {
 //
 // After an error in each() the calls planned before throw PeerFailed, and others can be planned:
 // the next each() connects the ranks anew where rails or a library's communicators have not
-// survived the error. Once a process has died all calls throw: destroy the communicator. With
-// MASTER_ADDR every communicator of a process needs a port of its own, even after an earlier one
-// has been destroyed, because that one's port may still be closing.
+// survived the error. NVSHMEM's engines cannot be used any more then. Once a process has died all
+// calls throw: destroy the communicator. With MASTER_ADDR every communicator of a process needs a
+// port of its own, even after an earlier one has been destroyed, because that one's port may still
+// be closing.
 class Communicator {
  public:
   // Blocks until all processes have connected. Throws UsageError for a device, engine or

@@ -58,12 +58,19 @@ void require_one_rank_a_process(const Team& team) {
 // Freeing a communicator is a collective call. After a failure the peers may not make it, so the
 // communicator is then not freed.
 Communicator::~Communicator() {
-  if (comm != MPI_COMM_NULL && !failed && mpi_runs()) static_cast<void>(MPI_Comm_free(&comm));
+  if (comm != MPI_COMM_NULL && usable() && mpi_runs()) static_cast<void>(MPI_Comm_free(&comm));
+}
+
+void Communicator::require_usable() const {
+  if (failure.failed()) {
+    throw PeerFailed("a rank has failed, and MPI is not used any more: plan again");
+  }
+  if (call_failed) throw Error("a call of MPI has failed, and MPI is not used any more");
 }
 
 std::shared_ptr<Communicator> open_communicator(Team& team) {
   team.together([&] { require_one_rank_a_process(team); });
-  const auto communicator = std::make_shared<Communicator>();
+  const auto communicator = std::make_shared<Communicator>(team);
   team.each([&](Rank& rank) { duplicate(*communicator, rank); });
   return communicator;
 }

@@ -9,25 +9,31 @@
 #include <string>
 
 #include "device/device.h"
+#include "team/failure_flag.h"
 #include "team/team.h"
 
 namespace duet::mpi {
 
-// The communicator of one session. `failed` is set once a call did not end. Peers may then wait for
-// ever in pending calls, so plans start no further calls and the communicator is not freed.
+// The communicator of one session. Once a rank has failed, or a call did not end, peers may wait
+// for ever in pending calls: plans start no further ones, and the communicator is not freed.
 struct Communicator {
   MPI_Comm comm = MPI_COMM_NULL;
-  std::atomic<bool> failed{false};
+  std::atomic<bool> call_failed{false};
+  FailureFlag failure;
 
-  Communicator() = default;
+  explicit Communicator(Team& team) : failure(team) {}
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+
+  bool usable() const { return !call_failed && !failure.failed(); }
+  // Throws PeerFailed after a rank's failure, and Error after one that no other rank knows of.
+  void require_usable() const;
 };
 
 // A session's own communicator, so that its messages cannot match those of other users. Collective;
-// called outside Team::each(). Throws Unavailable in all processes unless each has one rank, as
-// mpirun starts them.
+// called outside Team::each(), and the team must outlive it. Throws Unavailable in all processes
+// unless each has one rank, as mpirun starts them.
 std::shared_ptr<Communicator> open_communicator(Team& team);
 
 // Product and version, from the start of MPI's version string: "Open MPI v4.1.4".

@@ -6,14 +6,13 @@
 #include "collectives/mpi/communicator.h"
 #include "collectives/mpi/module.h"
 #include "collectives/mpi/plan.h"
-#include "team/failure_flag.h"
 
 namespace duet::mpi {
 namespace {
 
 class Session : public CollectiveSession {
  public:
-  explicit Session(Team& team) : communicator_(open_communicator(team)), failure_(team) {}
+  explicit Session(Team& team) : communicator_(open_communicator(team)) {}
 
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     const std::string reason = missing(collective, in_place);
@@ -25,7 +24,7 @@ class Session : public CollectiveSession {
   }
 
   // After a failure messages of some ranks may still be under way.
-  bool usable() const override { return !failure_.failed(); }
+  bool usable() const override { return communicator_->usable(); }
 
  protected:
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
@@ -42,7 +41,6 @@ class Session : public CollectiveSession {
 
  private:
   std::shared_ptr<Communicator> communicator_;
-  FailureFlag failure_;
 };
 
 class Engine : public CollectiveEngine {

@@ -26,7 +26,7 @@ MpiPlan::MpiPlan(std::shared_ptr<Communicator> communicator, Rank& rank,
 
 // At the root, MPI's broadcast has one buffer and Duet's has two. A copy fills the second one.
 void MpiPlan::enqueue(Stream& stream) {
-  if (communicator_->failed) throw Error("MPI is not used any more after an error");
+  communicator_->require_usable();
   staging_.bring_in(stream);
   if (broadcasts_ && buffers_.send.data != buffers_.recv.data) {
     stream.copy({buffers_.recv, buffers_.send, Executor::dma, {}});
@@ -35,7 +35,7 @@ void MpiPlan::enqueue(Stream& stream) {
   try {
     run();
   } catch (...) {
-    communicator_->failed = true;
+    communicator_->call_failed = true;
     throw;
   }
   if (!broadcasts_) staging_.bring_out(stream);

@@ -19,7 +19,7 @@ class MpiPlan : public CollectivePlan {
           const CollectiveBuffers& buffers, bool direct, std::string algorithm);
 
   // Blocks until the stream's earlier work and then the MPI calls have completed. Throws Timeout,
-  // or Error when MPI or another process of the run fails.
+  // Error when MPI or another process of the run fails, and after a rank has failed PeerFailed.
   void enqueue(Stream& stream) override;
   std::string algorithm() const override { return algorithm_; }
   bool host_driven() const override { return true; }

@@ -3,14 +3,13 @@
 
 #include "collectives/mpi/module.h"
 #include "halo/mpi/plan.h"
-#include "team/failure_flag.h"
 
 namespace duet::mpi {
 namespace {
 
 class HaloSessionOfMpi : public HaloSession {
  public:
-  explicit HaloSessionOfMpi(Team& team) : communicator_(open_communicator(team)), failure_(team) {}
+  explicit HaloSessionOfMpi(Team& team) : communicator_(open_communicator(team)) {}
 
   std::optional<Skipped> unsupported(const HaloTask&) const override { return std::nullopt; }
   std::optional<Skipped> uncapturable() const override {
@@ -18,7 +17,7 @@ class HaloSessionOfMpi : public HaloSession {
   }
 
   // After a failure messages of some ranks may still be under way.
-  bool usable() const override { return !failure_.failed(); }
+  bool usable() const override { return communicator_->usable(); }
 
  protected:
   std::unique_ptr<HaloPlan> make_plan(Rank& rank, const HaloTask& task) override {
@@ -27,7 +26,6 @@ class HaloSessionOfMpi : public HaloSession {
 
  private:
   std::shared_ptr<Communicator> communicator_;
-  FailureFlag failure_;
 };
 
 class HaloEngineOfMpi : public HaloEngine {

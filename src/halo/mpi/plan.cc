@@ -57,7 +57,7 @@ void MpiHaloPlan::exchange(int parity) {
 }
 
 void MpiHaloPlan::enqueue(Stream& stream, const Iteration& iteration) {
-  if (communicator_->failed) throw Error("MPI is not used any more after an error");
+  communicator_->require_usable();
   const int written = 1 - iteration.parity;
   const bool staged = staging_.bytes() > 0;
   const Span from = field(iteration.parity), to = field(written);
@@ -71,7 +71,7 @@ void MpiHaloPlan::enqueue(Stream& stream, const Iteration& iteration) {
   try {
     exchange(written);
   } catch (...) {
-    communicator_->failed = true;
+    communicator_->call_failed = true;
     throw;
   }
   for (const RowAt at : {upper, lower}) {
