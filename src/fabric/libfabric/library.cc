@@ -19,7 +19,7 @@ std::string expected_providers() {
   if (!usable.empty()) return fmt::format("one of {}", fmt::join(usable, ", "));
   const char* only = std::getenv("FI_PROVIDER");
   if (only == nullptr) return "a machine on which libfabric has one of Duet's providers";
-  return fmt::format("FI_PROVIDER, which is '{}' and leaves out all others, to be unset", only);
+  return fmt::format("a provider that is here; FI_PROVIDER={} hides all others: unset it", only);
 }
 
 class Library : public FabricLibrary {
