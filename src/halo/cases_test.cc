@@ -142,8 +142,12 @@ class UnusableEngine : public HaloEngine {
 TEST(HaloCases, ASkippedOrFailedCaseLeavesTheOtherEnginesTheirCases) {
   const std::string reason = why_no_rails("shm");
   if (!reason.empty()) GTEST_SKIP() << reason;
-  register_halo_engine(std::make_unique<UnusableEngine>("refused", false));
-  register_halo_engine(std::make_unique<UnusableEngine>("failing", true));
+  static const bool registered = [] {  // for as long as the program runs
+    register_halo_engine(std::make_unique<UnusableEngine>("refused", false));
+    register_halo_engine(std::make_unique<UnusableEngine>("failing", true));
+    return true;
+  }();
+  ASSERT_TRUE(registered);
   run_processes(2, [](Processes& processes) {
     const auto machine = open_machine("host:1");
     HaloOptions options = options_of(16, 8);
