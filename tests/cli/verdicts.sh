@@ -30,7 +30,7 @@ grep -q '"first_median":' slow.jsonl || fail "the case was not repeated: $(cat s
 
 # Collectives and GEMMs of a machine that is well, of one with half its links and of a throttled one.
 collectives=(collective all_gather,all_to_all,reduce_scatter,all_reduce,broadcast --engine dma,kernel,auto
-  -d bfloat16 --loop -n 1 -w 0 -c 0 --in-place out --check)
+  -d bfloat16 -n 1 -w 0 -c 0 --in-place out --check)
 gemms=(gemm --shapes 8192x8192x8192,16384x8192x7168 --dtype bf16 --layout nn --warm-up 0 --iterations 3 --check)
 with h200 '[link]' 'raw_gb_per_s = 225' 'dma_push_gb_per_s = 195.5' 'dma_pull_gb_per_s = 186' \
   'kernel_push_gb_per_s = 184' 'kernel_pull_gb_per_s = 175' > half.toml
@@ -48,7 +48,7 @@ grep -q '^verdicts on simulated machines: 2 LOW$' out || fail "throttled: $(grep
 
 # Two commands, one journal: what the first one measured counts for the second one's verdicts.
 with h200 '[link]' 'kernel_push_gb_per_s = 184' 'kernel_pull_gb_per_s = 175' > slow_kernels.toml
-two=(collective all_gather -d bfloat16 --loop -n 1 -w 0 -c 0 --in-place out -b 1G -e 1G --check
+two=(collective all_gather -d bfloat16 -n 1 -w 0 -c 0 --in-place out -b 1G -e 1G --check
   --device sim:slow_kernels.toml:devices=4 --json engines.jsonl)
 expect_code 0 "${two[@]}" --engine dma
 expect_code 0 "${two[@]}" --engine kernel --resume

@@ -6,9 +6,11 @@
 #include <netinet/in.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace duet::libfabric {
 namespace {
@@ -78,6 +80,27 @@ bool same(const RailInfo& one, const RailInfo& other) {
   return one.name == other.name && one.address == other.address;
 }
 
+// fi_getinfo(), which when it is first called lets the provider shm take the program's handlers of
+// signals; in its own it takes a lock that the interrupted code may hold. They are put back, and a
+// signal that comes meanwhile waits.
+int get_info(const fi_info& hints, fi_info** list) {
+  constexpr int kSignals[] = {SIGINT, SIGTERM};
+  struct sigaction handlers[std::size(kSignals)];
+  sigset_t ours, before;
+  sigemptyset(&ours);
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaddset(&ours, kSignals[i]);
+    sigaction(kSignals[i], nullptr, &handlers[i]);
+  }
+  pthread_sigmask(SIG_BLOCK, &ours, &before);
+  const int result = fi_getinfo(api_version(), nullptr, nullptr, 0, &hints, list);
+  for (std::size_t i = 0; i < std::size(kSignals); ++i) {
+    sigaction(kSignals[i], &handlers[i], nullptr);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::string> usable_providers() {
@@ -92,7 +115,7 @@ std::vector<std::string> usable_providers() {
 std::vector<Candidate> candidates(const std::string& provider, bool gpu_memory, std::string& why) {
   const Info hints = hints_for(provider, gpu_memory);
   fi_info* list = nullptr;
-  const int result = fi_getinfo(api_version(), nullptr, nullptr, 0, hints.get(), &list);
+  const int result = get_info(*hints, &list);
   if (result != 0) {
     why = "fi_getinfo: " + error_text(result);
     return {};
