@@ -61,9 +61,9 @@ diff moved/share/man/man1/duet.1 <("$duet" docs man) || fail "the manual page"
 
 # Every page that README and the pages link to, journals of results apart, is there.
 docs=moved/share/doc/duet
-for page in "$docs"/README.md "$docs"/docs/*.md; do
-  for link in $(grep -oE '\]\([^)#:]+\.(md|png)' "$page" | sed 's/^](//'); do
-    [[ $link == */results/* || $link == results/* || -e $(dirname "$page")/$link ]] || fail "$page: $link is not installed"
+for file in "$docs"/README.md "$docs"/docs/*.md; do
+  for link in $(grep -oE '\]\([^)#:]+\.(md|png)' "$file" | sed 's/^](//'); do
+    [[ $link == */results/* || $link == results/* || -e $(dirname "$file")/$link ]] || fail "$file: $link is not installed"
   done
 done
 [[ $(ls "$docs"/docs/*.md | wc -l) -gt 10 ]] || fail "docs: $(ls "$docs")"
