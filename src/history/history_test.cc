@@ -104,6 +104,28 @@ TEST_F(HistoryTest, TwoRunsWithoutATimeOfTheirOwnAreBothKept) {
   EXPECT_EQ(store.add(timeless("peer", 11), "2026-11-23T00:00:00Z").added, 1);
 }
 
+// Whose parts were added before it, each under a key of its own.
+TEST_F(HistoryTest, AWholeRunLeavesRoomForAnother) {
+  const auto timeless = [](const std::vector<const char*>& kinds) {
+    JournalContents contents = journal(1, 10);
+    contents.records[0].erase("run");
+    const Record result = contents.records[1];
+    contents.records.resize(1);
+    for (const char* kind : kinds) {
+      contents.records.push_back(result);
+      contents.records.back()["case"]["kind"] = kind;
+    }
+    return contents;
+  };
+  const std::string time = "2026-11-22T00:00:00Z";
+  Store store(path);
+  EXPECT_EQ(store.add(timeless({"local"}), time).added, 1);
+  EXPECT_EQ(store.add(timeless({"peer"}), time).added, 1);
+  EXPECT_EQ(store.add(timeless({"local", "peer"}), time).replaced, 1);
+  EXPECT_EQ(store.add(timeless({"pair"}), time).added, 1);
+  EXPECT_EQ(store.points({}).size(), 3);
+}
+
 // As a journal that was resumed.
 TEST_F(HistoryTest, PartsOfAJournalWithoutATimeAreBothKept) {
   JournalContents whole = journal(1, 10);

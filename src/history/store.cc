@@ -141,7 +141,6 @@ bool have_common_case(const RunFigures& a, const RunFigures& b) {
 struct KnownRun {
   std::vector<std::int64_t> replaced;  // ids: several where its parts were added before
   bool kept = false;
-  int same_key = 0;  // runs of this time and environment
 };
 
 // `begin`: of the keys of all runs with its time and environment. `timed`: it has a time of its
@@ -152,7 +151,6 @@ KnownRun known_run(Database& database, const std::string& begin, const RunFigure
   for (const auto& row : database.run(
            "SELECT id FROM run WHERE substr(key, 1, length(?1)) = ?1 ORDER BY id", {begin})) {
     const auto id = static_cast<std::int64_t>(number(row[0]));
-    ++known.same_key;
     const RunFigures stored = figures_of(database, id);
     if (has_all(figures, stored)) {
       known.replaced.push_back(id);
@@ -169,6 +167,15 @@ KnownRun known_run(Database& database, const std::string& begin, const RunFigure
     }
   }
   return known;
+}
+
+// `key`, or where a run of the store has it, the first of "KEY 2", "KEY 3", ... that none has.
+std::string free_key(Database& database, const std::string& key) {
+  std::string free = key;
+  for (int i = 2; !database.run("SELECT 1 FROM run WHERE key = ?1", {free}).empty(); ++i) {
+    free = fmt::format("{} {}", key, i);
+  }
+  return free;
 }
 
 // Digits at some places of a time.
@@ -260,12 +267,11 @@ AddedRuns Store::add(const JournalContents& journal, const std::string& time_utc
       ++added.kept;
       continue;
     }
-    if (known.same_key > 0) key += fmt::format(" {}", known.same_key + 1);
     for (const std::int64_t id : known.replaced) {
-      key = text(database_.run("SELECT key FROM run WHERE id = ?1", {id}).at(0).at(0));
       database_.run("DELETE FROM figure WHERE run = ?1", {id});
       database_.run("DELETE FROM run WHERE id = ?1", {id});
     }
+    key = free_key(database_, key);
     ++(known.replaced.empty() ? added.added : added.replaced);
     database_.run(
         "INSERT INTO run (key, time_utc, host, revision, journal) VALUES (?1, ?2, ?3, ?4, ?5)",
