@@ -215,6 +215,7 @@ class HealthCommand : public Command {
 
   void measure(Step& step, const std::vector<std::string>& line) {
     catch_interrupts(true);
+    set_last_words(fmt::format("duet health: STOPPED {}: interrupted", report_.host));
     std::vector<Machine*> machines;
     for (const auto& machine : plan_.machines) {
       machines.push_back(machine.get());

@@ -14,9 +14,9 @@ struct HealthReport {
   std::vector<Check> checks;
   std::vector<Figure> figures;
   std::vector<Miss> missed;
-  double seconds = 0;        // that all of it took
-  std::string load;          // of other programs during the measurements, if it was high: load_text()
-  std::string stopped;       // why the node's fault ended the run early, "" if none did
+  double seconds = 0;   // that all of it took
+  std::string load;     // of other programs during the measurements, if it was high: load_text()
+  std::string stopped;  // why the run was given up, a fault of the node; "": it was not
   bool interrupted = false;  // by the user: what was not measured is not known
 };
 

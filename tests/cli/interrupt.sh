@@ -80,6 +80,7 @@ one_signal train gpt --device host --model large --layers 6 --batch 2 --data "$d
 one_signal run quick
 one_signal run seed
 one_signal health --device host
+grep -q '^duet health: STOPPED' out err || fail "an interrupted check: $(cat out err)"
 one_signal advise --device host:2 --measure --iterations 100000
 
 # A run with a checkpoint ends its step and writes it.
