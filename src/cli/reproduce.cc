@@ -244,6 +244,9 @@ class ReproduceCommand : public Command {
     if (sensitivity_ && !machine.is_virtual()) {
       throw UsageError("--sensitivity: expected a simulated machine, as sim:mi300x-8");
     }
+    if (sensitivity_ && machine.name().find(':', 4) != std::string::npos) {
+      throw UsageError("--sensitivity: expected a platform without options, as sim:mi300x-8");
+    }
     const Scenarios scenarios = scenario_set(study.scenarios);
     const auto outcomes = outcomes_of(study, machine, scenarios);
     const bool near =
