@@ -181,7 +181,8 @@ class CollectiveCommand : public Command {
         "--loop: calls per sample, default 20; other modes: as --iterations");
     add("-w,--warmup_iters", warm_ups_, "COUNT", "Calls to warm up; --loop: default 5");
     add("-c", checks_, "COUNT",
-        "Check the results (nccl-tests' --check), by four calls; 0: do not; default 1");
+        "0: do not check the results; any other number: check them, with four calls whatever the "
+        "number; default 1");
     add("-g,--ngpus", gpus_, "COUNT",
         "As in nccl-tests; -g times -t must be the number of devices; without --device so many "
         "of the CPU");

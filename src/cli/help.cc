@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "core/terminal.h"
 
 namespace duet {
 namespace {
@@ -15,9 +16,8 @@ constexpr std::size_t kWidest = 100;
 // Of the terminal on standard output; where there is none, kWidest.
 std::size_t page_width() {
   constexpr std::size_t kNarrowest = 50;
-  winsize size{};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest) : kWidest;
+  const std::size_t width = terminal_width(STDOUT_FILENO);
+  return width > 0 ? std::clamp(width, kNarrowest, kWidest) : kWidest;
 }
 
 // `text` in lines of at most `width` columns, of which the first begins at column `at` and the

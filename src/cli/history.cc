@@ -52,7 +52,8 @@ class HistoryCommand : public Command {
       const AddedRuns added = store.add(each, time_);
       std::cout << fmt::format("{}: {} figures; runs: {} added, {} replaced", each.name,
                                added.figures, added.added, added.replaced);
-      if (added.kept > 0) std::cout << fmt::format(", {} kept, which have more", added.kept);
+      if (added.kept > 0)
+        std::cout << fmt::format(", {} kept: the store has all of it and more", added.kept);
       std::cout << '\n';
     }
     if (contents.empty()) show(store);

@@ -118,9 +118,9 @@ void report_problems(const Tally& tally, const VerdictSummary& verdicts, const O
     line += fmt::format("{} are LOW or SUSPECT-HIGH, ", verdicts.doubts());
   }
   line += fmt::format("{} PASS", verdicts.passed(false));
-  if (verdicts.busy() > 0) line += fmt::format("; {} unknown: busy", verdicts.busy());
   if (simulated > 0)
     line += fmt::format(", {} PASS on simulated machines, which measures none", simulated);
+  if (verdicts.busy() > 0) line += fmt::format("; {} unknown: busy", verdicts.busy());
   complain(line);
 }
 
