@@ -15,6 +15,7 @@ begin=${EPOCHREALTIME/[.,]/}
 for ((i = 0; i < 300000; ++i)); do :; done
 ms=$(((${EPOCHREALTIME/[.,]/} - begin) / 1000))
 ((ms <= usual_ms)) || limit=$((limit * ms / usual_ms))
+limit=$((limit * ${SLOWER:-1}))  # sanitizers slow the program, not this shell
 
 ctest --test-dir "$build" --timeout "$limit" --output-on-failure --output-junit "$results" "$@"
 code=$?

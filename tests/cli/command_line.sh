@@ -123,7 +123,8 @@ expect_code 1 overlap --device host:2 --compute gemm:64x64x64:bf16 --communicate
 grep -q '1 case: 0 measured, 1 skipped' out || fail "a missing kernel is no skip: $(cat out err)"
 unset ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA
 expect_code 0 overlap --list
-[[ $(grep -c '^overlap' out) -lt 12 ]] || fail "the default scenarios of a CPU: $(cat out)"
+count=$(grep -c '^overlap' out || true)
+((count > 0 && count < 12)) || fail "the default scenarios of a CPU: $(cat out)"
 
 # Outputs: in a pipe there is no progress; what exists is not written over.
 expect_code 0 "${short[@]}" --json journal.jsonl --csv table.csv
