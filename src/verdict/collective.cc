@@ -20,11 +20,29 @@ bool is_in_a_row(const Record& record) {
   return record["mode"] == "loop" || record["engine"] == "nccl-tests";
 }
 
-bool fits(const CollectiveLine& line, const Record& record) {
+bool fits(const CollectiveLine& line, const Record& record, bool in_a_row) {
   return line.collective == axis_word(record, "collective") && line.engine == engine_of(record) &&
          (line.most_ranks == 0 || axis_number(record, "ranks") <= line.most_ranks) &&
          (!line.in_place || *line.in_place == axis_true(record, "in_place")) &&
-         line.in_a_row == is_in_a_row(record);
+         line.in_a_row == in_a_row;
+}
+
+// The first line of calls in a row, or one by one, that fits; nullptr if there is none.
+const CollectiveLine* line_of(const Site& site, const Record& record, bool in_a_row) {
+  for (const CollectiveLine& line : site.spec->collectives) {
+    if (fits(line, record, in_a_row)) return &line;
+  }
+  return nullptr;
+}
+
+// The line that a record is compared with. Long calls take as long in a row as one by one.
+const CollectiveLine* line_of(const Site& site, const Record& record, double bytes) {
+  constexpr double kLongSeconds = 1e-4;
+  const CollectiveLine* own = line_of(site, record, is_in_a_row(record));
+  if (!is_in_a_row(record) || (own != nullptr && own->at(bytes))) return own;
+  const CollectiveLine* single = line_of(site, record, false);
+  const auto rate = single != nullptr ? single->at(bytes) : std::nullopt;
+  return rate && bytes / *rate / 1e9 >= kLongSeconds ? single : own;
 }
 
 // The highest possible bus bandwidth of a collective. Bus bandwidth counts the buffer of an
@@ -53,17 +71,16 @@ std::string unjudged(const Record& record, const Site& site) {
 
 // Sets the figure that is expected by what healthy machines reached, or the reason why none is.
 void by_lines(Expectation& expectation, const Record& record, const Site& site) {
-  const auto& lines = site.spec->collectives;
-  const auto line = std::find_if(lines.begin(), lines.end(),
-                                 [&](const CollectiveLine& one) { return fits(one, record); });
-  if (line == lines.end()) {
+  const double bytes = finished_of(record).cost.bus_bytes;
+  const CollectiveLine* line = line_of(site, record, bytes);
+  if (line == nullptr) {
     expectation.unknown =
         fmt::format("what {} by {} reaches on healthy machines was not measured{}",
                     axis_word(record, "collective"), engine_of(record),
                     is_in_a_row(record) ? " in calls behind each other" : "");
   } else if (axis_number(record, "graph_launches") > 0) {
     expectation.unknown = "what arrives in calls that are captured is not known";
-  } else if (!(expectation.expected = line->at(finished_of(record).cost.bus_bytes))) {
+  } else if (!(expectation.expected = line->at(bytes))) {
     expectation.unknown =
         "healthy machines were not measured with calls as small, or differ too much in them";
   } else {
