@@ -242,10 +242,15 @@ void Processes::begin_epoch() {
   sequence_ = 0;
   gathered_.clear();
   failures_.erase(failures_.begin(), failures_.lower_bound(epoch_));
+  declined_.erase(declined_.begin(), declined_.lower_bound(epoch_));
 }
 
 int Processes::on_failure(std::function<void(const std::string&)> notify) {
-  return callbacks_.add(std::move(notify), [this] { return failure(); });
+  return callbacks_.add(std::move(notify), [this] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = failures_.find(epoch_);
+    return found != failures_.end() ? found->second : gone_;
+  });
 }
 
 void Processes::forget(int number) { callbacks_.remove(number); }
@@ -271,8 +276,10 @@ bool Processes::lost_process_0() const {
 }
 
 std::string Processes::failure_locked() const {
-  const auto found = failures_.find(epoch_);
-  return found != failures_.end() ? found->second : gone_;
+  for (const auto* ends : {&failures_, &declined_}) {
+    if (const auto found = ends->find(epoch_); found != ends->end()) return found->second;
+  }
+  return gone_;
 }
 
 void Processes::raise(const std::string& what) const {
@@ -328,7 +335,7 @@ void Processes::handle_frame(const Frame& frame) {
       notified_epoch_ = std::max(notified_epoch_, epoch);
     } else if (kind == "decline") {
       const long epoch = std::stol(frame.at(1));
-      if (epoch >= epoch_) failures_.emplace(epoch, frame.at(2));
+      if (epoch >= epoch_) declined_.emplace(epoch, frame.at(2));
     } else if (kind == "gone" || kind == "ended") {
       if (gone_.empty()) gone_ = frame.at(1);
       if (kind == "gone" && !closing_) reason = frame.at(1);

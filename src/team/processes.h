@@ -145,9 +145,9 @@ class Processes {
   long epoch_ = 0, sequence_ = 0;
   long notified_epoch_ = -1;  // the last epoch whose failure the callbacks were called for
   std::map<GatherId, std::vector<std::string>> gathered_;
-  std::map<long, std::string> failures_;  // by epoch
-  std::string gone_;                      // in all further epochs: which process ended, and how
-  std::optional<std::string> missing_;    // the hub's answer
+  std::map<long, std::string> failures_, declined_;  // by epoch
+  std::string gone_;                    // in all further epochs: which process ended, and how
+  std::optional<std::string> missing_;  // the hub's answer
   std::string hub_address_;  // process 0's place_; its network address until that is known
   std::optional<SteadyClock::time_point> heartbeat_sent_;  // to the hub, unanswered
   bool hub_unresponsive_ = false;                          // for the heartbeat timeout

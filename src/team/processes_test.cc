@@ -189,6 +189,25 @@ TEST(Processes, WhatIsNotPossibleHereIsNoFailure) {
   });
 }
 
+// A callback that comes when another process has already declined.
+TEST(Processes, WhatIsNotPossibleHereIsNoFailureForLateCallbacksEither) {
+  run_processes(2, [](Processes& processes) {
+    int notified = 0, number = 0;
+    const auto share = [&] {
+      if (processes.index() == 1) throw Unavailable("no such thing");
+      const SteadyClock::time_point latest = SteadyClock::now() + std::chrono::seconds(20);
+      while (processes.failure().empty() && SteadyClock::now() < latest) std::this_thread::yield();
+      EXPECT_NE(processes.failure(), "");
+      number = processes.on_failure([&](const std::string&) { ++notified; });
+      processes.barrier("what never comes", 20);
+    };
+    EXPECT_THROW(run_together(processes, share), Unavailable);
+    EXPECT_EQ(notified, 0);
+    if (processes.index() == 0) processes.forget(number);
+    processes.barrier("all to have looked", 20);
+  });
+}
+
 // The error of process 0 while the other one has connected and never answers: stopped, or its
 // machine lost.
 std::string beside_an_unresponsive_process(const std::function<void(Processes&)>& fn) {
