@@ -59,6 +59,9 @@ int as_one(Processes& processes, const std::function<int()>& command) {
     // A command that returned has written its own message.
     if (processes.lost_process_0()) complain(error.what());
     if (!code) code = fail(processes, error.what(), kFailed);
+  } catch (const ReaderGone&) {
+    wait_for_last_words(processes);
+    throw;
   } catch (const std::exception& error) {
     code = fail(processes, error.what(), kFailed);
   }

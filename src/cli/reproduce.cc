@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -126,21 +129,20 @@ bool print_figures(const Study& study, const std::vector<StudyOutcome>& outcomes
 class VariedPlatform {
  public:
   VariedPlatform(sim::PlatformText platform, const std::string& key, double value)
-      : path_(std::filesystem::temp_directory_path() /
-              fmt::format("duet-reproduce-{}.toml", getpid())) {
+      : path_(std::filesystem::temp_directory_path() / "duet-XXXXXX.toml") {
+    const int file = mkstemps(path_.data(), static_cast<int>(std::strlen(".toml")));
+    if (file < 0) throw Error(path_ + " cannot be made: " + std::strerror(errno));
+    close(file);
     platform.set(key, value, "varied");
     std::ofstream(path_) << platform.text();
   }
-  ~VariedPlatform() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
+  ~VariedPlatform() { unlink(path_.c_str()); }
   VariedPlatform(const VariedPlatform&) = delete;
   VariedPlatform& operator=(const VariedPlatform&) = delete;
-  std::string machine() const { return "sim:" + path_.string(); }
+  std::string machine() const { return "sim:" + path_; }
 
  private:
-  std::filesystem::path path_;
+  std::string path_;
 };
 
 // The changes of means, in points of ideal, and the scenarios that leave their class.
@@ -248,6 +250,7 @@ class ReproduceCommand : public Command {
       throw UsageError("--sensitivity: expected a platform without options, as sim:mi300x-8");
     }
     const Scenarios scenarios = scenario_set(study.scenarios);
+    catch_interrupts(true);
     const auto outcomes = outcomes_of(study, machine, scenarios);
     const bool near =
         print_figures(study, outcomes,

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iostream>
 
+#include "core/error.h"
 #include "core/output_file.h"
 
 namespace duet {

@@ -4,15 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-
 namespace duet {
-
-// The reader of standard output has gone (`| head`): the program ends without a word, as others do.
-class ReaderGone : public Error {
- public:
-  ReaderGone() : Error("standard output: its reader has gone") {}
-};
 
 // While this object exists, std::cout writes through it, so that a full disk or a closed pipe is an
 // error. The first write that the system refuses throws Error, or ReaderGone, out of the output

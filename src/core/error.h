@@ -54,6 +54,12 @@ class Interrupted : public Error {
   Interrupted() : Error("interrupted") {}
 };
 
+// The reader of standard output has gone (`| head`): a program ends without a word, as others do.
+class ReaderGone : public Error {
+ public:
+  ReaderGone() : Error("standard output: its reader has gone") {}
+};
+
 // An output has wrong contents: the measurement does not count.
 class Mismatch : public Error {
  public:

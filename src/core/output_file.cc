@@ -31,7 +31,8 @@ namespace {
 [[noreturn]] void refuse(const std::string& path) { refuse(path, std::strerror(errno)); }
 
 constexpr std::chrono::milliseconds kReaderPeriod{50};
-constexpr int kMostSymbolicLinks = 40;  // that Linux follows
+constexpr const char* kStandardOutput = "standard output";  // as messages name it
+constexpr int kMostSymbolicLinks = 40;                      // that Linux follows
 
 // Is `path`, or what its links lead to, an entry of a process's table of open files, as /dev/stderr
 // and /dev/fd/63 are? What it names is the open file, of which another file cannot take the place.
@@ -139,8 +140,8 @@ OutputFile OutputFile::standard_output() {
     throw UsageError("standard output is closed: expected the name of a file, or an open one");
   }
   const int file = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-  if (file < 0) refuse("standard output");
-  return {"standard output", file, false};
+  if (file < 0) refuse(kStandardOutput);
+  return {kStandardOutput, file, false};
 }
 
 bool names_standard_output(const std::string& path) {
@@ -232,6 +233,7 @@ void OutputFile::write(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EPIPE && path_ == kStandardOutput) throw ReaderGone();
     if (written < 0) throw Error(path_ + " cannot be written: " + std::strerror(errno));
     text.remove_prefix(static_cast<std::size_t>(written));
   }

@@ -54,7 +54,7 @@ class OutputFile {
 
   // Cuts a regular file after its first `bytes`. Throws UsageError.
   void keep(std::uint64_t bytes);
-  // Throws Error if the system refuses.
+  // Throws Error if the system refuses, or ReaderGone.
   void write(std::string_view text);
   // Removes the file if this object created it. For runs that end before they measure anything.
   void discard() noexcept;

@@ -36,11 +36,17 @@ unwritten advise "${pair[@]}" --table table.toml
 unwritten predict both.jsonl --device sim:h200-4
 unwritten calibrate overlap.jsonl
 
-# A reader that has gone: whatever is left to be measured is not.
-code=0
-{ "$duet" collective all_gather --device host:2 -b 4K -e 4M -n 1 --json piped.jsonl --verbose 2> err || echo $? > code; } | head -n 1 > /dev/null
-[[ $(cat code) == 141 ]] || fail "a closed pipe: exit $(cat code), not that of SIGPIPE"
-[[ ! -s err ]] || fail "a closed pipe: $(cat err)"
+# gone ARGUMENT...: the reader of standard output has gone: whatever is left to be measured is not.
+gone() {
+  code=0
+  { "$duet" "$@" 2> err || echo $? > code; } | head -n 1 > /dev/null
+  [[ $(cat code) == 141 ]] || fail "duet $* | head: exit $(cat code), not that of SIGPIPE"
+  ! grep -q 'cannot be written\|reader has gone\|Broken pipe' err || fail "duet $* | head: $(cat err)"
+}
+gone collective all_gather --device host:2 -b 4K -e 4M -n 1 --json piped.jsonl --verbose
+for flag in --json --csv; do
+  gone collective all_gather --device host:2 -b 4K -e 4M -n 1 --quiet $flag -
+done
 
 expect_code 1 advise --device sim:h200-4 "${pair[@]}" --json /dev/full
 tail -n 1 err | grep -q 'No space left' || fail "advise --json /dev/full: $(cat err)"
