@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "collectives/nodes/messages.h"
-#include "collectives/peer/local_copy.h"
+#include "collectives/schedule/local_copy.h"
 
 namespace duet {
 namespace {
@@ -51,7 +51,7 @@ void ExchangePlan::copy_first(NodeRank& rank, CollectiveBuffers& buffers) {
     if (buffers.send.data != buffers.recv.data || buffers.send.bytes == 0) return;
     sent_ = rank.whole.device.allocate(buffers.send.bytes);
     to_sent_ = Copy{sent_.span(), buffers.send, Executor::kernel, {}};
-    to_sent_->shape = shape_of(choose_local_copy({*to_sent_}, false));
+    to_sent_->shape = shape_of(choose_local_copy({*to_sent_}));
     buffers.send = sent_.span();
   });
 }
@@ -126,7 +126,7 @@ void ExchangePlan::copy_own(const NodeRank& rank, const CollectiveBuffers& buffe
   if (part_ == 0 || to_sent_) return;
   local_.push_back(
       {buffers.recv.slice(offset, part_), buffers.send.slice(offset, part_), Executor::kernel, {}});
-  local_.back().shape = shape_of(choose_local_copy(local_, false));
+  local_.back().shape = shape_of(choose_local_copy(local_));
 }
 
 // What stays in the node goes piece by piece behind what other nodes wait for, so that the network

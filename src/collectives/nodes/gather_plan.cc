@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "collectives/nodes/messages.h"
-#include "collectives/peer/local_copy.h"
+#include "collectives/schedule/local_copy.h"
 
 namespace duet {
 
@@ -86,7 +86,7 @@ void GatherPlan::plan_own(const NodeRank& rank) {
   const Span target = peers_.recv(rank.local).slice(now.begin, now.bytes);
   if (target.data != own_.data && now.bytes > 0) {
     local_.push_back({target, own_, Executor::kernel, {}});
-    local_.back().shape = shape_of(choose_local_copy(local_, false));
+    local_.back().shape = shape_of(choose_local_copy(local_));
   }
   if (rank.node_size() == 1) return;
   moves_.add({{}, own_, at_others(rank, now.begin, now.bytes), {}});

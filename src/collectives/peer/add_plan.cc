@@ -21,7 +21,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "collectives/peer/local_copy.h"
+#include "collectives/schedule/local_copy.h"
 #include "core/error.h"
 
 namespace duet {
@@ -120,7 +120,7 @@ void AddPlan::plan_own(const CollectiveBuffers& buffers) {
     OwnPiece next;
     if (now.bytes > 0 && from.data != to.data) {
       next.copies.push_back({to, from, Executor::kernel, {}});
-      next.copies.back().shape = shape_of(choose_local_copy(next.copies, false));
+      next.copies.back().shape = shape_of(choose_local_copy(next.copies));
     }
     next.ready.signals.push_back(turn(rank_, 1, piece));
     own_.push_back(std::move(next));

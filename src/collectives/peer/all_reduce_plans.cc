@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "collectives/peer/partition.h"
+#include "collectives/peer/scheduled_plans.h"
 
 namespace duet {
 namespace {
@@ -68,8 +69,7 @@ SpreadPlan::SpreadPlan(Rank& rank, const Collective& collective, const Collectiv
     return;
   }
   const CollectiveBuffers results{buffers.recv, buffers.recv};
-  staged_ = std::make_unique<StagedMovePlan>(rank, part_to_all(collective, rank.size), results,
-                                             lanes_, watchdog);
+  staged_ = plan_staged_moves(rank, part_to_all(collective, rank.size), results, lanes_, watchdog);
   add_wire_bytes(static_cast<std::uint64_t>(staged_->wire_bytes()));
 }
 

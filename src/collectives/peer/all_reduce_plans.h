@@ -7,7 +7,6 @@
 #include "collectives/peer/lanes.h"
 #include "collectives/peer/peer_channels.h"
 #include "collectives/peer/peer_plan.h"
-#include "collectives/peer/staged_move_plan.h"
 
 namespace duet {
 
@@ -56,7 +55,7 @@ class SpreadPlan : public PeerPlan {
   std::unique_ptr<SpacedPeerSemaphores> words_;  // likewise; at each rank two for every other
   CopySteps copies_;
   Handshake middle_, end_;
-  std::unique_ptr<StagedMovePlan> staged_;  // instead of the pushes
+  std::unique_ptr<CollectivePlan> staged_;  // instead of the pushes
   std::optional<Watched> watched_;          // words_
 };
 

@@ -9,13 +9,12 @@
 #include "collectives/peer/broadcast_plan.h"
 #include "collectives/peer/broadcast_schedule.h"
 #include "collectives/peer/kernel_plan.h"
-#include "collectives/peer/move_plan.h"
 #include "collectives/peer/rank_lanes.h"
 #include "collectives/peer/reduce_plan.h"
 #include "collectives/peer/relay_plan.h"
+#include "collectives/peer/scheduled_plans.h"
 #include "collectives/peer/session_memory.h"
 #include "collectives/peer/session_plans.h"
-#include "collectives/peer/staged_move_plan.h"
 #include "collectives/peer/team_links.h"
 #include "collectives/planning.h"
 #include "collectives/tuning/thresholds.h"
@@ -180,7 +179,7 @@ class PeerSession : public CollectiveSession {
       pieces = broadcast_pieces(size_bytes(collective, rank.size), rank.size, own.copying());
     }
     if (pieces.empty()) {
-      return std::make_unique<MovePlan>(rank, collective, buffers, own, watchdog());
+      return plan_direct_moves(rank, collective, buffers, own, watchdog());
     }
     return std::make_unique<BroadcastPlan>(rank, collective, buffers, own, watchdog(), pieces);
   }
@@ -190,8 +189,7 @@ class PeerSession : public CollectiveSession {
     std::unique_ptr<CollectivePlan> plan;
     if (!any_swaps) plan = if_reachable([&] { return direct_pushes(rank, collective, buffers); });
     if (plan) return plan;
-    return std::make_unique<StagedMovePlan>(rank, moves(collective, rank.size), buffers,
-                                            lanes(rank), watchdog());
+    return plan_staged_moves(rank, moves(collective, rank.size), buffers, lanes(rank), watchdog());
   }
 
   // `adds`: all ranks want parts to be added where they arrive, and their devices and buffers allow

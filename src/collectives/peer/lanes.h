@@ -5,17 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/schedule/copy_lanes.h"
 #include "device/device.h"
 
 namespace duet {
-
-// The number of lanes that copy, whether their copies start in a fixed order, and the executor of
-// copies between devices: dma or sdma.
-struct CopyLanes {
-  int count = 1;
-  bool in_order = false;
-  Executor executor = Executor::dma;
-};
 
 // Streams that fork from the caller's and join it again.
 class SideStreams {

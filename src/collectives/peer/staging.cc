@@ -16,8 +16,6 @@ constexpr std::uint64_t kOneLaneFrom = 32 << 20;
 
 constexpr std::size_t kSendTokenFromPieces = 5;  // pieces; staging.h says why
 
-std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
-
 Buffer room_for(Rank& rank, int slots, std::uint64_t slot_bytes) {
   const auto all = static_cast<std::uint64_t>(slots) * static_cast<std::uint64_t>(rank.size - 1);
   return rank.device.allocate_coherent(all * slot_bytes);
@@ -27,6 +25,10 @@ Buffer room_for(Rank& rank, int slots, std::uint64_t slot_bytes) {
 
 int slots_for(std::size_t pieces) {
   return static_cast<int>(std::clamp<std::size_t>(pieces, 1, kMostSlots));
+}
+
+std::uint64_t slot_bytes_for(std::uint64_t largest_piece) {
+  return (largest_piece + kPage - 1) / kPage * kPage;
 }
 
 int lanes_for(CopyLanes lanes, std::uint64_t largest_piece) {
@@ -43,7 +45,7 @@ Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool with_send
       ranks_(rank.size),
       slots_(slots),
       has_token_(with_send_token && rank.size > 2),
-      slot_bytes_(whole_pages(slot_bytes)),
+      slot_bytes_(slot_bytes_for(slot_bytes)),
       semaphores_(rank, 3 * rank.size * slots),
       all_(
           rank, [&] { return room_for(rank, slots, slot_bytes_); },
@@ -66,9 +68,9 @@ std::vector<Semaphore> Staging::pass_send_token(int to) const {
   return {send_token(before == to ? (to + ranks_ - 1) % ranks_ : before, to)};
 }
 
-void Staging::poison() {
-  const auto stream = device_.make_stream();
-  stream->fill(all_.own().span(), {FillKind::constant, 0xDB, 0, DType::fp32});
+void poison_slots(Device& device, const Span& slots) {
+  const auto stream = device.make_stream();
+  stream->fill(slots, {FillKind::constant, 0xDB, 0, DType::fp32});
   stream->synchronize(kDefaultDeadlineSeconds);
 }
 

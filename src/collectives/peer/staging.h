@@ -30,11 +30,17 @@ inline constexpr int kMostSlots = 2;
 // Slots for each sender, for parts of at most `pieces` pieces.
 int slots_for(std::size_t pieces);
 
+// The room of a slot for so many bytes: slots begin aligned.
+std::uint64_t slot_bytes_for(std::uint64_t largest_piece);
+
 // How many of the lanes push, for pieces of at most `largest_piece` bytes.
 int lanes_for(CopyLanes lanes, std::uint64_t largest_piece);
 
 // Whether ranks that push `pieces` pieces to every other rank need a send token for each receiver.
 bool needs_send_token(CopyLanes lanes, std::size_t pieces);
+
+// Blocking, while no rank is in a call: overwrites slots of the device.
+void poison_slots(Device& device, const Span& slots);
 
 // For each of a rank's slots, in each direction:
 //
@@ -71,8 +77,7 @@ class Staging {
 
   DeviceWaits& waits() { return semaphores_; }
 
-  // Blocking, while no rank is in a call: overwrites this rank's slots.
-  void poison();
+  void poison() { poison_slots(device_, own_slots()); }
 
  private:
   Semaphore semaphore(int owner, int row, int index) const {

@@ -1,9 +1,8 @@
 // Moves straight into peers' memory, with the local copy at once and deferred.
-#include "collectives/peer/move_plan.h"
-
 #include <gtest/gtest.h>
 
 #include "collectives/peer/calls_fixture.h"
+#include "collectives/peer/scheduled_plans.h"
 
 namespace duet {
 namespace {
@@ -19,8 +18,8 @@ class Moves : public ::testing::TestWithParam<const char*> {
 
   MakePlan behind(std::size_t defer_bytes) {
     return [this, defer_bytes](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return std::make_unique<MovePlan>(
-          rank, c, buffers, *lanes_[static_cast<std::size_t>(rank.local)], watchdog_, defer_bytes);
+      return plan_direct_moves(rank, c, buffers, *lanes_[static_cast<std::size_t>(rank.local)],
+                               watchdog_, defer_bytes);
     };
   }
 
@@ -65,15 +64,14 @@ INSTANTIATE_TEST_SUITE_P(Machines, Moves,
                          machine_label);
 
 TEST(LocalCopyMethodOf, CallsIsCopiedByWhatSuitsThem) {
+  EXPECT_EQ(choose_local_copy(1024, true, true, 1024), LocalCopyMethod::one_warp_per_sm);
+  EXPECT_EQ(choose_local_copy(1024, true, true, 1000), LocalCopyMethod::one_warp_per_sm_deferred);
+  EXPECT_EQ(choose_local_copy(1024, true, false, 1000), LocalCopyMethod::few_blocks);
+  EXPECT_EQ(choose_local_copy(1024, false, true, 1000), LocalCopyMethod::few_blocks);
   const auto machine = open_machine("host");
   const Buffer buffer = machine->device(0).allocate(4096);
-  const auto copies = [&](std::size_t to) {
-    return std::vector<Copy>{{buffer.slice(to, 1024), buffer.slice(0, 1024), Executor::kernel, {}}};
-  };
-  EXPECT_EQ(choose_local_copy(copies(2048), true, 1024), LocalCopyMethod::one_warp_per_sm);
-  EXPECT_EQ(choose_local_copy(copies(2048), true, 1000), LocalCopyMethod::one_warp_per_sm_deferred);
-  EXPECT_EQ(choose_local_copy(copies(2048), false, 1000), LocalCopyMethod::few_blocks);
-  EXPECT_EQ(choose_local_copy(copies(2049), true, 1000), LocalCopyMethod::few_blocks);
+  EXPECT_TRUE(aligned_alike(buffer.slice(2048, 1024), buffer.slice(0, 1024)));
+  EXPECT_FALSE(aligned_alike(buffer.slice(2049, 1024), buffer.slice(0, 1024)));
 }
 
 }  // namespace

@@ -11,34 +11,36 @@
 // MiB after 1 to 8 MiB of pushes cost 4 to 9% of the time of both (a GEMM of 11 ms). Parts of 16
 // MiB after 1 MiB gain nothing over at once, after 4 MiB they cost 2 to 8% (0.2 to 0.7 ms).
 // Figures: docs/results/h200-2/overlap/head_start.txt.
-#include "collectives/peer/local_copy.h"
+#include "collectives/schedule/local_copy.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 
 namespace duet {
-namespace {
-
-// So few threads keep enough bytes in flight only by loads of 16 bytes.
-bool aligned_alike(const Copy& copy) {
+bool aligned_alike(const Span& target, const Span& source) {
   constexpr std::uintptr_t kWord = 16;
-  const auto to = reinterpret_cast<std::uintptr_t>(copy.destination.data);
-  return (to - reinterpret_cast<std::uintptr_t>(copy.source.data)) % kWord == 0;
+  const auto to = reinterpret_cast<std::uintptr_t>(target.data);
+  return (to - reinterpret_cast<std::uintptr_t>(source.data)) % kWord == 0;
 }
 
-}  // namespace
-
-LocalCopyMethod choose_local_copy(const std::vector<Copy>& copies, bool pushes,
-                                  std::size_t defer_bytes) {
-  std::size_t bytes = 0;
-  for (const Copy& each : copies) bytes += each.source.bytes;
-  if (!std::all_of(copies.begin(), copies.end(), aligned_alike)) return LocalCopyMethod::few_blocks;
+LocalCopyMethod choose_local_copy(std::uint64_t bytes, bool aligned, bool pushes,
+                                  std::uint64_t defer_bytes) {
+  if (!aligned) return LocalCopyMethod::few_blocks;
   if (bytes <= defer_bytes) return LocalCopyMethod::one_warp_per_sm;
   // Without pushes there is nothing to start it after, and started at once a large copy by one warp
   // per SM would delay a GEMM that is enqueued next.
   return pushes ? LocalCopyMethod::one_warp_per_sm_deferred : LocalCopyMethod::few_blocks;
+}
+
+LocalCopyMethod choose_local_copy(const std::vector<Copy>& copies) {
+  std::uint64_t bytes = 0;
+  bool aligned = true;
+  for (const Copy& each : copies) {
+    bytes += each.source.bytes;
+    aligned = aligned && aligned_alike(each.destination, each.source);
+  }
+  return choose_local_copy(bytes, aligned, false);
 }
 
 KernelShape shape_of(LocalCopyMethod method) {

@@ -1,7 +1,7 @@
 // How the part of a collective that stays on its device is copied.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,11 +17,17 @@ enum class LocalCopyMethod {
 };
 
 // What links send, and a kernel of one warp per SM copies, in 40 us.
-inline constexpr std::size_t kDeferLocalCopyBytes = 16u << 20;
+inline constexpr std::uint64_t kDeferLocalCopyBytes = 16u << 20;
 
-// The method for these copies; `pushes`: there are pushes after which they can be deferred.
-LocalCopyMethod choose_local_copy(const std::vector<Copy>& copies, bool pushes,
-                                  std::size_t defer_bytes = kDeferLocalCopyBytes);
+// Whether a copy can use loads and stores of 16 bytes; so few threads need those to keep enough
+// bytes in flight.
+bool aligned_alike(const Span& target, const Span& source);
+// The method for so many bytes, all aligned alike or not; `pushes`: there are pushes after which
+// they can be deferred.
+LocalCopyMethod choose_local_copy(std::uint64_t bytes, bool aligned, bool pushes,
+                                  std::uint64_t defer_bytes = kDeferLocalCopyBytes);
+// Of these copies, without pushes.
+LocalCopyMethod choose_local_copy(const std::vector<Copy>& copies);
 
 KernelShape shape_of(LocalCopyMethod method);
 std::string text_of(LocalCopyMethod method);  // for algorithm()

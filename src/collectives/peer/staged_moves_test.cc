@@ -1,11 +1,10 @@
 // Moves through staging slots: every kind, in one piece and in many, in place, calls in a row,
 // ranks out of step, and two sessions at once.
-#include "collectives/peer/staged_move_plan.h"
-
 #include <gtest/gtest.h>
 
 #include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
+#include "collectives/peer/scheduled_plans.h"
 
 namespace duet {
 namespace {
@@ -25,16 +24,15 @@ class StagedMoves : public ::testing::TestWithParam<const char*> {
     run_calls(team_, make, c, {rounds, in_place, longest_delay});
   }
 
-  // Makes StagedMovePlan directly, on lanes like those of a session.
+  // Makes the plan directly, on lanes like those of a session.
   MakePlan in_pieces(std::uint64_t largest, CopyLanes copying) {
     lanes_.clear();
     for (int local = 0; local < team_.local_size(); ++local) {
       lanes_.push_back(std::make_unique<SideStreams>(team_.local_rank(local).device, copying));
     }
     return [this, largest](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return std::make_unique<StagedMovePlan>(rank, moves(c, rank.size), buffers,
-                                              *lanes_[static_cast<std::size_t>(rank.local)],
-                                              watchdog_, largest);
+      return plan_staged_moves(rank, moves(c, rank.size), buffers,
+                               *lanes_[static_cast<std::size_t>(rank.local)], watchdog_, largest);
     };
   }
 

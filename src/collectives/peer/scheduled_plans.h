@@ -1,0 +1,28 @@
+// Plans of schedules, on a session's lanes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "collectives/engine.h"
+#include "collectives/peer/lanes.h"
+#include "collectives/peer/staging.h"
+#include "collectives/peer/watchdog.h"
+#include "collectives/schedule/local_copy.h"
+
+namespace duet {
+
+// direct_moves(). Collective: every rank calls it inside Team::each(). Throws Unreachable on all
+// ranks where one cannot map another's receive buffer.
+std::unique_ptr<CollectivePlan> plan_direct_moves(Rank& rank, const Collective& collective,
+                                                  const CollectiveBuffers& buffers,
+                                                  SideStreams& lanes, Watchdog& watchdog,
+                                                  std::uint64_t defer_bytes = kDeferLocalCopyBytes);
+
+// staged_moves(), with the same moves on all ranks. Collective likewise.
+std::unique_ptr<CollectivePlan> plan_staged_moves(Rank& rank, const std::vector<Move>& moves,
+                                                  const CollectiveBuffers& buffers,
+                                                  SideStreams& lanes, Watchdog& watchdog,
+                                                  std::uint64_t largest_piece = kLargestPiece);
+
+}  // namespace duet

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <utility>
+
+#include "collectives/schedule/copy_lanes.h"
+#include "collectives/schedule/schedule.h"
+
+namespace duet {
+
+// Copies on several lanes of a rank. In order, one begins only after the one before it has begun,
+// whichever lane that is on: behind one link copy engines run one copy after the other, and lanes
+// only hide the time between two. The order of copies must then be fixed: ranks that push in
+// different orders would push to the same receiver at the same time, each at half the rate.
+class CopyOrder {
+ public:
+  // On lanes [first_lane, first_lane + lanes). `is_needed`: a semaphore is awaited on several
+  // lanes. Without the order a later wait would take the signal that an earlier one waits for; else
+  // the order is only for speed.
+  CopyOrder(ScheduleWriter& writer, int first_lane, int lanes, bool in_order, bool is_needed)
+      : writer_(writer),
+        first_lane_(first_lane),
+        lanes_(lanes),
+        in_order_(in_order),
+        is_needed_(is_needed) {}
+
+  // Adds a step, whose lane is chosen here: in order, one lane after the other, else each rank has
+  // its lane, the copy being to or from the rank that is `distance` away. An empty step only takes
+  // its turn.
+  void add(Step step, int distance);
+
+ private:
+  ScheduleWriter& writer_;
+  const int first_lane_, lanes_;
+  const bool in_order_, is_needed_;
+  int added_ = 0, last_start_ = -1;
+};
+
+}  // namespace duet

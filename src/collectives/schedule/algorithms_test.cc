@@ -1,0 +1,173 @@
+// Every algorithm, proved for many ranks, sizes and options; and nothing in its schedule that is
+// not needed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "collectives/schedule/algorithms/moves.h"
+#include "collectives/schedule/algorithms/staged_moves.h"
+#include "collectives/schedule/removals_fixture.h"
+
+namespace duet {
+namespace {
+
+Collective call_of(CollectiveKind kind, std::uint64_t count, int ranks, int root = 0) {
+  Collective c{kind, DType::int8, Reduction::sum, count, root, {}};
+  for (int pair = 0; kind == CollectiveKind::all_to_all_v && pair < ranks * ranks; ++pair) {
+    c.counts.push_back(count * static_cast<std::uint64_t>((pair / ranks + 2 * pair) % 4));
+  }
+  return c;
+}
+
+std::vector<CollectiveKind> kinds_that_move() {
+  std::vector<CollectiveKind> kinds;
+  for (const CollectiveKind kind : all_collectives()) {
+    if (!reduces(kind)) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+enum class Places { apart, in_place, mixed };  // mixed: in place on every other rank
+
+CollectiveSchedule moves_of(const Collective& collective, int ranks, MoveOptions options,
+                            Places places = Places::apart) {
+  CollectiveSchedule all{collective, {}, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const bool has_both =
+        send_bytes(collective, rank, ranks) > 0 && recv_bytes(collective, rank, ranks) > 0;
+    options.in_place =
+        has_both && (places == Places::in_place || (places == Places::mixed && rank % 2 == 0));
+    all.in_place.push_back(options.in_place);
+    all.ranks.push_back(direct_moves(collective, rank, ranks, options));
+  }
+  return all;
+}
+
+TEST(DirectMoves, AreRightForEveryKindAndNumberOfRanks) {
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    for (const CollectiveKind kind : kinds_that_move()) {
+      const Collective c = call_of(kind, 37, ranks, ranks / 2);
+      for (const int lanes : {1, 2, 3, 16}) {
+        const MoveOptions options{{lanes, lanes < 3}};
+        ASSERT_EQ(fault_of(moves_of(c, ranks, options)), "")
+            << name(kind) << ", " << ranks << " ranks, " << lanes << " lanes";
+      }
+    }
+  }
+}
+
+TEST(DirectMoves, AreRightInPlaceAndForEverySize) {
+  for (const int ranks : {2, 3, 5}) {
+    for (const CollectiveKind kind : kinds_that_move()) {
+      const bool in_place = has_in_place(kind) && kind != CollectiveKind::all_to_all;
+      for (const std::uint64_t count : {0, 1, 1000, 4097}) {
+        const Collective c = call_of(kind, count, ranks, ranks - 1);
+        for (const std::uint64_t defer_bytes : {1, 1000, 5000, 1 << 20}) {
+          const MoveOptions options{{2, true}, false, true, defer_bytes};
+          for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
+            if (places != Places::apart && !in_place) continue;
+            ASSERT_EQ(fault_of(moves_of(c, ranks, options, places)), "")
+                << name(kind) << " of " << count << ", " << ranks << " ranks, from " << defer_bytes;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DirectMoves, NeedEveryWaitSignalAndEdge) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const CollectiveKind kind : kinds_that_move()) {
+      const Collective c = call_of(kind, 64, ranks, 1);
+      for (const std::uint64_t defer_bytes : {1, 1 << 20}) {
+        for (const int lanes : {1, 2}) {
+          const MoveOptions options{{lanes, true}, false, true, defer_bytes};
+          EXPECT_EQ(unnoticed_removals(moves_of(c, ranks, options)), std::vector<std::string>{})
+              << name(kind) << ", " << ranks << " ranks, " << lanes << " lanes";
+        }
+      }
+    }
+  }
+}
+
+// Two plans of a session share its lanes.
+TEST(DirectMoves, OfTwoPlansMix) {
+  for (const int ranks : {2, 3, 4}) {
+    const MoveOptions options{{2, true}, false, true, 100};
+    for (const CollectiveKind first : kinds_that_move()) {
+      for (const CollectiveKind second : kinds_that_move()) {
+        const auto a = moves_of(call_of(first, 64, ranks), ranks, options);
+        const auto b = moves_of(call_of(second, 200, ranks, 1), ranks, options);
+        EXPECT_EQ(fault_of(CheckedCalls{{&a, &b, &a, &b}, false}), "")
+            << name(first) << " and " << name(second) << ", " << ranks << " ranks";
+      }
+    }
+  }
+}
+
+CollectiveSchedule staged(const Collective& collective, int ranks, StagedMoveOptions options,
+                          Places places = Places::apart) {
+  CollectiveSchedule all{collective, {}, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    options.in_place = places == Places::in_place || (places == Places::mixed && rank % 2 == 0);
+    options.swaps = options.in_place && collective.kind == CollectiveKind::all_to_all;
+    all.in_place.push_back(options.in_place);
+    all.ranks.push_back(staged_moves(moves(collective, ranks), rank, ranks, options));
+  }
+  return all;
+}
+
+// Sizes of up to 24 pieces, with turns from 5 on.
+TEST(StagedMoves, AreRightForEveryKindAndNumberOfRanks) {
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    for (const CollectiveKind kind : kinds_that_move()) {
+      for (const std::uint64_t count : {0, 1, 150001, 24 << 16}) {
+        if (ranks > 8 && count > 150001) continue;
+        const Collective c = call_of(kind, count, ranks, ranks / 2);
+        for (const CopyLanes copying :
+             {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{ranks, false}}) {
+          ASSERT_EQ(fault_of(staged(c, ranks, {copying, false, false, 1 << 16})), "")
+              << name(kind) << " of " << count << ", " << ranks << " ranks, " << copying.count
+              << " lanes";
+        }
+      }
+    }
+  }
+}
+
+TEST(StagedMoves, AreRightInPlace) {
+  for (const int ranks : {2, 3, 5}) {
+    for (const Collective& c : {call_of(CollectiveKind::all_to_all, 1, ranks),
+                                call_of(CollectiveKind::all_to_all, 150001, ranks),
+                                call_of(CollectiveKind::all_to_all, 400000, ranks),
+                                call_of(CollectiveKind::all_gather, 150001, ranks)}) {
+      for (const Places places : {Places::in_place, Places::mixed}) {
+        for (const CopyLanes copying :
+             {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
+          ASSERT_EQ(fault_of(staged(c, ranks, {copying, false, false, 1 << 16}, places)), "")
+              << name(c.kind) << " of " << c.count << ", " << ranks << " ranks, " << copying.count
+              << " lanes";
+        }
+      }
+    }
+  }
+}
+
+TEST(StagedMoves, NeedEveryWaitSignalAndEdge) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+      for (const std::uint64_t count : {1, 150001, 400000}) {
+        const Collective c = call_of(kind, count, ranks);
+        for (const CopyLanes copying :
+             {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
+          EXPECT_EQ(unnoticed_removals(staged(c, ranks, {copying, false, false, 1 << 16})),
+                    std::vector<std::string>{})
+              << name(kind) << " of " << count << ", " << ranks << " ranks, " << copying.count
+              << " lanes";
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace duet

@@ -1,0 +1,165 @@
+// The checker finds what is wrong, and says where.
+#include "collectives/schedule/checker.h"
+
+#include <gtest/gtest.h>
+
+#include "collectives/schedule/algorithms/moves.h"
+
+namespace duet {
+namespace {
+
+constexpr int kReady = 0, kDone = 1, kRanks = 3;
+constexpr std::uint64_t kBytes = 64;
+
+// An all_gather of 3 ranks, one lane: steps 0 (signals ready), 1 (waits for it), 2 (a lane of its
+// own for the local copy), 3 (the local copy), 4 and 5 (pushes), 6 (waits for done).
+CollectiveSchedule good() {
+  CollectiveSchedule all{{CollectiveKind::all_gather, DType::int8, Reduction::sum, kBytes, 0, {}},
+                         {},
+                         {false, false, false}};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    all.ranks.push_back(direct_moves(all.collective, rank, kRanks, {}));
+  }
+  return all;
+}
+
+Step& step(CollectiveSchedule& schedule, int rank, int number) {
+  return schedule.ranks.at(static_cast<std::size_t>(rank))
+      .steps.at(static_cast<std::size_t>(number));
+}
+
+void expect_fault(const CollectiveSchedule& schedule, const std::string& text) {
+  const std::string fault = fault_of(schedule);
+  EXPECT_NE(fault.find(text), std::string::npos) << "the fault: " << fault;
+}
+
+TEST(Checker, FindsNothingWrongWithAGoodSchedule) { EXPECT_EQ(fault_of(good()), ""); }
+
+TEST(Checker, FindsAMissingCopy) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 1, 4).copies.clear();
+  expect_fault(wrong,
+               "recv of rank 2 after call 0: byte 64 is what was there before the call, "
+               "expected byte 0 of what rank 1 sends in call 0");
+}
+
+TEST(Checker, FindsADoubledCopy) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 1, 4).copies.push_back(step(wrong, 1, 4).copies.front());
+  expect_fault(wrong, "step 4 of rank 1 in call 0 writes a second time: recv of rank 2");
+}
+
+TEST(Checker, FindsAWrongOffset) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 0, 4).copies.front().from.offset = 1;
+  step(wrong, 0, 4).copies.front().from.bytes = step(wrong, 0, 4).copies.front().to.bytes = 63;
+  expect_fault(wrong, "recv of rank 1 after call 0: byte 0 is byte 1 of what rank 0 sends");
+}
+
+TEST(Checker, FindsAPlaceOutsideABuffer) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 0, 4).copies.front().to.offset = kRanks * kBytes - 1;
+  expect_fault(wrong, "step 4 of rank 0 in call 0 is outside the buffer: recv of rank 1");
+}
+
+TEST(Checker, FindsCopiesOfTwoRanksSwapped) {
+  CollectiveSchedule wrong = good();
+  std::swap(step(wrong, 0, 4).copies.front().to.offset, step(wrong, 1, 5).copies.front().to.offset);
+  EXPECT_NE(fault_of(wrong), "");
+}
+
+TEST(Checker, FindsAReceiverThatGetsItTooEarly) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 1, 1).waits.erase(step(wrong, 1, 1).waits.begin());
+  expect_fault(wrong, "ready of rank 1 for rank 2: in call 0 there are 1 more signals than waits");
+  std::vector<SemaphoreAt>& signals = step(wrong, 2, 0).signals;
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    if (signals[i].owner == 1) signals.erase(signals.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  expect_fault(wrong, "may signal it before");
+}
+
+TEST(Checker, FindsASignalBeforeItsCopy) {
+  CollectiveSchedule wrong = good();
+  std::vector<SemaphoreAt> early = std::move(step(wrong, 0, 5).signals);
+  step(wrong, 0, 5).signals.clear();
+  step(wrong, 0, 1).signals = std::move(early);
+  expect_fault(wrong, "nothing orders them");
+}
+
+TEST(Checker, FindsADeadlock) {
+  CollectiveSchedule wrong = good();
+  // Every rank waits for `done` before it pushes.
+  for (int rank = 0; rank < kRanks; ++rank) {
+    std::vector<SemaphoreAt>& last = step(wrong, rank, 6).waits;
+    std::vector<SemaphoreAt>& first = step(wrong, rank, 1).waits;
+    first.insert(first.end(), last.begin(), last.end());
+    last.clear();
+  }
+  expect_fault(wrong, "deadlock: step");
+}
+
+TEST(Checker, FindsTwoRanksOrdersReversed) {
+  CollectiveSchedule wrong = good();
+  // Rank 0 signals `ready` when it has been told `done`, and rank 1 needs the former for the
+  // latter.
+  step(wrong, 0, 6).signals = std::move(step(wrong, 0, 0).signals);
+  step(wrong, 0, 0).signals.clear();
+  expect_fault(wrong, "deadlock: step");
+}
+
+TEST(Checker, FindsASemaphoreThatIsLeft) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 0, 5).signals.push_back({kReady, 0, 0, 0});
+  expect_fault(wrong, "ready of rank 0 for rank 0: in call 0 there are 1 more signals than waits");
+}
+
+TEST(Checker, FindsASemaphoreSignalledByTwoRanks) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 0, 5).signals.push_back({kDone, 2, 1, 0});
+  step(wrong, 2, 6).waits.push_back({kDone, 2, 1, 0});
+  expect_fault(wrong, "done of rank 2 for rank 1: signalled by two ranks");
+}
+
+TEST(Checker, FindsAWaitForAnotherRanksSemaphore) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 0, 6).waits.push_back({kDone, 1, 2, 0});
+  expect_fault(wrong,
+               "step 6 of rank 0: waits for done of rank 1 for rank 2, which is not its own");
+}
+
+TEST(Checker, FindsALaneThatDoesNotForkOrJoin) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 0, 2).after.clear();
+  expect_fault(wrong, "step 2 of rank 0: its lane does not fork from the caller's stream");
+  wrong = good();
+  step(wrong, 0, 6).after.clear();
+  expect_fault(wrong, "step 3 of rank 0: its lane does not join the caller's stream");
+}
+
+TEST(Checker, FindsAnEdgeToALaterStep) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 0, 2).after = {5};
+  expect_fault(wrong, "step 2 of rank 0 is after step 5, which is not enqueued before it");
+}
+
+// Lanes alone could run it: through one queue the wait of lane 1 stands before what ends it.
+TEST(Checker, FindsADeadlockOfDevicesWithOneQueue) {
+  CollectiveSchedule wrong = good();
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const int left = (rank + kRanks - 1) % kRanks;
+    step(wrong, rank, 2).waits.push_back({kDone, rank, rank, 0});
+    step(wrong, rank, 4).signals.push_back({kDone, left, left, 0});
+  }
+  expect_fault(wrong, "deadlock where all lanes of a device run through one queue");
+}
+
+// What is only for speed does not count as order.
+TEST(Checker, DoesNotRelyOnWhatIsOnlyForSpeed) {
+  CollectiveSchedule wrong = good();
+  for (RankSchedule& each : wrong.ranks) each.semaphores[kDone].only_for_speed = true;
+  expect_fault(wrong, "may signal it before");
+}
+
+}  // namespace
+}  // namespace duet

@@ -1,0 +1,271 @@
+#include "collectives/schedule/contents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace duet {
+namespace {
+
+// The result at a rank: `begin` and `end` in its receive buffer, and terms whose source is the rank
+// whose send buffer they are of.
+std::vector<ByteValue> result_at(const Collective& collective, int rank, int ranks) {
+  std::vector<ByteValue> result;
+  for (const Move& move : moves(collective, ranks)) {
+    if (move.to != rank) continue;
+    const auto shift = static_cast<std::int64_t>(move.from_offset - move.to_offset);
+    result.push_back({move.to_offset, move.to_offset + move.bytes, {{move.from, shift}}});
+  }
+  return result;
+}
+
+}  // namespace
+
+BufferContents::Cells::iterator BufferContents::split(std::uint64_t at) {
+  const auto after = cells_.lower_bound(at);
+  if (after != cells_.end() && after->first == at) return after;
+  if (after == cells_.begin()) return after;
+  const auto cell = std::prev(after);
+  if (cell->second.end <= at) return after;
+  Cell rest = cell->second;
+  cell->second.end = at;
+  return cells_.emplace_hint(after, at, std::move(rest));
+}
+
+std::string BufferContents::between(int step, const char* does, int earlier, const char* did,
+                                    std::uint64_t byte) const {
+  return fmt::format("byte {} of {}: {} {} it, which {} {}: nothing orders them", byte, name_,
+                     order_.text_of(step), does, order_.text_of(earlier), did);
+}
+
+std::string BufferContents::read(int step, std::uint64_t begin, std::uint64_t end,
+                                 std::vector<ByteValue>& values) {
+  const int lane = order_.steps()[index_of(step)].lane;
+  std::uint64_t read = begin;
+  split(begin);
+  const auto last = split(end);
+  for (auto cell = cells_.lower_bound(begin); read < end; ++cell) {
+    if (cell == last || cell->first != read) {
+      return fmt::format("byte {} of {}: {} reads what nothing has written", read, name_,
+                         order_.text_of(step));
+    }
+    Cell& now = cell->second;
+    if (!ordered(now.writer, step)) return between(step, "reads", now.writer, "writes", read);
+    const auto same = std::find_if(now.readers.begin(), now.readers.end(), [&](int reader) {
+      return order_.steps()[index_of(reader)].lane == lane;
+    });
+    if (same == now.readers.end()) {
+      now.readers.push_back(step);
+    } else if (order_.steps()[index_of(*same)].position < order_.steps()[index_of(step)].position) {
+      *same = step;
+    }
+    values.push_back({read, now.end, now.value});
+    read = now.end;
+  }
+  return "";
+}
+
+std::string BufferContents::write(int step, const ByteValue& value) {
+  split(value.begin);
+  split(value.end);
+  auto cell = cells_.lower_bound(value.begin);
+  while (cell != cells_.end() && cell->first < value.end) {
+    const Cell& now = cell->second;
+    if (!ordered(now.writer, step))
+      return between(step, "writes", now.writer, "writes", cell->first);
+    for (const int reader : now.readers) {
+      if (!ordered(reader, step)) return between(step, "writes", reader, "reads", cell->first);
+    }
+    cell = cells_.erase(cell);
+  }
+  if (value.begin < value.end) cells_[value.begin] = {value.end, step, {}, value.value};
+  return "";
+}
+
+namespace {
+
+// Buffers of all ranks, and what the steps of all calls do to them, one after the other.
+class Run {
+ public:
+  Run(const CheckedCalls& calls, const StepOrder& order) : calls_(calls), order_(order) {}
+
+  std::string step(int number) {
+    const OrderedStep& now = order_.steps()[index_of(number)];
+    const RankSchedule& schedule = schedule_of(now);
+    if (now.step < 0) return before_call(number, now);
+    if (index_of(now.step) == schedule.steps.size()) return after_call(number, now);
+    for (const StepCopy& copy : schedule.steps[index_of(now.step)].copies) {
+      std::string fault = copied(number, now, copy);
+      if (!fault.empty()) return fault;
+    }
+    return "";
+  }
+
+ private:
+  using Key = std::tuple<const CollectiveSchedule*, std::uint64_t, int, BufferRole>;
+  struct Located {
+    BufferContents* buffer = nullptr;
+    std::uint64_t begin = 0;
+  };
+
+  const CollectiveSchedule& call_of(const OrderedStep& step) const {
+    return *calls_.order[index_of(step.call)];
+  }
+  const RankSchedule& schedule_of(const OrderedStep& step) const {
+    return call_of(step).ranks[index_of(step.rank)];
+  }
+
+  std::uint64_t bytes_of(const CollectiveSchedule& call, BufferRole buffer, int rank) const {
+    const int ranks = static_cast<int>(call.ranks.size());
+    switch (buffer) {
+      case BufferRole::send:
+        return send_bytes(call.collective, rank, ranks);
+      case BufferRole::recv:
+        return recv_bytes(call.collective, rank, ranks);
+      case BufferRole::slots:
+        break;
+    }
+    return call.ranks[index_of(rank)].slot_bytes;
+  }
+
+  // In place the inner of both buffers lies in the outer one, which is the larger.
+  Located locate(const CollectiveSchedule& call, const Place& place) {
+    BufferRole buffer = place.buffer;
+    std::uint64_t begin = place.offset;
+    if (buffer != BufferRole::slots && call.in_place[index_of(place.rank)]) {
+      const bool in_send = bytes_of(call, BufferRole::send, place.rank) >
+                           bytes_of(call, BufferRole::recv, place.rank);
+      const BufferRole outer = in_send ? BufferRole::send : BufferRole::recv;
+      if (buffer != outer) begin += in_place_offset(call.collective, place.rank);
+      buffer = outer;
+    }
+    const bool shared = buffer == BufferRole::slots && calls_.shared_slots;
+    const Key key{shared ? nullptr : &call,
+                  shared ? call.ranks[index_of(place.rank)].slot_bytes : 0, place.rank, buffer};
+    const auto found = buffers_.find(key);
+    if (found != buffers_.end()) return {&found->second, begin};
+    const std::string text = fmt::format("{} of rank {}", name(buffer), place.rank);
+    return {&buffers_.emplace(key, BufferContents(text, order_)).first->second, begin};
+  }
+
+  std::string write_whole(int number, const OrderedStep& step, BufferRole buffer, int source) {
+    const CollectiveSchedule& call = call_of(step);
+    const std::uint64_t bytes = bytes_of(call, buffer, step.rank);
+    const Located to = locate(call, {buffer, step.rank, 0, bytes});
+    const auto shift = -static_cast<std::int64_t>(to.begin);
+    return to.buffer->write(number, {to.begin, to.begin + bytes, {{source, shift}}});
+  }
+
+  std::string before_call(int number, const OrderedStep& step) {
+    std::string fault = write_whole(number, step, BufferRole::recv, Term::kPoison);
+    return fault.empty()
+               ? write_whole(number, step, BufferRole::send, source_of(step.call, step.rank))
+               : fault;
+  }
+
+  int source_of(int call, int rank) const {
+    return call * static_cast<int>(calls_.order[index_of(call)]->ranks.size()) + rank;
+  }
+
+  std::string copied(int number, const OrderedStep& step, const StepCopy& copy) {
+    const CollectiveSchedule& call = call_of(step);
+    for (const Place* place : {&copy.to, &copy.from}) {
+      const bool exists = place->rank >= 0 && index_of(place->rank) < call.ranks.size();
+      if (exists && place->offset + place->bytes <= bytes_of(call, place->buffer, place->rank))
+        continue;
+      return fmt::format("{} is outside the buffer: {}", order_.text_of(number),
+                         duet::text_of(*place));
+    }
+    if (copy.to.bytes != copy.from.bytes) {
+      return fmt::format("{} copies {} bytes to {}", order_.text_of(number), copy.from.bytes,
+                         copy.to.bytes);
+    }
+    const Located from = locate(call, copy.from), to = locate(call, copy.to);
+    std::vector<ByteValue> values;
+    std::string fault = from.buffer->read(number, from.begin, from.begin + copy.from.bytes, values);
+    const auto distance = static_cast<std::int64_t>(to.begin - from.begin);
+    for (std::size_t i = 0; fault.empty() && i < values.size(); ++i) {
+      ByteValue& value = values[i];
+      value.begin += static_cast<std::uint64_t>(distance);
+      value.end += static_cast<std::uint64_t>(distance);
+      for (Term& term : value.value) term.shift -= distance;
+      fault = to.buffer->write(number, value);
+    }
+    if (fault.empty() && copy.to.buffer == BufferRole::recv)
+      fault = count_writes(number, step, copy.to);
+    return fault;
+  }
+
+  // Each byte of a result is written once a call.
+  std::string count_writes(int number, const OrderedStep& step, const Place& to) {
+    auto& ranges = written_by_call_[{step.call, to.rank}];
+    const auto after = ranges.lower_bound(to.offset);
+    const bool meets_next = after != ranges.end() && after->first < to.offset + to.bytes;
+    const bool meets_last = after != ranges.begin() && std::prev(after)->second > to.offset;
+    if (to.bytes > 0 && (meets_next || meets_last)) {
+      return fmt::format("{} writes a second time: {}", order_.text_of(number), duet::text_of(to));
+    }
+    ranges[to.offset] = to.offset + to.bytes;
+    return "";
+  }
+
+  std::string after_call(int number, const OrderedStep& step) {
+    const CollectiveSchedule& call = call_of(step);
+    const int ranks = static_cast<int>(call.ranks.size());
+    for (const ByteValue& expected : result_at(call.collective, step.rank, ranks)) {
+      const Located recv = locate(
+          call, {BufferRole::recv, step.rank, expected.begin, expected.end - expected.begin});
+      std::vector<ByteValue> values;
+      std::string fault =
+          recv.buffer->read(number, recv.begin, recv.begin + expected.end - expected.begin, values);
+      if (!fault.empty()) return fault;
+      Value wanted = expected.value;
+      for (Term& term : wanted) {
+        term.source = source_of(step.call, term.source);
+        term.shift +=
+            static_cast<std::int64_t>(expected.begin) - static_cast<std::int64_t>(recv.begin);
+      }
+      for (const ByteValue& value : values) {
+        if (value.value == wanted) continue;
+        return fmt::format("recv of rank {} after call {}: byte {} is {}, expected {}", step.rank,
+                           step.call, value.begin - recv.begin + expected.begin, text_of(value),
+                           text_of({value.begin, value.end, wanted}));
+      }
+    }
+    return "";
+  }
+
+  std::string text_of(const ByteValue& value) const {
+    std::string text;
+    for (const Term& term : value.value) {
+      const auto ranks = static_cast<int>(calls_.order.front()->ranks.size());
+      const auto byte = static_cast<std::int64_t>(value.begin) + term.shift;
+      if (!text.empty()) text += " + ";
+      text += term.source == Term::kPoison
+                  ? "what was there before the call"
+                  : fmt::format("byte {} of what rank {} sends in call {}", byte,
+                                term.source % ranks, term.source / ranks);
+    }
+    return text;
+  }
+
+  const CheckedCalls& calls_;
+  const StepOrder& order_;
+  std::map<Key, BufferContents> buffers_;
+  std::map<std::pair<int, int>, std::map<std::uint64_t, std::uint64_t>> written_by_call_;
+};
+
+}  // namespace
+
+std::string fault_of_contents(const CheckedCalls& calls, const StepOrder& order) {
+  Run run(calls, order);
+  for (const int step : order.sorted()) {
+    std::string fault = run.step(step);
+    if (!fault.empty()) return fault;
+  }
+  return "";
+}
+
+}  // namespace duet

@@ -1,0 +1,141 @@
+// For tests: a schedule without one of the things that keep its steps in order. The checker must
+// object to each.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collectives/schedule/checker.h"
+
+namespace duet {
+
+// Takes things out of a schedule and puts them back. What is only for speed stays.
+class Removals {
+ public:
+  explicit Removals(const CollectiveSchedule& whole) : whole_(whole), rest_(whole) {}
+
+  // What the checker does not object to: an edge, or a signal together with the wait that takes it,
+  // taken out alone, unless it objects where all of the same rule or group are taken out.
+  std::vector<std::string> unnoticed() {
+    for (std::size_t rank = 0; rank < rest_.ranks.size(); ++rank) {
+      for (std::size_t step = 0; step < rest_.ranks[rank].steps.size(); ++step) {
+        without_edges(static_cast<int>(rank), static_cast<int>(step));
+      }
+    }
+    note_semaphores();
+    for (const auto& [semaphore, uses] : uses_) without_semaphore(semaphore, uses);
+    return unnoticed_;
+  }
+
+ private:
+  using Key = std::array<int, 4>;  // of a SemaphoreAt
+  using Lists = std::vector<std::vector<SemaphoreAt>*>;
+  struct Uses {
+    Lists signals, waits;
+  };
+
+  static Key key_of(const SemaphoreAt& at) { return {at.group, at.owner, at.peer, at.index}; }
+  bool noticed() const { return !fault_of(rest_).empty(); }
+
+  void without_edges(int rank, int step) {
+    std::vector<int>& after = rest_.ranks[index_of(rank)].steps[index_of(step)].after;
+    const std::vector<int> before = after;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      after.erase(after.begin() + static_cast<std::ptrdiff_t>(i));
+      const bool found = noticed();
+      after = before;
+      const std::string& rule = rest_.ranks[index_of(rank)].steps[index_of(step)].rule;
+      if (found || (!rule.empty() && noticed_without_rule(rule))) continue;
+      unnoticed_.push_back(
+          fmt::format("step {} of rank {} not after step {}", step, rank, before[i]));
+    }
+  }
+
+  bool noticed_without_rule(const std::string& rule) {
+    const auto [found, is_new] = rules_.emplace(rule, false);
+    if (!is_new) return found->second;
+    CollectiveSchedule without = whole_;
+    for (RankSchedule& rank : without.ranks) {
+      for (Step& step : rank.steps) {
+        if (step.rule == rule) step.after.clear();
+      }
+    }
+    found->second = !fault_of(without).empty();
+    return found->second;
+  }
+
+  void note_semaphores() {
+    for (RankSchedule& rank : rest_.ranks) {
+      for (Step& step : rank.steps) {
+        for (const SemaphoreAt& each : step.signals) {
+          uses_[key_of(each)].signals.push_back(&step.signals);
+        }
+        for (const SemaphoreAt& each : step.waits) {
+          uses_[key_of(each)].waits.push_back(&step.waits);
+        }
+      }
+    }
+  }
+
+  static void erase(std::vector<SemaphoreAt>& list, const Key& semaphore) {
+    const auto found = std::find_if(list.begin(), list.end(), [&](const SemaphoreAt& each) {
+      return key_of(each) == semaphore;
+    });
+    if (found != list.end()) list.erase(found);
+  }
+
+  void without_semaphore(const Key& semaphore, const Uses& uses) {
+    const SemaphoreGroup& group = whole_.ranks.front().semaphores[index_of(semaphore[0])];
+    for (std::size_t i = 0; !group.only_for_speed && i < uses.signals.size(); ++i) {
+      std::vector<SemaphoreAt>& signals = *uses.signals[i];
+      std::vector<SemaphoreAt>& waits =
+          *uses.waits[(i + index_of(group.initial)) % uses.waits.size()];
+      const std::vector<SemaphoreAt> signals_before = signals, waits_before = waits;
+      erase(signals, semaphore);
+      erase(waits, semaphore);
+      const bool found = noticed();
+      signals = signals_before;
+      waits = waits_before;
+      if (found || noticed_without_group(semaphore[0])) continue;
+      unnoticed_.push_back(fmt::format(
+          "{} without signal {}",
+          text_of(whole_.ranks.front(), {semaphore[0], semaphore[1], semaphore[2], semaphore[3]}),
+          i));
+    }
+  }
+
+  bool noticed_without_group(int group) {
+    const auto [found, is_new] = groups_.emplace(group, false);
+    if (!is_new) return found->second;
+    CollectiveSchedule without = whole_;
+    for (RankSchedule& rank : without.ranks) {
+      for (Step& step : rank.steps) {
+        for (auto* list : {&step.waits, &step.signals}) {
+          list->erase(std::remove_if(list->begin(), list->end(),
+                                     [group](const SemaphoreAt& at) { return at.group == group; }),
+                      list->end());
+        }
+      }
+    }
+    found->second = !fault_of(without).empty();
+    return found->second;
+  }
+
+  const CollectiveSchedule& whole_;
+  CollectiveSchedule rest_;
+  std::map<std::string, bool> rules_;
+  std::map<int, bool> groups_;
+  std::map<Key, Uses> uses_;
+  std::vector<std::string> unnoticed_;
+};
+
+inline std::vector<std::string> unnoticed_removals(const CollectiveSchedule& schedule) {
+  return Removals(schedule).unnoticed();
+}
+
+}  // namespace duet

@@ -1,0 +1,95 @@
+// A collective as data: what every rank enqueues, in terms of places and semaphores that have no
+// addresses yet. algorithms/ makes schedules, check() proves them, and SchedulePlan runs a rank's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/stream.h"
+
+namespace duet {
+
+// Of a vector, by a number of a rank, lane or step.
+constexpr std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
+
+// Memory of a rank: the caller's buffers, and staging slots that the plan owns.
+enum class BufferRole { send, recv, slots };
+
+struct Place {
+  BufferRole buffer = BufferRole::send;
+  int rank = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Semaphores of one purpose. Each rank owns `count` for every rank, itself included.
+struct SemaphoreGroup {
+  std::string name;
+  int count = 1;
+  int initial = 0;              // 0 or 1: its value whenever no rank is in a call
+  bool only_for_speed = false;  // the result is right without it
+};
+
+// A semaphore with the values 0 and 1, in memory of `owner`, whose streams wait for it and set it
+// back to 0. `peer` is the rank that it is about, mostly the one that signals it.
+struct SemaphoreAt {
+  int group = 0;  // in RankSchedule::semaphores
+  int owner = 0, peer = 0;
+  int index = 0;  // below the group's count
+};
+
+struct StepCopy {
+  Place to, from;  // of equal size
+  Executor executor = Executor::dma;
+  KernelShape shape;
+};
+
+// What a rank enqueues on one of its lanes: it starts when the lane's step before it and all of
+// `after` have ended and all of `waits` are 1, sets these back to 0, copies, and sets `signals` to
+// 1. All parts but the lane may be empty: a step with nothing else is a point that others wait for.
+struct Step {
+  int lane = 0;                      // 0: the caller's stream
+  std::vector<int> after;            // earlier steps of the rank, on other lanes
+  std::vector<int> after_for_speed;  // likewise; the result is right without them
+  std::vector<SemaphoreAt> waits;
+  std::vector<StepCopy> copies;
+  std::vector<SemaphoreAt> signals;
+  std::string rule;  // of steps with `after` by one rule: its name; only together are they needed
+};
+
+// One rank's part. All but the rank and the steps is equal on all ranks of a collective.
+struct RankSchedule {
+  int rank = 0, ranks = 1;
+  std::vector<SemaphoreGroup> semaphores;
+  std::uint64_t slot_bytes = 0;  // of the buffer `slots` at each rank
+  bool pushes_to_recv = false;   // whether ranks write to other ranks' receive buffers
+  std::string algorithm;         // in words, for the journal; the own rank's
+  std::vector<Step> steps;       // in the order of enqueueing
+};
+
+std::string name(BufferRole buffer);
+// "send of rank 1, bytes 0 to 63"
+std::string text_of(const Place& place);
+// "ready[2] of rank 0 by rank 3"
+std::string text_of(const RankSchedule& schedule, const SemaphoreAt& semaphore);
+
+// Appends steps to a rank's schedule. Every function returns the number of its last step.
+class ScheduleWriter {
+ public:
+  ScheduleWriter(RankSchedule& schedule) : schedule_(schedule) {}
+
+  int add(Step step);
+  // A point on each of the lanes [first, first + count) behind the last step of lane 0.
+  void fork(int first, int count);
+  // A step of lane 0 behind the last steps of these lanes.
+  int join(int first, int count, std::vector<SemaphoreAt> waits = {});
+
+ private:
+  int last_of(int lane) const;
+
+  RankSchedule& schedule_;
+};
+
+}  // namespace duet

@@ -1,0 +1,78 @@
+// Which steps have always ended when another one starts.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "collectives/schedule/checker.h"
+
+namespace duet {
+
+// A step of a call, or what the caller does on lane 0 before the call or after it.
+struct OrderedStep {
+  int call = 0, rank = 0;
+  int step = 0;      // kBefore, a step of the rank's schedule, or the number of those
+  int lane = 0;      // among the lanes of all ranks
+  int position = 0;  // in its lane
+
+  static constexpr int kBefore = -1;
+};
+
+class StepOrder {
+ public:
+  // `calls` must outlive it. Without what is only for speed it is as if that were not there.
+  StepOrder(const CheckedCalls& calls, bool with_speed);
+
+  // Waits or signals without a partner, a deadlock, a signal that another wait could take; "" if
+  // there is none. Only then the other functions may be called.
+  std::string fault();
+
+  const std::vector<OrderedStep>& steps() const { return steps_; }
+  // Numbers of steps(): each stands behind those that have ended when it starts.
+  const std::vector<int>& sorted() const { return sorted_; }
+  bool before(int step, int other) const;
+  std::string text_of(int step) const;  // "step 4 of rank 1 in call 2"
+
+ private:
+  static constexpr int kNoSemaphore = -1;
+  struct Edge {
+    int from = 0;
+    int semaphore = kNoSemaphore;  // whose signal it is
+  };
+  using Edges = std::vector<std::vector<Edge>>;  // by step: what it starts behind
+  struct Uses {
+    std::string name;
+    int initial = 0;
+    std::vector<int> waits, signals;
+    std::map<int, int> balance;  // by call: signals less waits
+  };
+  using Key = std::tuple<const CollectiveSchedule*, int, int, int, int>;
+
+  void number_lanes();
+  void add_rank(int call, int rank);
+  int add_step(int call, int rank, int step, int lane);
+  Uses* uses_of(int call, const RankSchedule& schedule, const SemaphoreAt& at);
+  void note_semaphores();
+  std::string pair_semaphores();
+  std::string check_pairs() const;
+  std::string check_queues() const;
+  void set_clocks();
+  bool before_without(int step, int other, int semaphore) const;
+  std::string cycle_text(const Edges& edges, const std::vector<int>& sorted) const;
+
+  const CheckedCalls& calls_;
+  const bool with_speed_;
+  std::vector<int> first_lane_;  // by rank; behind the last: the number of all
+  std::vector<OrderedStep> steps_;
+  Edges edges_;
+  std::vector<int> last_of_lane_;           // by lane; -1: none
+  std::vector<std::vector<int>> enqueued_;  // by rank
+  std::map<Key, std::size_t> known_;        // indices of uses_
+  std::vector<Uses> uses_;
+  std::vector<int> sorted_;
+  std::vector<std::vector<int>> ended_;  // by step and lane: how many steps of the lane
+};
+
+}  // namespace duet
