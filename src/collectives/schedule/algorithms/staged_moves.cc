@@ -16,9 +16,10 @@
 namespace duet {
 namespace {
 
-// "The piece is in the slot", "the slot may be written", and the send token of a receiver, which the
-// rank before it has first. "The piece has left its rank", which may be overwritten then: one for
-// each piece, since a slot may be pushed into again before this rank has copied out the one before.
+// "The piece is in the slot", "the slot may be written", and the send token of a receiver, which
+// the rank before it has first. "The piece has left its rank", which may be overwritten then: one
+// for each piece, since a slot may be pushed into again before this rank has copied out the one
+// before.
 constexpr int kFull = 0, kFree = 1, kPushed = 2, kFirstToken = 3, kToken = 4;
 
 constexpr Executor kCopyOutExecutor = Executor::dma;  // the driver's choice how
