@@ -6,8 +6,6 @@
 #include "collectives/nodes/session.h"
 #include "collectives/peer/add_plan.h"
 #include "collectives/peer/all_reduce_plans.h"
-#include "collectives/peer/broadcast_plan.h"
-#include "collectives/peer/broadcast_schedule.h"
 #include "collectives/peer/kernel_plan.h"
 #include "collectives/peer/rank_lanes.h"
 #include "collectives/peer/reduce_plan.h"
@@ -17,6 +15,7 @@
 #include "collectives/peer/session_plans.h"
 #include "collectives/peer/team_links.h"
 #include "collectives/planning.h"
+#include "collectives/schedule/algorithms/broadcast_pieces.h"
 #include "collectives/tuning/thresholds.h"
 #include "team/offered_memory.h"
 
@@ -181,7 +180,7 @@ class PeerSession : public CollectiveSession {
     if (pieces.empty()) {
       return plan_direct_moves(rank, collective, buffers, own, watchdog());
     }
-    return std::make_unique<BroadcastPlan>(rank, collective, buffers, own, watchdog(), pieces);
+    return plan_broadcast_pipeline(rank, collective, buffers, own, watchdog(), pieces);
   }
 
   std::unique_ptr<CollectivePlan> move(Rank& rank, const Collective& collective,

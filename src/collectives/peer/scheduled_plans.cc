@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/planning.h"
+#include "collectives/schedule/algorithms/broadcast_pipeline.h"
 #include "collectives/schedule/algorithms/moves.h"
 #include "collectives/schedule/algorithms/staged_moves.h"
 #include "collectives/schedule/schedule_plan.h"
@@ -57,6 +58,17 @@ std::unique_ptr<CollectivePlan> plan_direct_moves(Rank& rank, const Collective& 
   add_streams(streams, lanes);
   return std::make_unique<SchedulePlan>(rank,
                                         direct_moves(collective, rank.index, rank.size, options),
+                                        buffers, std::move(streams), watchdog);
+}
+
+std::unique_ptr<CollectivePlan> plan_broadcast_pipeline(Rank& rank, const Collective& collective,
+                                                        const CollectiveBuffers& buffers,
+                                                        SideStreams& lanes, Watchdog& watchdog,
+                                                        const std::vector<ByteRange>& pieces) {
+  const BroadcastOptions options{collective.root, lanes.copying(), pieces, in_place(buffers)};
+  std::vector<Stream*> streams;
+  add_streams(streams, lanes);
+  return std::make_unique<SchedulePlan>(rank, broadcast_pipeline(rank.index, rank.size, options),
                                         buffers, std::move(streams), watchdog);
 }
 

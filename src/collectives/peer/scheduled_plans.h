@@ -6,6 +6,7 @@
 
 #include "collectives/engine.h"
 #include "collectives/peer/lanes.h"
+#include "collectives/peer/partition.h"
 #include "collectives/peer/staging.h"
 #include "collectives/peer/watchdog.h"
 #include "collectives/schedule/local_copy.h"
@@ -18,6 +19,12 @@ std::unique_ptr<CollectivePlan> plan_direct_moves(Rank& rank, const Collective& 
                                                   const CollectiveBuffers& buffers,
                                                   SideStreams& lanes, Watchdog& watchdog,
                                                   std::uint64_t defer_bytes = kDeferLocalCopyBytes);
+
+// broadcast_pipeline(). Collective likewise.
+std::unique_ptr<CollectivePlan> plan_broadcast_pipeline(Rank& rank, const Collective& collective,
+                                                        const CollectiveBuffers& buffers,
+                                                        SideStreams& lanes, Watchdog& watchdog,
+                                                        const std::vector<ByteRange>& pieces);
 
 // staged_moves(), with the same moves on all ranks. Collective likewise.
 std::unique_ptr<CollectivePlan> plan_staged_moves(Rank& rank, const std::vector<Move>& moves,

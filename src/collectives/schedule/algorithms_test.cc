@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "collectives/schedule/algorithms/broadcast_pipeline.h"
 #include "collectives/schedule/algorithms/moves.h"
 #include "collectives/schedule/algorithms/staged_moves.h"
 #include "collectives/schedule/removals_fixture.h"
+#include "core/error.h"
 
 namespace duet {
 namespace {
@@ -164,6 +168,50 @@ TEST(StagedMoves, NeedEveryWaitSignalAndEdge) {
               << name(kind) << " of " << count << ", " << ranks << " ranks, " << copying.count
               << " lanes";
         }
+      }
+    }
+  }
+}
+
+CollectiveSchedule broadcast_of(std::uint64_t bytes, std::uint64_t piece, int ranks, int root,
+                                CopyLanes copying, Places places = Places::apart) {
+  const Collective c = call_of(CollectiveKind::broadcast, bytes, ranks, root);
+  BroadcastOptions options{root, copying, {}, false};
+  for (std::uint64_t begin = 0; begin < bytes; begin += piece) {
+    options.pieces.push_back({begin, std::min(piece, bytes - begin)});
+  }
+  CollectiveSchedule all{c, {}, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    options.in_place = rank == root && places == Places::in_place;
+    all.in_place.push_back(options.in_place);
+    all.ranks.push_back(broadcast_pipeline(rank, ranks, options));
+  }
+  return all;
+}
+
+TEST(BroadcastPipeline, IsRightForEveryNumberOfRanksAndPieces) {
+  for (int ranks = 3; ranks <= 17; ++ranks) {
+    for (const std::uint64_t piece : {100, 60, 30, 10, 4}) {
+      for (const CopyLanes copying :
+           {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{ranks - 1, false}}) {
+        for (const Places places : {Places::apart, Places::in_place}) {
+          ASSERT_EQ(fault_of(broadcast_of(100, piece, ranks, ranks / 2, copying, places)), "")
+              << ranks << " ranks, pieces of " << piece << ", " << copying.count << " lanes";
+        }
+      }
+    }
+  }
+  EXPECT_EQ(fault_of(broadcast_of(0, 1, 3, 0, {2, true})), "");
+  EXPECT_THROW(broadcast_pipeline(0, 2, {}), BadArgument);
+}
+
+TEST(BroadcastPipeline, NeedsEveryWaitSignalAndEdge) {
+  for (const int ranks : {3, 4, 5}) {
+    for (const std::uint64_t piece : {100, 50, 15}) {
+      for (const CopyLanes copying : {CopyLanes{2, true}, CopyLanes{ranks - 1, false}}) {
+        EXPECT_EQ(unnoticed_removals(broadcast_of(100, piece, ranks, 1, copying)),
+                  std::vector<std::string>{})
+            << ranks << " ranks, pieces of " << piece << ", " << copying.count << " lanes";
       }
     }
   }

@@ -26,8 +26,9 @@ std::string text_of(const Place& place) {
 std::string text_of(const RankSchedule& schedule, const SemaphoreAt& semaphore) {
   const SemaphoreGroup& group = schedule.semaphores.at(static_cast<std::size_t>(semaphore.group));
   const std::string index = group.count == 1 ? "" : fmt::format("[{}]", semaphore.index);
-  return fmt::format("{}{} of rank {} for rank {}", group.name, index, semaphore.owner,
-                     semaphore.peer);
+  std::string text = fmt::format("{}{} of rank {}", group.name, index, semaphore.owner);
+  if (group.for_every_rank) text += fmt::format(" for rank {}", semaphore.peer);
+  return text;
 }
 
 int ScheduleWriter::last_of(int lane) const {

@@ -24,12 +24,16 @@ struct Place {
   std::uint64_t bytes = 0;
 };
 
-// Semaphores of one purpose. Each rank owns `count` for every rank, itself included.
+// Semaphores of one purpose. Each rank owns `count` for every rank, itself included, or so many in
+// all.
 struct SemaphoreGroup {
   std::string name;
   int count = 1;
   int initial = 0;              // 0 or 1: its value whenever no rank is in a call
   bool only_for_speed = false;  // the result is right without it
+  bool for_every_rank = true;   // else SemaphoreAt::peer is 0
+
+  int total(int ranks) const { return for_every_rank ? count * ranks : count; }  // of a rank
 };
 
 // A semaphore with the values 0 and 1, in memory of `owner`, whose streams wait for it and set it

@@ -10,7 +10,7 @@ namespace {
 
 int semaphores_of(const RankSchedule& schedule) {
   int count = 0;
-  for (const SemaphoreGroup& group : schedule.semaphores) count += group.count * schedule.ranks;
+  for (const SemaphoreGroup& group : schedule.semaphores) count += group.total(schedule.ranks);
   return count;
 }
 
@@ -75,7 +75,7 @@ void SchedulePlan::poison_staging() {
 Semaphore SchedulePlan::semaphore_of(const RankSchedule& schedule, const SemaphoreAt& one) const {
   int first = 0;
   for (int group = 0; group < one.group; ++group) {
-    first += schedule.semaphores[index_of(group)].count * schedule.ranks;
+    first += schedule.semaphores[index_of(group)].total(schedule.ranks);
   }
   const int count = schedule.semaphores[index_of(one.group)].count;
   return semaphores_.at(one.owner, first + one.peer * count + one.index);
@@ -84,7 +84,7 @@ Semaphore SchedulePlan::semaphore_of(const RankSchedule& schedule, const Semapho
 void SchedulePlan::set_initial_values(const RankSchedule& schedule) {
   for (int group = 0; group < static_cast<int>(schedule.semaphores.size()); ++group) {
     const SemaphoreGroup& all = schedule.semaphores[index_of(group)];
-    for (int one = 0; all.initial != 0 && one < all.count * schedule.ranks; ++one) {
+    for (int one = 0; all.initial != 0 && one < all.total(schedule.ranks); ++one) {
       device_.signal(
           semaphore_of(schedule, {group, schedule.rank, one / all.count, one % all.count}), 1);
     }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "collectives/peer/lanes.h"
 #include "collectives/peer/partition.h"
+#include "collectives/schedule/copy_lanes.h"
 
 namespace duet {
 

@@ -1,7 +1,5 @@
 // Pipelined broadcasts with different piece sizes and roots, several calls in a row, and ranks out
 // of step.
-#include "collectives/peer/broadcast_plan.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
 #include "collectives/peer/relay_plan.h"
+#include "collectives/peer/scheduled_plans.h"
 
 namespace duet {
 namespace {
@@ -52,9 +51,9 @@ class Broadcasts : public ::testing::TestWithParam<const char*> {
       lanes_.push_back(std::make_unique<SideStreams>(team_.local_rank(local).device, copying));
     }
     return [this, setting](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return std::make_unique<BroadcastPlan>(rank, c, buffers,
-                                             *lanes_[static_cast<std::size_t>(rank.local)],
-                                             watchdog_, cut(setting.bytes, setting.piece));
+      return plan_broadcast_pipeline(rank, c, buffers,
+                                     *lanes_[static_cast<std::size_t>(rank.local)], watchdog_,
+                                     cut(setting.bytes, setting.piece));
     };
   }
 

@@ -1,4 +1,4 @@
-#include "collectives/peer/broadcast_schedule.h"
+#include "collectives/schedule/algorithms/broadcast_pieces.h"
 
 #include <algorithm>
 #include <cmath>
