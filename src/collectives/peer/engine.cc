@@ -8,7 +8,6 @@
 #include "collectives/peer/all_reduce_plans.h"
 #include "collectives/peer/kernel_plan.h"
 #include "collectives/peer/rank_lanes.h"
-#include "collectives/peer/reduce_plan.h"
 #include "collectives/peer/relay_plan.h"
 #include "collectives/peer/scheduled_plans.h"
 #include "collectives/peer/session_memory.h"
@@ -156,7 +155,9 @@ class PeerSession : public CollectiveSession {
     return lanes_[static_cast<std::size_t>(rank.local)].after(watchdog().failures());
   }
 
-  StagingPool& pool(const Rank& rank) { return pools_[static_cast<std::size_t>(rank.local)]; }
+  ScheduleMemoryPool& pool(const Rank& rank) {
+    return pools_[static_cast<std::size_t>(rank.local)];
+  }
 
   // By kernels that access the peers' buffers.
   std::unique_ptr<CollectivePlan> kernel_plan(Rank& rank, const Collective& collective,
@@ -211,8 +212,7 @@ class PeerSession : public CollectiveSession {
     }
     if (plan == nullptr) {
       out_of_step = true;
-      plan = std::make_unique<ReducePlan>(rank, collective, buffers, lanes(rank), watchdog(),
-                                          pool(rank));
+      plan = plan_staged_reduction(rank, collective, buffers, lanes(rank), watchdog(), pool(rank));
     }
     if (!half) return plan;
     return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes(rank), watchdog(),
@@ -230,7 +230,7 @@ class PeerSession : public CollectiveSession {
   std::shared_ptr<SessionPlans> plans_;
   // By local rank. Destroyed before the plans, whose work they may still have.
   std::vector<RankLanes> lanes_;
-  std::vector<StagingPool> pools_;  // by local rank
+  std::vector<ScheduleMemoryPool> pools_;  // by local rank
 };
 
 // Throws Unavailable, on all ranks, where a device has no engine for copies to another one.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "collectives/schedule/algorithms/broadcast_pipeline.h"
 #include "collectives/schedule/algorithms/moves.h"
 #include "collectives/schedule/algorithms/staged_moves.h"
+#include "collectives/schedule/algorithms/staged_reduction.h"
 #include "collectives/schedule/schedule_plan.h"
 
 namespace duet {
@@ -16,6 +18,12 @@ namespace {
 
 void add_streams(std::vector<Stream*>& streams, SideStreams& lanes) {
   for (int lane = 0; lane < lanes.copying().count; ++lane) streams.push_back(&lanes.at(lane));
+}
+
+ScheduleSession session_of(SideStreams& lanes, Watchdog& watchdog) {
+  ScheduleSession session{{}, watchdog};
+  add_streams(session.lanes, lanes);
+  return session;
 }
 
 bool own_part_aligned(const Rank& rank, const Collective& collective,
@@ -46,6 +54,17 @@ StagedMoveOptions staged_options(const Rank& rank, const std::vector<Move>& move
   return options;
 }
 
+int misalignment(const Span& span, std::uint64_t offset) {
+  return static_cast<int>((reinterpret_cast<std::uintptr_t>(span.data) + offset) % kVectorBytes);
+}
+
+std::vector<int> all_shifts(Rank& rank, int mine) {
+  std::vector<int> shifts;
+  const auto all = rank.team.gather(rank, std::to_string(mine), "all ranks to plan a reduction");
+  for (const std::string& text : *all) shifts.push_back(std::stoi(text));
+  return shifts;
+}
+
 }  // namespace
 
 std::unique_ptr<CollectivePlan> plan_direct_moves(Rank& rank, const Collective& collective,
@@ -54,11 +73,9 @@ std::unique_ptr<CollectivePlan> plan_direct_moves(Rank& rank, const Collective& 
                                                   std::uint64_t defer_bytes) {
   const MoveOptions options{lanes.copying(), in_place(buffers),
                             own_part_aligned(rank, collective, buffers), defer_bytes};
-  std::vector<Stream*> streams;
-  add_streams(streams, lanes);
   return std::make_unique<SchedulePlan>(rank,
                                         direct_moves(collective, rank.index, rank.size, options),
-                                        buffers, std::move(streams), watchdog);
+                                        buffers, session_of(lanes, watchdog));
 }
 
 std::unique_ptr<CollectivePlan> plan_broadcast_pipeline(Rank& rank, const Collective& collective,
@@ -66,10 +83,8 @@ std::unique_ptr<CollectivePlan> plan_broadcast_pipeline(Rank& rank, const Collec
                                                         SideStreams& lanes, Watchdog& watchdog,
                                                         const std::vector<ByteRange>& pieces) {
   const BroadcastOptions options{collective.root, lanes.copying(), pieces, in_place(buffers)};
-  std::vector<Stream*> streams;
-  add_streams(streams, lanes);
   return std::make_unique<SchedulePlan>(rank, broadcast_pipeline(rank.index, rank.size, options),
-                                        buffers, std::move(streams), watchdog);
+                                        buffers, session_of(lanes, watchdog));
 }
 
 std::unique_ptr<CollectivePlan> plan_staged_moves(Rank& rank, const std::vector<Move>& moves,
@@ -79,11 +94,25 @@ std::unique_ptr<CollectivePlan> plan_staged_moves(Rank& rank, const std::vector<
   StagedMoveOptions options = staged_options(rank, moves, buffers);
   options.copying = lanes.copying();
   options.largest_piece = largest_piece;
-  std::vector<Stream*> streams;
-  add_streams(streams, lanes);
-  add_streams(streams, lanes.copying_out());
+  ScheduleSession session = session_of(lanes, watchdog);
+  add_streams(session.lanes, lanes.copying_out());
   return std::make_unique<SchedulePlan>(rank, staged_moves(moves, rank.index, rank.size, options),
-                                        buffers, std::move(streams), watchdog);
+                                        buffers, std::move(session));
+}
+
+std::unique_ptr<CollectivePlan> plan_staged_reduction(Rank& rank, const Collective& collective,
+                                                      const CollectiveBuffers& buffers,
+                                                      SideStreams& lanes, Watchdog& watchdog,
+                                                      ScheduleMemoryPool& pool,
+                                                      std::uint64_t largest_piece) {
+  const ByteRange own = reduced_part(collective, rank.index, rank.size);
+  const StagedReductionOptions options{
+      lanes.copying(), all_shifts(rank, misalignment(buffers.send, own.begin)), largest_piece};
+  ScheduleSession session = session_of(lanes, watchdog);
+  session.pool = &pool;
+  return std::make_unique<SchedulePlan>(
+      rank, staged_reduction(collective, rank.index, rank.size, options), buffers,
+      std::move(session));
 }
 
 }  // namespace duet

@@ -10,6 +10,7 @@
 #include "collectives/peer/staging.h"
 #include "collectives/peer/watchdog.h"
 #include "collectives/schedule/local_copy.h"
+#include "collectives/schedule/schedule_memory.h"
 
 namespace duet {
 
@@ -31,5 +32,12 @@ std::unique_ptr<CollectivePlan> plan_staged_moves(Rank& rank, const std::vector<
                                                   const CollectiveBuffers& buffers,
                                                   SideStreams& lanes, Watchdog& watchdog,
                                                   std::uint64_t largest_piece = kLargestPiece);
+
+// staged_reduction(). Collective likewise.
+std::unique_ptr<CollectivePlan> plan_staged_reduction(Rank& rank, const Collective& collective,
+                                                      const CollectiveBuffers& buffers,
+                                                      SideStreams& lanes, Watchdog& watchdog,
+                                                      ScheduleMemoryPool& pool,
+                                                      std::uint64_t largest_piece = kLargestPiece);
 
 }  // namespace duet

@@ -55,26 +55,6 @@ TEST_P(StagedMoves, OfEveryKindAndSize) {
   }
 }
 
-// A receiver's send token starts at the rank before it and is passed to lower ranks, cyclically,
-// until the rank after it has had it.
-TEST_P(StagedMoves, PassTheSendToken) {
-  const int ranks = team_.size();
-  std::vector<std::unique_ptr<Staging>> all(static_cast<std::size_t>(ranks));
-  team_.each([&](Rank& rank) {
-    all[static_cast<std::size_t>(rank.index)] = std::make_unique<Staging>(rank, 2, 1 << 10, true);
-  });
-  const auto at = [&](int rank) -> Staging& { return *all[static_cast<std::size_t>(rank)]; };
-  for (int to = 0; ranks > 2 && to < ranks; ++to) {
-    for (int step = 1; step < ranks; ++step) {
-      const int now = (to + ranks - step) % ranks;
-      const int next = step + 1 < ranks ? now - 1 : to - 1;
-      EXPECT_EQ(at(now).pass_send_token(to).at(0).word.data,
-                at((next + ranks) % ranks).wait_send_token(to).at(0).word.data);
-    }
-  }
-  EXPECT_EQ(at(0).wait_send_token(1).size(), ranks > 2 ? 1u : 0u);
-}
-
 TEST_P(StagedMoves, InPlaceOfTheEnginesThatHaveIt) {
   // The largest size at which a simulated machine keeps contents.
   const std::uint64_t large = (16u << 20) / static_cast<std::uint64_t>(team_.size());

@@ -74,23 +74,6 @@ void poison_slots(Device& device, const Span& slots) {
   stream->synchronize(kDefaultDeadlineSeconds);
 }
 
-void StagingPool::share(bool on) {
-  shares_ = on;
-  shared_.clear();
-}
-
-std::shared_ptr<StagingPool::Watched> StagingPool::staging(Rank& rank, Watchdog& watchdog,
-                                                           int slots, std::uint64_t slot_bytes,
-                                                           bool with_send_token) {
-  const auto make = [&] {
-    return std::make_shared<Watched>(rank, watchdog, slots, slot_bytes, with_send_token);
-  };
-  if (!shares_) return make();
-  std::shared_ptr<Watched>& shared = shared_[{slots, slot_bytes, with_send_token}];
-  if (shared == nullptr) shared = make();
-  return shared;
-}
-
 Span Staging::slot(int owner, int source, int index) const {
   const int row = (source - owner + ranks_ - 1) % ranks_;
   return all_.at(owner).slice(static_cast<std::uint64_t>(row * slots_ + index) * slot_bytes_,

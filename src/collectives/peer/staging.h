@@ -1,9 +1,7 @@
 // Staging slots: memory of a plan into which the other ranks push the pieces of large buffers.
 #pragma once
 
-#include <map>
-#include <memory>
-#include <tuple>
+#include <vector>
 
 #include "collectives/peer/lanes.h"
 #include "collectives/peer/peer_channels.h"
@@ -92,32 +90,6 @@ class Staging {
   std::uint64_t slot_bytes_;
   SpacedPeerSemaphores semaphores_;
   OfferedMemory all_;
-};
-
-// The staging slots of plans: each plan has its own, or, while sharing is on, all plans that need
-// slots of the same size share them. A call leaves the semaphores as it found them, so that the
-// next call may be another plan's.
-class StagingPool {
- public:
-  struct Watched {
-    Watched(Rank& rank, Watchdog& watchdog, int slots, std::uint64_t slot_bytes, bool with_token)
-        : staging(rank, slots, slot_bytes, with_token), watched(watchdog, staging.waits()) {}
-    Staging staging;
-    duet::Watched watched;
-  };
-
-  // After sharing is switched off, shared slots are freed with the last plan that uses them.
-  void share(bool on);
-  bool shares() const { return shares_; }
-  // Collective, as Staging().
-  std::shared_ptr<Watched> staging(Rank& rank, Watchdog& watchdog, int slots,
-                                   std::uint64_t slot_bytes, bool with_send_token);
-
- private:
-  using Size = std::tuple<int, std::uint64_t, bool>;  // the arguments
-
-  bool shares_ = false;
-  std::map<Size, std::shared_ptr<Watched>> shared_;
 };
 
 }  // namespace duet

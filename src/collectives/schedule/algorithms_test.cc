@@ -8,6 +8,7 @@
 #include "collectives/schedule/algorithms/broadcast_pipeline.h"
 #include "collectives/schedule/algorithms/moves.h"
 #include "collectives/schedule/algorithms/staged_moves.h"
+#include "collectives/schedule/algorithms/staged_reduction.h"
 #include "collectives/schedule/removals_fixture.h"
 #include "core/error.h"
 
@@ -213,6 +214,58 @@ TEST(BroadcastPipeline, NeedsEveryWaitSignalAndEdge) {
                   std::vector<std::string>{})
             << ranks << " ranks, pieces of " << piece << ", " << copying.count << " lanes";
       }
+    }
+  }
+}
+
+CollectiveSchedule reduction_of(std::uint64_t bytes, int ranks, CopyLanes copying,
+                                Places places = Places::apart) {
+  CollectiveSchedule all{call_of(CollectiveKind::reduce_scatter, bytes, ranks), {}, {}};
+  std::vector<int> shifts;
+  for (int rank = 0; rank < ranks; ++rank) shifts.push_back(rank % 2 == 0 ? 0 : 4);
+  for (int rank = 0; rank < ranks; ++rank) {
+    all.in_place.push_back(places == Places::in_place);
+    all.ranks.push_back(staged_reduction(all.collective, rank, ranks, {copying, shifts, 1 << 16}));
+  }
+  return all;
+}
+
+TEST(StagedReduction, IsRightForEveryNumberOfRanksAndSize) {
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    for (const std::uint64_t bytes : {0, 4, 150000, 24 << 16}) {
+      if (ranks > 8 && bytes > 150000) continue;
+      for (const CopyLanes copying :
+           {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
+        for (const Places places : {Places::apart, Places::in_place}) {
+          ASSERT_EQ(fault_of(reduction_of(bytes, ranks, copying, places)), "")
+              << bytes << " bytes, " << ranks << " ranks, " << copying.count << " lanes";
+        }
+      }
+    }
+  }
+}
+
+TEST(StagedReduction, NeedsEveryWaitSignalAndEdge) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const std::uint64_t bytes : {4, 150000, 400000}) {
+      for (const CopyLanes copying :
+           {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
+        EXPECT_EQ(unnoticed_removals(reduction_of(bytes, ranks, copying)),
+                  std::vector<std::string>{})
+            << bytes << " bytes, " << ranks << " ranks, " << copying.count << " lanes";
+      }
+    }
+  }
+}
+
+// Plans of equal sizes on one caller's stream.
+TEST(StagedReduction, OfTwoPlansThatShareSlots) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const std::uint64_t bytes : {4, 150000, 400000}) {
+      const auto a = reduction_of(bytes, ranks, {2, true});
+      const auto b = reduction_of(bytes, ranks, {2, true}, Places::in_place);
+      EXPECT_EQ(fault_of(CheckedCalls{{&a, &b, &b, &a}, true}), "")
+          << bytes << " bytes, " << ranks << " ranks";
     }
   }
 }

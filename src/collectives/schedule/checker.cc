@@ -8,21 +8,33 @@
 namespace duet {
 namespace {
 
-std::string fault_of_semaphores(const RankSchedule& schedule, int step) {
-  const Step& one = schedule.steps[index_of(step)];
-  for (const auto* list : {&one.waits, &one.signals}) {
-    for (const SemaphoreAt& each : *list) {
-      const bool exists = each.group >= 0 && index_of(each.group) < schedule.semaphores.size() &&
-                          each.owner >= 0 && each.owner < schedule.ranks && each.peer >= 0 &&
-                          each.peer < schedule.ranks && each.index >= 0 &&
-                          each.index < schedule.semaphores[index_of(each.group)].count;
-      if (exists && (list == &one.signals || each.owner == schedule.rank)) continue;
-      return fmt::format("step {} of rank {}: {}", step, schedule.rank,
-                         exists ? "waits for " + text_of(schedule, each) + ", which is not its own"
-                                : "a semaphore that does not exist");
+std::string fault_of_semaphores(const RankSchedule& schedule, int step,
+                                const std::vector<SemaphoreAt>& list, bool waits) {
+  for (const SemaphoreAt& each : list) {
+    const auto in = [](int number, int count) { return number >= 0 && number < count; };
+    const bool exists = in(each.group, static_cast<int>(schedule.semaphores.size())) &&
+                        in(each.owner, schedule.ranks) && in(each.peer, schedule.ranks) &&
+                        in(each.index, schedule.semaphores[index_of(each.group)].count);
+    if (!exists) {
+      return fmt::format("step {} of rank {}: a semaphore that does not exist", step,
+                         schedule.rank);
     }
+    if (!waits || each.owner == schedule.rank) continue;
+    return fmt::format("step {} of rank {}: waits for {}, which is not its own", step,
+                       schedule.rank, text_of(schedule, each));
   }
   return "";
+}
+
+std::string fault_of_semaphores(const RankSchedule& schedule, int step) {
+  const Step& one = schedule.steps[index_of(step)];
+  std::vector<SemaphoreAt> waits = one.waits, signals = one.signals;
+  for (const StepItem& item : one.kernel.items) {
+    waits.insert(waits.end(), item.waits.begin(), item.waits.end());
+    signals.insert(signals.end(), item.signals.begin(), item.signals.end());
+  }
+  std::string fault = fault_of_semaphores(schedule, step, waits, true);
+  return fault.empty() ? fault_of_semaphores(schedule, step, signals, false) : fault;
 }
 
 // That events alone tie every lane to the caller's stream.

@@ -16,13 +16,12 @@ struct CollectiveSchedule {
   std::vector<bool> in_place;  // by rank
 };
 
-// Calls in the order in which every rank makes them, each of one of the schedules. Calls of one
-// schedule have the same buffers and semaphores; other schedules have their own. Lanes are shared
-// by all.
+// Calls in the order in which every rank makes them, on one stream, each of one of the schedules.
+// Calls of one schedule have the same buffers and semaphores; other schedules have their own. Lanes
+// are shared by all.
 struct CheckedCalls {
   std::vector<const CollectiveSchedule*> order;
-  // Whether schedules of equal `slot_bytes` have the same staging slots.
-  bool shared_slots = false;
+  bool shared_memory = false;  // all have the same semaphores and staging slots: ScheduleMemoryPool
 };
 
 // The first fault, in words that name ranks, steps and places; "" if there is none. Then, for all

@@ -3,22 +3,64 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <set>
 #include <utility>
 
 namespace duet {
 namespace {
 
+std::int64_t distance(std::uint64_t from, std::uint64_t to) {
+  return static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from);
+}
+
 // The result at a rank: `begin` and `end` in its receive buffer, and terms whose source is the rank
 // whose send buffer they are of.
 std::vector<ByteValue> result_at(const Collective& collective, int rank, int ranks) {
   std::vector<ByteValue> result;
+  if (reduces(collective.kind)) {
+    const std::uint64_t bytes = recv_bytes(collective, rank, ranks);
+    const bool scatters = collective.kind == CollectiveKind::reduce_scatter;
+    const std::uint64_t begin = scatters ? bytes * static_cast<std::uint64_t>(rank) : 0;
+    result.push_back({0, bytes, {}});
+    for (int from = 0; from < ranks; ++from) {
+      result.back().value.push_back({from, distance(0, begin)});
+    }
+    return result;
+  }
   for (const Move& move : moves(collective, ranks)) {
     if (move.to != rank) continue;
-    const auto shift = static_cast<std::int64_t>(move.from_offset - move.to_offset);
-    result.push_back({move.to_offset, move.to_offset + move.bytes, {{move.from, shift}}});
+    result.push_back({move.to_offset,
+                      move.to_offset + move.bytes,
+                      {{move.from, distance(move.to_offset, move.from_offset)}}});
   }
   return result;
+}
+
+// The values of equally long ranges, all moved to begin at `begin`, added up.
+std::vector<ByteValue> sum_of(std::vector<std::vector<ByteValue>> ranges, std::uint64_t begin) {
+  std::set<std::uint64_t> cuts;
+  for (std::vector<ByteValue>& values : ranges) {
+    const std::int64_t moved = distance(values.empty() ? begin : values.front().begin, begin);
+    for (ByteValue& value : values) {
+      value.begin += static_cast<std::uint64_t>(moved);
+      value.end += static_cast<std::uint64_t>(moved);
+      for (Term& term : value.value) term.shift -= moved;
+      cuts.insert({value.begin, value.end});
+    }
+  }
+  std::vector<ByteValue> sums;
+  std::vector<std::size_t> at(ranges.size(), 0);
+  for (auto cut = cuts.begin(); cut != cuts.end() && std::next(cut) != cuts.end(); ++cut) {
+    ByteValue sum{*cut, *std::next(cut), {}};
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      while (ranges[i][at[i]].end <= sum.begin) ++at[i];
+      const Value& value = ranges[i][at[i]].value;
+      sum.value.insert(sum.value.end(), value.begin(), value.end());
+    }
+    std::sort(sum.value.begin(), sum.value.end());
+    sums.push_back(std::move(sum));
+  }
+  return sums;
 }
 
 }  // namespace
@@ -93,18 +135,23 @@ class Run {
 
   std::string step(int number) {
     const OrderedStep& now = order_.steps()[index_of(number)];
-    const RankSchedule& schedule = schedule_of(now);
+    const Step* const one = order_.step_of(number);
     if (now.step < 0) return before_call(number, now);
-    if (index_of(now.step) == schedule.steps.size()) return after_call(number, now);
-    for (const StepCopy& copy : schedule.steps[index_of(now.step)].copies) {
-      std::string fault = copied(number, now, copy);
-      if (!fault.empty()) return fault;
+    if (one == nullptr) return after_call(number, now);
+    if (now.item >= 0) {
+      const StepItem& item = one->kernel.items[index_of(now.item)];
+      return sum(number, now, item.sources, item.target);
     }
-    return "";
+    std::string fault;
+    for (std::size_t i = 0;
+         fault.empty() && now.item != OrderedStep::kEnd && i < one->copies.size(); ++i) {
+      fault = sum(number, now, {one->copies[i].from}, one->copies[i].to);
+    }
+    return fault;
   }
 
  private:
-  using Key = std::tuple<const CollectiveSchedule*, std::uint64_t, int, BufferRole>;
+  using Key = std::tuple<const CollectiveSchedule*, int, BufferRole>;
   struct Located {
     BufferContents* buffer = nullptr;
     std::uint64_t begin = 0;
@@ -112,9 +159,6 @@ class Run {
 
   const CollectiveSchedule& call_of(const OrderedStep& step) const {
     return *calls_.order[index_of(step.call)];
-  }
-  const RankSchedule& schedule_of(const OrderedStep& step) const {
-    return call_of(step).ranks[index_of(step.rank)];
   }
 
   std::uint64_t bytes_of(const CollectiveSchedule& call, BufferRole buffer, int rank) const {
@@ -141,9 +185,8 @@ class Run {
       if (buffer != outer) begin += in_place_offset(call.collective, place.rank);
       buffer = outer;
     }
-    const bool shared = buffer == BufferRole::slots && calls_.shared_slots;
-    const Key key{shared ? nullptr : &call,
-                  shared ? call.ranks[index_of(place.rank)].slot_bytes : 0, place.rank, buffer};
+    const bool shared = buffer == BufferRole::slots && calls_.shared_memory;
+    const Key key{shared ? nullptr : &call, place.rank, buffer};
     const auto found = buffers_.find(key);
     if (found != buffers_.end()) return {&found->second, begin};
     const std::string text = fmt::format("{} of rank {}", name(buffer), place.rank);
@@ -169,33 +212,43 @@ class Run {
     return call * static_cast<int>(calls_.order[index_of(call)]->ranks.size()) + rank;
   }
 
-  std::string copied(int number, const OrderedStep& step, const StepCopy& copy) {
+  // Writes the sum of the sources to the target.
+  std::string sum(int number, const OrderedStep& step, const std::vector<Place>& sources,
+                  const Place& target) {
     const CollectiveSchedule& call = call_of(step);
-    for (const Place* place : {&copy.to, &copy.from}) {
-      const bool exists = place->rank >= 0 && index_of(place->rank) < call.ranks.size();
-      if (exists && place->offset + place->bytes <= bytes_of(call, place->buffer, place->rank))
-        continue;
-      return fmt::format("{} is outside the buffer: {}", order_.text_of(number),
-                         duet::text_of(*place));
+    std::vector<std::vector<ByteValue>> read;
+    bool adds = false;
+    std::string fault = fault_of_place(number, call, target);
+    for (std::size_t i = 0; fault.empty() && i < sources.size(); ++i) {
+      fault = fault_of_place(number, call, sources[i]);
+      if (!fault.empty()) break;
+      if (sources[i].bytes != target.bytes) {
+        return fmt::format("{} writes {} bytes from {}", order_.text_of(number), target.bytes,
+                           sources[i].bytes);
+      }
+      const Located from = locate(call, sources[i]);
+      fault = from.buffer->read(number, from.begin, from.begin + target.bytes, read.emplace_back());
+      adds = adds || (sources[i].buffer == target.buffer && sources[i].rank == target.rank &&
+                      sources[i].offset == target.offset);
     }
-    if (copy.to.bytes != copy.from.bytes) {
-      return fmt::format("{} copies {} bytes to {}", order_.text_of(number), copy.from.bytes,
-                         copy.to.bytes);
+    const Located to = fault.empty() ? locate(call, target) : Located{};
+    if (fault.empty()) {
+      for (const ByteValue& value : sum_of(std::move(read), to.begin)) {
+        fault = to.buffer->write(number, value);
+        if (!fault.empty()) break;
+      }
     }
-    const Located from = locate(call, copy.from), to = locate(call, copy.to);
-    std::vector<ByteValue> values;
-    std::string fault = from.buffer->read(number, from.begin, from.begin + copy.from.bytes, values);
-    const auto distance = static_cast<std::int64_t>(to.begin - from.begin);
-    for (std::size_t i = 0; fault.empty() && i < values.size(); ++i) {
-      ByteValue& value = values[i];
-      value.begin += static_cast<std::uint64_t>(distance);
-      value.end += static_cast<std::uint64_t>(distance);
-      for (Term& term : value.value) term.shift -= distance;
-      fault = to.buffer->write(number, value);
+    if (fault.empty() && target.buffer == BufferRole::recv && !adds) {
+      fault = count_writes(number, step, target);
     }
-    if (fault.empty() && copy.to.buffer == BufferRole::recv)
-      fault = count_writes(number, step, copy.to);
     return fault;
+  }
+
+  std::string fault_of_place(int number, const CollectiveSchedule& call, const Place& place) const {
+    const bool exists = place.rank >= 0 && index_of(place.rank) < call.ranks.size();
+    if (exists && place.offset + place.bytes <= bytes_of(call, place.buffer, place.rank)) return "";
+    return fmt::format("{} is outside the buffer: {}", order_.text_of(number),
+                       duet::text_of(place));
   }
 
   // Each byte of a result is written once a call.

@@ -20,8 +20,11 @@ struct Term {
   bool operator==(const Term& other) const {
     return source == other.source && shift == other.shift;
   }
+  bool operator<(const Term& other) const {
+    return source != other.source ? source < other.source : shift < other.shift;
+  }
 };
-using Value = std::vector<Term>;
+using Value = std::vector<Term>;  // sorted
 
 struct ByteValue {
   std::uint64_t begin = 0, end = 0;

@@ -72,14 +72,15 @@ class Removals {
   void note_semaphores() {
     for (RankSchedule& rank : rest_.ranks) {
       for (Step& step : rank.steps) {
-        for (const SemaphoreAt& each : step.signals) {
-          uses_[key_of(each)].signals.push_back(&step.signals);
-        }
-        for (const SemaphoreAt& each : step.waits) {
-          uses_[key_of(each)].waits.push_back(&step.waits);
-        }
+        note(step.waits, step.signals);
+        for (StepItem& item : step.kernel.items) note(item.waits, item.signals);
       }
     }
+  }
+
+  void note(std::vector<SemaphoreAt>& waits, std::vector<SemaphoreAt>& signals) {
+    for (const SemaphoreAt& each : signals) uses_[key_of(each)].signals.push_back(&signals);
+    for (const SemaphoreAt& each : waits) uses_[key_of(each)].waits.push_back(&waits);
   }
 
   static void erase(std::vector<SemaphoreAt>& list, const Key& semaphore) {
@@ -115,15 +116,21 @@ class Removals {
     CollectiveSchedule without = whole_;
     for (RankSchedule& rank : without.ranks) {
       for (Step& step : rank.steps) {
-        for (auto* list : {&step.waits, &step.signals}) {
-          list->erase(std::remove_if(list->begin(), list->end(),
-                                     [group](const SemaphoreAt& at) { return at.group == group; }),
-                      list->end());
-        }
+        erase_group(step.waits, step.signals, group);
+        for (StepItem& item : step.kernel.items) erase_group(item.waits, item.signals, group);
       }
     }
     found->second = !fault_of(without).empty();
     return found->second;
+  }
+
+  static void erase_group(std::vector<SemaphoreAt>& waits, std::vector<SemaphoreAt>& signals,
+                          int group) {
+    for (auto* list : {&waits, &signals}) {
+      list->erase(std::remove_if(list->begin(), list->end(),
+                                 [group](const SemaphoreAt& at) { return at.group == group; }),
+                  list->end());
+    }
   }
 
   const CollectiveSchedule& whole_;

@@ -45,7 +45,12 @@ int ScheduleWriter::add(Step step) {
 void ScheduleWriter::fork(int first, int count) {
   if (count == 0) return;
   const int from = last_of(0) < 0 ? add({}) : last_of(0);
-  for (int lane = first; lane < first + count; ++lane) add({lane, {from}, {}, {}, {}, {}, ""});
+  for (int lane = first; lane < first + count; ++lane) {
+    Step step;
+    step.lane = lane;
+    step.after = {from};
+    add(std::move(step));
+  }
 }
 
 int ScheduleWriter::join(int first, int count, std::vector<SemaphoreAt> waits) {

@@ -50,15 +50,34 @@ struct StepCopy {
   KernelShape shape;
 };
 
+// What a kernel does once all `waits` are 1: writes the sum of the sources to the target, sets the
+// waits back to 0, and sets `signals` to 1. All places are of equal size.
+struct StepItem {
+  std::vector<SemaphoreAt> waits;
+  std::vector<Place> sources;
+  Place target;
+  std::vector<SemaphoreAt> signals;
+};
+
+// A kernel that works on the rank's own device, as LocalKernel: item after item. No items: none.
+struct StepKernel {
+  std::vector<StepItem> items;
+  DType dtype = DType::fp32;  // of elements that are reduced
+  Reduction op = Reduction::sum;
+  int blocks = 0;
+};
+
 // What a rank enqueues on one of its lanes: it starts when the lane's step before it and all of
-// `after` have ended and all of `waits` are 1, sets these back to 0, copies, and sets `signals` to
-// 1. All parts but the lane may be empty: a step with nothing else is a point that others wait for.
+// `after` have ended and all of `waits` are 1, sets these back to 0, copies, runs the kernel, and
+// sets `signals` to 1. All parts but the lane may be empty: a step with nothing else is a point
+// that others wait for.
 struct Step {
   int lane = 0;                      // 0: the caller's stream
   std::vector<int> after;            // earlier steps of the rank, on other lanes
   std::vector<int> after_for_speed;  // likewise; the result is right without them
   std::vector<SemaphoreAt> waits;
   std::vector<StepCopy> copies;
+  StepKernel kernel;
   std::vector<SemaphoreAt> signals;
   std::string rule;  // of steps with `after` by one rule: its name; only together are they needed
 };

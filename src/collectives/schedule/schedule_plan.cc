@@ -3,16 +3,8 @@
 #include <set>
 #include <utility>
 
-#include "collectives/peer/staging.h"
-
 namespace duet {
 namespace {
-
-int semaphores_of(const RankSchedule& schedule) {
-  int count = 0;
-  for (const SemaphoreGroup& group : schedule.semaphores) count += group.total(schedule.ranks);
-  return count;
-}
 
 // Steps that others wait for when their lanes have gone on: by then it is too late for an event.
 std::set<int> awaited_later(const RankSchedule& schedule) {
@@ -33,25 +25,19 @@ std::set<int> awaited_later(const RankSchedule& schedule) {
 }  // namespace
 
 SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
-                           const CollectiveBuffers& buffers, std::vector<Stream*> lanes,
-                           Watchdog& watchdog)
+                           const CollectiveBuffers& buffers, ScheduleSession session)
     : device_(rank.device),
       algorithm_(schedule.algorithm),
       send_(buffers.send),
       recv_(buffers.recv),
-      lanes_(std::move(lanes)),
+      lanes_(std::move(session.lanes)),
       all_recv_(schedule.pushes_to_recv
                     ? std::make_optional<PeerMemory>(rank, buffers.recv,
                                                      "the other ranks' receive buffers")
                     : std::nullopt),
-      semaphores_(rank, semaphores_of(schedule)),
-      watched_(watchdog, semaphores_) {
-  if (schedule.slot_bytes > 0) {
-    slots_.emplace(
-        rank, [&] { return rank.device.allocate_coherent(schedule.slot_bytes); },
-        "the other ranks' staging memory");
-  }
-  set_initial_values(schedule);
+      memory_(session.pool != nullptr
+                  ? session.pool->memory(rank, schedule, session.watchdog)
+                  : std::make_shared<ScheduleMemory>(rank, schedule, session.watchdog)) {
   const std::set<int> awaited = awaited_later(schedule);
   for (int step = 0; step < static_cast<int>(schedule.steps.size()); ++step) {
     add_step(schedule, step);
@@ -61,51 +47,47 @@ SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
 
 Span SchedulePlan::span_of(const Place& place) const {
   const auto whole = [&]() -> const Span& {
-    if (place.buffer == BufferRole::slots) return slots_->at(place.rank);
+    if (place.buffer == BufferRole::slots) return memory_->slots(place.rank);
     if (place.buffer == BufferRole::send) return send_;
     return all_recv_ ? all_recv_->at(place.rank) : recv_;
   };
   return whole().slice(place.offset, place.bytes);
 }
 
-void SchedulePlan::poison_staging() {
-  if (slots_) poison_slots(device_, slots_->own().span());
-}
-
-Semaphore SchedulePlan::semaphore_of(const RankSchedule& schedule, const SemaphoreAt& one) const {
-  int first = 0;
-  for (int group = 0; group < one.group; ++group) {
-    first += schedule.semaphores[index_of(group)].total(schedule.ranks);
-  }
-  const int count = schedule.semaphores[index_of(one.group)].count;
-  return semaphores_.at(one.owner, first + one.peer * count + one.index);
-}
-
-void SchedulePlan::set_initial_values(const RankSchedule& schedule) {
-  for (int group = 0; group < static_cast<int>(schedule.semaphores.size()); ++group) {
-    const SemaphoreGroup& all = schedule.semaphores[index_of(group)];
-    for (int one = 0; all.initial != 0 && one < all.total(schedule.ranks); ++one) {
-      device_.signal(
-          semaphore_of(schedule, {group, schedule.rank, one / all.count, one % all.count}), 1);
-    }
-  }
+std::vector<Semaphore> SchedulePlan::semaphores_of(const std::vector<SemaphoreAt>& list) const {
+  std::vector<Semaphore> semaphores;
+  for (const SemaphoreAt& each : list) semaphores.push_back(memory_->at(each));
+  return semaphores;
 }
 
 void SchedulePlan::add_step(const RankSchedule& schedule, int step) {
   const Step& one = schedule.steps[index_of(step)];
-  Handshake before, behind;
-  for (const SemaphoreAt& each : one.waits) before.waits.push_back(semaphore_of(schedule, each));
-  for (const SemaphoreAt& each : one.signals) {
-    behind.signals.push_back(semaphore_of(schedule, each));
-  }
   wait_for_steps(schedule, step);
-  add_handshake(one.lane, std::move(before));
+  add_handshake(one.lane, {{}, semaphores_of(one.waits)});
   for (const StepCopy& copy : one.copies) {
     calls_.push_back(
         {one.lane, Copy{span_of(copy.to), span_of(copy.from), copy.executor, copy.shape}});
     if (copy.to.rank != schedule.rank) add_wire_bytes(copy.to.bytes);
   }
-  add_handshake(one.lane, std::move(behind));
+  if (!one.kernel.items.empty()) add_kernel(schedule.rank, one.lane, one.kernel);
+  add_handshake(one.lane, {semaphores_of(one.signals), {}});
+}
+
+void SchedulePlan::add_kernel(int rank, int lane, const StepKernel& kernel) {
+  LocalKernel local;
+  local.dtype = kernel.dtype;
+  local.op = kernel.op;
+  local.blocks = kernel.blocks;
+  for (const StepItem& item : kernel.items) {
+    LocalKernelItem& one = local.items.emplace_back();
+    for (const Place& source : item.sources) one.sources.push_back(span_of(source));
+    one.destinations = {span_of(item.target)};
+    one.waits = semaphores_of(item.waits);
+    one.signals = semaphores_of(item.signals);
+    if (item.target.rank != rank) add_wire_bytes(item.target.bytes);
+  }
+  kernels_.push_back(device_.prepare(local));
+  calls_.push_back({lane, kernels_.back().get()});
 }
 
 // Of a lane's step that only signals and its next one that only waits, a single call.
@@ -150,8 +132,10 @@ void SchedulePlan::enqueue(Stream& stream) {
       lane.handshake(*handshake);
     } else if (const auto* record = std::get_if<Record>(&call.what)) {
       lane.record(*record->event);
+    } else if (const auto* wait = std::get_if<WaitFor>(&call.what)) {
+      lane.wait(*wait->event);
     } else {
-      lane.wait(*std::get<WaitFor>(call.what).event);
+      lane.launch(*std::get<PreparedKernel*>(call.what));
     }
   }
 }

@@ -33,7 +33,7 @@ std::vector<int> sorted_by(const Edges& edges) {
 StepOrder::StepOrder(const CheckedCalls& calls, bool with_speed)
     : calls_(calls), with_speed_(with_speed) {
   number_lanes();
-  enqueued_.resize(first_lane_.size() - 1);
+  of_rank_.resize(first_lane_.size() - 1);
   for (std::size_t call = 0; call < calls.order.size(); ++call) {
     for (std::size_t rank = 0; rank < calls.order[call]->ranks.size(); ++rank) {
       add_rank(static_cast<int>(call), static_cast<int>(rank));
@@ -56,39 +56,77 @@ void StepOrder::number_lanes() {
   last_of_lane_.assign(index_of(first_lane_.back()), -1);
 }
 
-int StepOrder::add_step(int call, int rank, int step, int lane) {
+int StepOrder::add_step(int call, int rank, int step, int item, int lane) {
   const int number = static_cast<int>(steps_.size());
   const int global = first_lane_[index_of(rank)] + lane;
   int& last = last_of_lane_[index_of(global)];
-  steps_.push_back({call, rank, step, global, last < 0 ? 0 : steps_[index_of(last)].position + 1});
+  const int position = last < 0 ? 0 : steps_[index_of(last)].position + 1;
+  steps_.push_back({call, rank, step, item, global, position});
   edges_.emplace_back();
   if (last >= 0) edges_.back().push_back({last, kNoSemaphore});
   last = number;
-  enqueued_[index_of(rank)].push_back(number);
+  of_rank_[index_of(rank)].push_back(number);
   return number;
+}
+
+// Behind the start, which is on the lane already. Returns the end.
+int StepOrder::add_kernel(int call, int rank, int step) {
+  const Step& one = calls_.order[index_of(call)]->ranks[index_of(rank)].steps[index_of(step)];
+  for (int item = 0; item < static_cast<int>(one.kernel.items.size()); ++item) {
+    add_step(call, rank, step, item, one.lane);
+  }
+  return add_step(call, rank, step, OrderedStep::kEnd, one.lane);
 }
 
 void StepOrder::add_rank(int call, int rank) {
   const RankSchedule& schedule = calls_.order[index_of(call)]->ranks[index_of(rank)];
-  const int first = add_step(call, rank, OrderedStep::kBefore, 0) + 1;
+  add_step(call, rank, OrderedStep::kBefore, OrderedStep::kWhole, 0);
+  std::vector<int> ends;  // by step
   for (int step = 0; step < static_cast<int>(schedule.steps.size()); ++step) {
     const Step& one = schedule.steps[index_of(step)];
-    add_step(call, rank, step, one.lane);
-    for (const int earlier : one.after) edges_.back().push_back({first + earlier, kNoSemaphore});
-    for (const int earlier : one.after_for_speed) {
-      if (with_speed_) edges_.back().push_back({first + earlier, kNoSemaphore});
+    const bool has_kernel = !one.kernel.items.empty();
+    ends.push_back(add_step(call, rank, step,
+                            has_kernel ? OrderedStep::kStart : OrderedStep::kWhole, one.lane));
+    for (const auto* list : {&one.after, &one.after_for_speed}) {
+      if (list == &one.after_for_speed && !with_speed_) continue;
+      for (const int earlier : *list) {
+        edges_.back().push_back({ends[index_of(earlier)], kNoSemaphore});
+      }
     }
+    if (has_kernel) ends.back() = add_kernel(call, rank, step);
   }
-  add_step(call, rank, static_cast<int>(schedule.steps.size()), 0);
+  add_step(call, rank, static_cast<int>(schedule.steps.size()), OrderedStep::kWhole, 0);
 }
+
+const Step* StepOrder::step_of(int step) const {
+  const OrderedStep& one = steps_[index_of(step)];
+  const auto& steps = calls_.order[index_of(one.call)]->ranks[index_of(one.rank)].steps;
+  return one.step < 0 || index_of(one.step) >= steps.size() ? nullptr : &steps[index_of(one.step)];
+}
+
+namespace {
+
+const std::vector<SemaphoreAt> kNone;
+
+const std::vector<SemaphoreAt>& waits_of(const Step& step, int item) {
+  if (item >= 0) return step.kernel.items[index_of(item)].waits;
+  return item == OrderedStep::kEnd ? kNone : step.waits;
+}
+
+const std::vector<SemaphoreAt>& signals_of(const Step& step, int item) {
+  if (item >= 0) return step.kernel.items[index_of(item)].signals;
+  return item == OrderedStep::kStart ? kNone : step.signals;
+}
+
+}  // namespace
 
 // nullptr: left out.
 StepOrder::Uses* StepOrder::uses_of(int call, const RankSchedule& schedule,
                                     const SemaphoreAt& semaphore) {
   const SemaphoreGroup& group = schedule.semaphores[index_of(semaphore.group)];
   if (group.only_for_speed && !with_speed_) return nullptr;
-  const Key key{calls_.order[index_of(call)], semaphore.group, semaphore.owner, semaphore.peer,
-                semaphore.index};
+  const Key key{calls_.shared_memory ? nullptr : calls_.order[index_of(call)], semaphore.group,
+                semaphore.owner, semaphore.peer, semaphore.index};
   const auto [found, is_new] = known_.emplace(key, uses_.size());
   if (is_new) uses_.push_back({duet::text_of(schedule, semaphore), group.initial, {}, {}, {}});
   return &uses_[found->second];
@@ -96,18 +134,19 @@ StepOrder::Uses* StepOrder::uses_of(int call, const RankSchedule& schedule,
 
 // By rank in the order of its enqueueing.
 void StepOrder::note_semaphores() {
-  for (const auto& enqueued : enqueued_) {
-    for (const int number : enqueued) {
+  for (const auto& of_rank : of_rank_) {
+    for (const int number : of_rank) {
       const OrderedStep& step = steps_[index_of(number)];
       const RankSchedule& schedule = calls_.order[index_of(step.call)]->ranks[index_of(step.rank)];
-      if (step.step < 0 || index_of(step.step) >= schedule.steps.size()) continue;
-      for (const SemaphoreAt& each : schedule.steps[index_of(step.step)].waits) {
+      const Step* const one = step_of(number);
+      if (one == nullptr) continue;
+      for (const SemaphoreAt& each : waits_of(*one, step.item)) {
         Uses* const uses = uses_of(step.call, schedule, each);
         if (uses == nullptr) continue;
         uses->waits.push_back(number);
         --uses->balance[step.call];
       }
-      for (const SemaphoreAt& each : schedule.steps[index_of(step.step)].signals) {
+      for (const SemaphoreAt& each : signals_of(*one, step.item)) {
         Uses* const uses = uses_of(step.call, schedule, each);
         if (uses == nullptr) continue;
         uses->signals.push_back(number);
@@ -210,9 +249,13 @@ std::string StepOrder::check_queues() const {
     for (const Edge& edge : edges_[step]) edges[2 * step].push_back({2 * edge.from + 1, 0});
     edges[2 * step + 1].push_back({static_cast<int>(2 * step), 0});
   }
-  for (const auto& enqueued : enqueued_) {
-    for (std::size_t i = 1; i < enqueued.size(); ++i) {
-      edges[index_of(2 * enqueued[i])].push_back({2 * enqueued[i - 1], 0});
+  for (const auto& of_rank : of_rank_) {
+    int before = -1;
+    for (const int step : of_rank) {
+      const int item = steps_[index_of(step)].item;
+      if (item >= 0 || item == OrderedStep::kEnd) continue;  // no place in a queue
+      if (before >= 0) edges[index_of(2 * step)].push_back({2 * before, 0});
+      before = step;
     }
   }
   const std::vector<int> sorted = sorted_by(edges);
@@ -249,7 +292,8 @@ std::string StepOrder::text_of(int step) const {
   if (index_of(one.step) == schedule.steps.size()) {
     return fmt::format("the caller of rank {} after call {}", one.rank, one.call);
   }
-  return fmt::format("step {} of rank {} in call {}", one.step, one.rank, one.call);
+  const std::string item = one.item >= 0 ? fmt::format("item {} of ", one.item) : "";
+  return fmt::format("{}step {} of rank {} in call {}", item, one.step, one.rank, one.call);
 }
 
 }  // namespace duet

@@ -10,14 +10,17 @@
 
 namespace duet {
 
-// A step of a call, or what the caller does on lane 0 before the call or after it.
+// A step of a call, or what the caller does on lane 0 before the call or after it. Of a kernel its
+// start, each item and its end, one after the other on the step's lane.
 struct OrderedStep {
   int call = 0, rank = 0;
   int step = 0;      // kBefore, a step of the rank's schedule, or the number of those
+  int item = 0;      // kStart, kEnd or the kernel's item; kWhole: a step without a kernel
   int lane = 0;      // among the lanes of all ranks
   int position = 0;  // in its lane
 
   static constexpr int kBefore = -1;
+  static constexpr int kWhole = -1, kStart = -2, kEnd = -3;
 };
 
 class StepOrder {
@@ -30,6 +33,8 @@ class StepOrder {
   std::string fault();
 
   const std::vector<OrderedStep>& steps() const { return steps_; }
+  // nullptr for what the caller does.
+  const Step* step_of(int step) const;
   // Numbers of steps(): each stands behind those that have ended when it starts.
   const std::vector<int>& sorted() const { return sorted_; }
   bool before(int step, int other) const;
@@ -52,7 +57,8 @@ class StepOrder {
 
   void number_lanes();
   void add_rank(int call, int rank);
-  int add_step(int call, int rank, int step, int lane);
+  int add_step(int call, int rank, int step, int item, int lane);
+  int add_kernel(int call, int rank, int step);
   Uses* uses_of(int call, const RankSchedule& schedule, const SemaphoreAt& at);
   void note_semaphores();
   std::string pair_semaphores();
@@ -67,9 +73,9 @@ class StepOrder {
   std::vector<int> first_lane_;  // by rank; behind the last: the number of all
   std::vector<OrderedStep> steps_;
   Edges edges_;
-  std::vector<int> last_of_lane_;           // by lane; -1: none
-  std::vector<std::vector<int>> enqueued_;  // by rank
-  std::map<Key, std::size_t> known_;        // indices of uses_
+  std::vector<int> last_of_lane_;          // by lane; -1: none
+  std::vector<std::vector<int>> of_rank_;  // in the order of enqueueing
+  std::map<Key, std::size_t> known_;       // indices of uses_
   std::vector<Uses> uses_;
   std::vector<int> sorted_;
   std::vector<std::vector<int>> ended_;  // by step and lane: how many steps of the lane

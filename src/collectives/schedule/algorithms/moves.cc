@@ -118,8 +118,10 @@ class Moves {
         if (left > 0) {
           const Move first = take(move, std::min(left, move.bytes));
           left -= first.bytes;
-          last_before_local = writer.add(
-              {lane, {}, {}, {}, {copy_of(first, options_.copying.executor, {})}, {}, ""});
+          Step push;
+          push.lane = lane;
+          push.copies = {copy_of(first, options_.copying.executor, {})};
+          last_before_local = writer.add(std::move(push));
           if (left == 0) copy_local(writer, {last_before_local});
         }
         if (move.bytes > 0) rest.copies.push_back(copy_of(move, options_.copying.executor, {}));

@@ -1,11 +1,10 @@
 // Reductions through staging slots: many pieces, calls in a row, ranks out of step, and empty
 // parts.
-#include "collectives/peer/reduce_plan.h"
-
 #include <gtest/gtest.h>
 
 #include "collectives/peer/engine.h"
 #include "collectives/peer/reductions_fixture.h"
+#include "collectives/peer/scheduled_plans.h"
 
 namespace duet {
 namespace {
@@ -19,14 +18,14 @@ class Slots : public ReductionSession {
                          [this, largest](Rank& rank, const Collective& collective,
                                          const CollectiveBuffers& buffers, SideStreams& lanes,
                                          Watchdog& watchdog) {
-                           return std::make_unique<ReducePlan>(
+                           return plan_staged_reduction(
                                rank, collective, buffers, lanes, watchdog,
                                pools_[static_cast<std::size_t>(rank.local)], largest);
                          }),
         pools_(static_cast<std::size_t>(team.local_size())) {}
 
  private:
-  std::vector<StagingPool> pools_;
+  std::vector<ScheduleMemoryPool> pools_;
 };
 
 class Reductions : public ::testing::TestWithParam<const char*> {

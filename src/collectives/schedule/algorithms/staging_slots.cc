@@ -1,0 +1,63 @@
+#include "collectives/schedule/algorithms/staging_slots.h"
+
+#include "collectives/peer/staging.h"
+
+namespace duet {
+namespace {
+
+constexpr int kFull = 0, kFree = 1, kFirstToken = 2, kToken = 3;
+
+}  // namespace
+
+StagingSlots::StagingSlots(int rank, int ranks, std::size_t most_pieces, std::uint64_t largest,
+                           bool with_tokens)
+    : rank_(rank),
+      ranks_(ranks),
+      count_(slots_for(most_pieces)),
+      most_pieces_(most_pieces),
+      slot_bytes_(slot_bytes_for(largest)),
+      has_tokens_(with_tokens && ranks > 2) {}
+
+bool StagingSlots::change_lanes(int lanes) const {
+  return most_pieces_ > static_cast<std::size_t>(count_) && count_ * (ranks_ - 1) % lanes != 0;
+}
+
+RankSchedule StagingSlots::schedule() const {
+  RankSchedule schedule;
+  schedule.rank = rank_;
+  schedule.ranks = ranks_;
+  schedule.semaphores = {
+      {"full", count_}, {"free", count_, 1}, {"first token", 1, 1, true}, {"token", 1, 0, true}};
+  schedule.slot_bytes = static_cast<std::uint64_t>((ranks_ - 1) * count_) * slot_bytes_;
+  return schedule;
+}
+
+Place StagingSlots::at(int owner, int source, std::size_t piece, std::uint64_t bytes) const {
+  const int row = (source - owner + ranks_ - 1) % ranks_;
+  return {BufferRole::slots, owner,
+          static_cast<std::uint64_t>(row * count_ + slot_of(piece)) * slot_bytes_, bytes};
+}
+
+SemaphoreAt StagingSlots::full(int owner, int source, std::size_t piece) const {
+  return {kFull, owner, source, slot_of(piece)};
+}
+
+SemaphoreAt StagingSlots::free(int owner, int receiver, std::size_t piece) const {
+  return {kFree, owner, receiver, slot_of(piece)};
+}
+
+// The token of `to`, at `owner`.
+SemaphoreAt StagingSlots::token(int owner, int to) const {
+  return {(owner + 1) % ranks_ == to ? kFirstToken : kToken, owner, to, 0};
+}
+
+Step StagingSlots::push(int to) const {
+  Step step;
+  if (!has_tokens_) return step;
+  const int before = (rank_ + ranks_ - 1) % ranks_;
+  step.waits = {token(rank_, to)};
+  step.signals = {token(before == to ? (to + ranks_ - 1) % ranks_ : before, to)};
+  return step;
+}
+
+}  // namespace duet

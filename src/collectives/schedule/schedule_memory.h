@@ -1,0 +1,56 @@
+// The semaphores and staging slots of a schedule at all ranks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "collectives/peer/peer_channels.h"
+#include "collectives/schedule/schedule.h"
+#include "team/offered_memory.h"
+
+namespace duet {
+
+class ScheduleMemory {
+ public:
+  // Collective: every rank constructs it inside Team::each() for its part of the same schedule.
+  ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdog& watchdog);
+
+  Semaphore at(const SemaphoreAt& semaphore) const;
+  const Span& slots(int rank) const { return slots_->at(rank); }
+  // Blocking, while no rank is in a call: overwrites this rank's slots.
+  void poison();
+
+ private:
+  Device& device_;
+  const std::vector<SemaphoreGroup> groups_;
+  std::vector<int> first_;  // by group
+  SpacedPeerSemaphores semaphores_;
+  std::optional<OfferedMemory> slots_;
+  Watched watched_;
+};
+
+// Each plan has its own memory, or, while sharing is on, all plans whose schedules need slots and
+// semaphores of the same sizes share them. A call leaves the semaphores as it found them, so that
+// the next call may be another plan's.
+class ScheduleMemoryPool {
+ public:
+  // After sharing is switched off, shared memory is freed with the last plan that uses it.
+  void share(bool on);
+  bool shares() const { return shares_; }
+  // Collective, as ScheduleMemory().
+  std::shared_ptr<ScheduleMemory> memory(Rank& rank, const RankSchedule& schedule,
+                                         Watchdog& watchdog);
+
+ private:
+  using Sizes = std::pair<std::uint64_t, std::vector<std::tuple<int, int, bool>>>;
+
+  bool shares_ = false;
+  std::map<Sizes, std::shared_ptr<ScheduleMemory>> shared_;
+};
+
+}  // namespace duet
