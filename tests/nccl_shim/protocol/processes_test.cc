@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../process_resources.h"
@@ -236,6 +237,48 @@ TEST(PairCopiesProcesses, ARankThatDiesBeforeItsFirstCallIsAnAsynchronousError) 
   }
   expect_end_after_death(nothing, expect_error, Kind::all_gather, true);
   expect_end_after_death(nothing, expect_error, Kind::all_gather, false, 4096);
+  // A stream that waits for one word alone: that it has received, that its buffer has been read,
+  // or that a piece has come.
+  for (const int root : {0, 1}) {
+    const auto broadcast = [&](TestRank& rank, Call call) {
+      call.root = root;
+      expect_error(rank, call);
+    };
+    expect_end_after_death(nothing, broadcast, Kind::broadcast);
+  }
+  const auto reduce_one_piece = [&](TestRank& rank, Call call) {
+    call.bytes = 128;
+    expect_error(rank, call);
+  };
+  expect_end_after_death(nothing, reduce_one_piece, Kind::reduce_scatter);
+}
+
+// Rank 1 sends all its pieces, and is killed before it has freed a slot.
+TEST(PairCopiesProcesses, AKilledRankIsAnErrorForWhoWaitsForItsSlots) {
+  std::atomic<int>* const come = shared_number();
+  const std::vector<int> processes = start_processes({2, 0, 0}, [&](TestRank& rank) {
+    const Call call{Kind::reduce_scatter, allocate(rank, 8192), allocate(rank, 4096), 4096};
+    if (rank.rank == 1) {
+      ShimDevice::Stream lane = nullptr;
+      rank.device.before_copy = [&](ShimDevice::Stream stream) {
+        if (std::exchange(lane, stream) != nullptr) return;
+        rank.run(rank.stream(), [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
+      };
+      wait_until(*come, 1);
+      rank.copies->enqueue(call, rank.stream());
+      rank.device.synchronise(lane);
+      raise(SIGKILL);
+    }
+    rank.copies->enqueue(call, rank.stream());
+    *come = 1;
+    rank.wait_for_error();
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+  EXPECT_EQ(end_of(processes[0]), 0);
+  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
+  munmap(come, sizeof(int));
 }
 
 TEST(PairCopiesProcesses, ACallToWhichADeadRankHadComeFirstFails) {
@@ -246,6 +289,38 @@ TEST(PairCopiesProcesses, ACallToWhichADeadRankHadComeFirstFails) {
         EXPECT_EQ(rank.copies->error(), "the process of rank 1 has ended");
       },
       Kind::all_gather);
+}
+
+// It still had to copy from memory of rank 1, on which the next call waits.
+TEST(PairCopiesProcesses, ACallBeforeOneThatWaitsForAKilledRankDoesNotEndEither) {
+  std::atomic<int>* const step = shared_number();
+  const std::vector<int> processes = start_processes({2, 0, 0}, [&](TestRank& rank) {
+    const Call call{Kind::all_gather, allocate(rank, 4096), allocate(rank, 2 * 4096), 4096};
+    if (rank.rank == 1) {
+      rank.copies->enqueue(call, rank.stream());
+      *step = 1;
+      wait_until(*step, 2);
+      raise(SIGKILL);
+    }
+    std::atomic<int> go{0};
+    std::atomic<bool> passed{false};
+    rank.run(rank.stream(), [&] { wait_until(go, 1); });
+    wait_until(*step, 1);
+    rank.copies->enqueue(call, rank.stream());
+    rank.run(rank.stream(), [&] { passed = true; });
+    rank.copies->enqueue(call, rank.stream());
+    *step = 2;
+    rank.wait_for_error();
+    go = 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_FALSE(passed);
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+  EXPECT_EQ(end_of(processes[0]), 0);
+  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
+  munmap(step, sizeof(int));
 }
 
 TEST(PairCopiesProcesses, AKilledRankIsAnErrorForAGraphThatWaitsForIt) {
