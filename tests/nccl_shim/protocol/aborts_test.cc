@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <new>
 #include <random>
 #include <thread>
 #include <vector>
@@ -104,6 +105,81 @@ TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsLanes) {
   });
 }
 
+// The first copy fails: only one lane has something to wait for, that of pushes or that of pulls.
+void wait_for_one_lane(Kind kind) {
+  std::atomic<int> come{0}, go{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, kind, 100, true);
+    const Call call = buffers.call(/*root=*/1);
+    if (rank.rank == 1) {
+      run_until(rank, rank.stream(), go);
+      rank.copies->enqueue(call, rank.stream());
+      come = 1;
+      rank.wait_for_error();
+    } else {
+      wait_until(come, 1);
+      rank.device.before_copy = [](ShimDevice::Stream) { throw Error("a test"); };
+      EXPECT_THROW(rank.copies->enqueue(call, rank.stream()), Error);
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the other lane is done
+      EXPECT_FALSE(rank.copies->is_done());
+      go = 1;
+    }
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
+}
+
+TEST(PairCopiesAborts, WaitForOneLaneAsWell) {
+  wait_for_one_lane(Kind::all_gather);
+  wait_for_one_lane(Kind::broadcast);
+}
+
+// An error that is not Duet's breaks no communicator: the abort itself looks at the lanes.
+TEST(PairCopiesAborts, WaitForWhatACallHasGivenItsLanesThatEndsWithoutMemory) {
+  std::atomic<int> come{0}, go{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    if (rank.rank == 1) {
+      rank.copies->enqueue(buffers.call(), rank.stream());
+      come = 1;
+      rank.wait_for_error();
+    } else {
+      wait_until(come, 1);
+      run_until(rank, rank.stream(), go);
+      rank.device.before_copy = [](ShimDevice::Stream) { throw std::bad_alloc(); };
+      EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), std::bad_alloc);
+      rank.copies->abort(0.02);
+      EXPECT_EQ(rank.copies->warning(), "work of this rank still runs");
+      go = 1;
+    }
+    rank.copies->abort(30);
+    rank.synchronise();
+  });
+}
+
+// A driver may record no event while a stream waits for a rank that does not come.
+TEST(PairCopiesAborts, EndWaitsBeforeTheyRecordEvents) {
+  std::atomic<int> aborted{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    if (rank.rank == 1) return wait_until(aborted, 1);
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::atomic<int> goes_on{0};
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    rank.run(rank.stream(), [&] { goes_on = 1; });
+    rank.device.before_record = [&] {
+      for (int i = 0; i < 5000 && goes_on == 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      EXPECT_EQ(goes_on, 1);
+    };
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+    aborted = 1;
+  });
+}
+
 // The copy of its own part fails, behind one into a staging buffer.
 TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsStream) {
   std::atomic<int> go{0};
@@ -148,6 +224,59 @@ TEST(PairCopiesAborts, WhatOneGaveUpWaitingForEndsAllTheSame) {
     rank.synchronise();
     for (int i = 0; i < 1000 && !rank.copies->end();) ++i;
     EXPECT_TRUE(rank.copies->end());
+  });
+}
+
+// Rank 1 has come to a reduction: rank 0's abort ends behind what it still writes into a slot.
+TEST(PairCopiesAborts, WaitForPiecesOfWhoHasCome) {
+  std::atomic<int> enqueued{0}, go{0}, given_up{0}, aborted{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    rank.device.bytes_may_meet = true;
+    const Buffers buffers(rank, Kind::reduce_scatter, 100, true);
+    if (rank.rank == 1) run_until(rank, rank.stream(), go);
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    ++enqueued;
+    wait_until(enqueued, 2);
+    if (rank.rank == 1) {
+      wait_until(given_up, 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      EXPECT_EQ(aborted, 0);
+      go = 1;
+      wait_until(aborted, 1);
+    }
+    given_up = 1;
+    rank.copies->abort(30);
+    EXPECT_EQ(rank.copies->warning(), "");
+    if (rank.rank == 0) aborted = 1;
+    rank.synchronise();
+  });
+}
+
+// A call that fails behind its turn is expected of the peer once: it is taken back as a whole.
+TEST(PairCopiesAborts, DoNotWaitForCopiesOfACallThatFails) {
+  std::atomic<int> aborted{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    if (rank.rank == 1) return wait_until(aborted, 1);
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    rank.device.before_copy = [](ShimDevice::Stream) { throw Error("a test"); };
+    EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), Error);
+    rank.copies->abort(5);
+    EXPECT_EQ(rank.copies->warning(), "");
+    aborted = 1;
+    rank.synchronise();
+  });
+}
+
+TEST(PairCopiesAborts, DoNotWaitForPiecesOfWhoHasNotCome) {
+  std::atomic<int> aborted{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    if (rank.rank == 1) return wait_until(aborted, 1);
+    const Buffers buffers(rank, Kind::reduce_scatter, 100, true);
+    rank.copies->enqueue(buffers.call(), rank.stream());
+    rank.copies->abort(5);
+    EXPECT_EQ(rank.copies->warning(), "");
+    aborted = 1;
+    rank.synchronise();
   });
 }
 
@@ -226,6 +355,29 @@ TEST(PairCopiesAborts, WhoWaitsForRoomLearnsThatAPeerHasLeft) {
     rank.copies->abort(30);
     EXPECT_EQ(rank.copies->warning(), "");
     rank.synchronise();
+  });
+}
+
+// Rank 0, which also waits for rank 2, learns of its end while it waits for room at rank 1.
+TEST(PairCopiesAborts, WhoWaitsForRoomLearnsWhatTheGuardHasFound) {
+  std::atomic<int> ahead{0}, over{0};
+  on_threads({3, 0, 0}, [&](TestRank& rank) {
+    if (rank.rank == 2) {
+      wait_until(ahead, 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    } else if (rank.rank == 1) {
+      wait_until(over, 1);
+    } else {
+      const Buffers buffers(rank, Kind::broadcast, 4, true);
+      make_calls(rank, buffers, kCallsAhead);
+      ahead = 1;
+      EXPECT_THROW(make_calls(rank, buffers, 1), PeerFailed);
+      over = 1;
+      rank.copies->abort(30);
+      rank.synchronise();
+      return;
+    }
+    rank.copies->abort(30);
   });
 }
 

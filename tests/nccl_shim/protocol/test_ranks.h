@@ -34,9 +34,9 @@ const ShimDevice::Stream kStreamOfThread = reinterpret_cast<ShimDevice::Stream>(
 
 // A device that calls `before_look_up`, if there is one, where a call's buffers are looked up,
 // `before_allocate` where memory of the drop-in's own is allocated, `before_import` where another
-// process's is mapped, and `before_copy` where a copy is enqueued; that counts copies, and waits
-// for events; and that maps memory of another process at one base once at a time, as CUDA does, if
-// that is asked for.
+// process's is mapped, `before_record` where an event is recorded, and `before_copy` where a copy
+// is enqueued; that counts copies, and waits for events; and that maps memory of another process at
+// one base once at a time, as CUDA does, if that is asked for.
 class TestDevice : public host::HostShimDevice {
  public:
   using HostShimDevice::HostShimDevice;
@@ -64,6 +64,10 @@ class TestDevice : public host::HostShimDevice {
     if (before_allocate) before_allocate();
     return HostShimDevice::allocate(bytes);
   }
+  void record(StreamEvent& event, Stream stream) override {
+    if (before_record) before_record();
+    HostShimDevice::record(event, stream);
+  }
   void wait(Stream stream, StreamEvent& event) override {
     ++waits;
     HostShimDevice::wait(stream, event);
@@ -85,7 +89,7 @@ class TestDevice : public host::HostShimDevice {
   void unimport_memory(void* base, std::size_t bytes) override;
   std::size_t mapped() const { return mapped_.size(); }  // of other processes
 
-  std::function<void()> before_look_up, before_allocate, before_import;
+  std::function<void()> before_look_up, before_allocate, before_import, before_record;
   std::function<void(Stream)> before_copy;
   bool maps_a_base_once = false, knows_streams = true, has_segments = false;
   TestSegments own_segments{static_cast<int>(identity())};
