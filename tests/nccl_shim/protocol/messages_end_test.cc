@@ -1,5 +1,6 @@
 // How messages of PairCopies end: errors, aborts, ranks that are gone.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
@@ -101,6 +102,105 @@ void aborted_before_the_peer_comes(What of_first) {
 TEST(MessagesEnd, AbortedBeforeThePeerComes) {
   aborted_before_the_peer_comes(What::send);
   aborted_before_the_peer_comes(What::receive);
+}
+
+TEST(MessagesEnd, AGroupThatWasAbortedIsNotStarted) {
+  std::atomic<int> begun{0};  // a rank whose peer has aborted cannot begin
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const int peer = 1 - rank.rank;
+    const Side sent(rank, What::send, peer), received(rank, What::receive, peer);
+    rank.copies->begin_messages({sent.message(), received.message()}, rank.stream());
+    ++begun;
+    testing::wait_until(begun, 2);
+    rank.copies->abort(10);
+    EXPECT_THROW(rank.copies->start_messages(), PeerFailed);
+    EXPECT_EQ(rank.device.copies, 0);
+  });
+}
+
+// The first to come aborts while the other one is about to.
+void revoked_while_the_peer_comes(What of_first) {
+  std::atomic<int> step{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const What other = of_first == What::send ? What::receive : What::send;
+    const Side side(rank, rank.rank == 0 ? of_first : other, 1 - rank.rank);
+    if (rank.rank == 0) {
+      send(rank, side);
+      testing::wait_until(step, 1);
+      rank.copies->abort(10);
+      EXPECT_EQ(rank.copies->warning(), "");
+      step = 2;
+      rank.synchronise();
+      return;
+    }
+    rank.device.before_look_up = [&] {
+      step = 1;
+      testing::wait_until(step, 2);
+    };
+    EXPECT_THROW(send(rank, side), PeerFailed);
+    EXPECT_EQ(rank.device.copies, 0);
+    rank.copies->abort(10);
+  });
+}
+
+TEST(MessagesEnd, ARevokedMessageIsNotMade) {
+  revoked_while_the_peer_comes(What::send);
+  revoked_while_the_peer_comes(What::receive);
+}
+
+// Rank 1's stream is not ready for the copy that rank 0 is to make: rank 0's abort ends its wait.
+void aborted_before_the_peer_is_ready(What of_first) {
+  std::atomic<int> come{0}, go{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    rank.device.bytes_may_meet = true;
+    const What other = of_first == What::send ? What::receive : What::send;
+    const Side side(rank, rank.rank == 1 ? of_first : other, 1 - rank.rank);
+    if (rank.rank == 1) {
+      rank.run(rank.stream(), [&] { testing::wait_until(go, 1); });
+      send(rank, side);
+      come = 1;
+      rank.wait_for_error();
+      testing::wait_until(go, 1);
+    } else {
+      testing::wait_until(come, 1);
+      send(rank, side);
+      rank.copies->abort(5);
+      EXPECT_EQ(rank.copies->warning(), "");
+      go = 1;
+    }
+    rank.copies->abort(10);
+    rank.synchronise();
+  });
+}
+
+TEST(MessagesEnd, AbortedBeforeThePeerIsReady) {
+  aborted_before_the_peer_is_ready(What::receive);
+  aborted_before_the_peer_is_ready(What::send);
+}
+
+// A lane waits for the peer, though the copy behind the wait has failed.
+TEST(MessagesEnd, AnAbortWaitsForTheLaneOfAMessageThatFails) {
+  std::atomic<int> come{0}, go{0};
+  on_threads({2, 0, 0}, [&](TestRank& rank) {
+    const Side side(rank, rank.rank == 0 ? What::send : What::receive, 1 - rank.rank);
+    if (rank.rank == 1) {
+      rank.run(rank.stream(), [&] { testing::wait_until(go, 1); });
+      send(rank, side);
+      come = 1;
+      rank.wait_for_error();
+    } else {
+      testing::wait_until(come, 1);
+      rank.device.before_copy = [](ShimDevice::Stream) { throw Error("a test"); };
+      EXPECT_THROW(send(rank, side), Error);
+      rank.synchronise();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // all other lanes are done
+      EXPECT_FALSE(rank.copies->is_done());
+      go = 1;
+    }
+    rank.copies->abort(10);
+    EXPECT_EQ(rank.copies->warning(), "");
+    rank.synchronise();
+  });
 }
 
 // Where the peer has come, an abort waits for its copy: nothing is written behind the abort.
@@ -314,11 +414,24 @@ TEST(MessagesEnd, AbortedAmidExchanges) {
 }
 
 // Who waits for a process that has ended notices, and its streams stay where they are until abort.
-TEST(MessagesEnd, AProcessThatEndsIsNoticed) {
-  const std::vector<int> processes = testing::start_processes({2, 0, 0}, [](TestRank& rank) {
-    const Side sent(rank, What::send, 1 - rank.rank);
-    if (rank.rank == 1) std::raise(SIGKILL);
-    send(rank, sent);
+// Rank 1 is killed before it comes, or when its stream is not ready for rank 0's copy.
+void expect_error_of_one_that_waits(What what, bool peer_comes) {
+  std::atomic<int>* const come = testing::shared_number();
+  const std::vector<int> processes = testing::start_processes({2, 0, 0}, [&](TestRank& rank) {
+    const What other = what == What::send ? What::receive : What::send;
+    const Side side(rank, rank.rank == 0 ? what : other, 1 - rank.rank);
+    if (rank.rank == 1) {
+      if (peer_comes) {
+        rank.run(rank.stream(), [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
+        send(rank, side);
+        *come = 1;
+        testing::wait_until(*come, 2);
+      }
+      std::raise(SIGKILL);
+    }
+    if (peer_comes) testing::wait_until(*come, 1);
+    send(rank, side);
+    *come = 2;
     rank.wait_for_error();
     EXPECT_EQ(rank.copies->error(), "the process of rank 1 has ended");
     rank.copies->abort(10);
@@ -327,6 +440,14 @@ TEST(MessagesEnd, AProcessThatEndsIsNoticed) {
   });
   EXPECT_EQ(testing::end_of(processes[0]), 0);
   EXPECT_EQ(testing::end_of(processes[1]), SIGKILL);
+  munmap(come, sizeof(int));
+}
+
+TEST(MessagesEnd, AProcessThatEndsIsNoticed) {
+  for (const What what : {What::send, What::receive}) {
+    expect_error_of_one_that_waits(what, false);
+    expect_error_of_one_that_waits(what, true);
+  }
 }
 
 }  // namespace
