@@ -351,6 +351,21 @@ TEST(PairCopiesOrder, ACallIsBehindTheLastOneWhereOtherWorkBetweenIsOnAStreamCap
   });
 }
 
+TEST(PairCopiesOrder, ACallIsBehindTheLastOfOtherWorkOnSeveralStreams) {
+  on_threads({2, 0, 0}, [](TestRank& rank) {
+    const Buffers buffers(rank, Kind::all_gather, 100, true);
+    std::atomic<bool> worked{false};
+    for (const int stream : {0, 1}) rank.copies->order_other_work(rank.stream(stream));
+    rank.run(rank.stream(1), [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      worked = true;
+    });
+    rank.copies->enqueue(buffers.call(), rank.stream(2));
+    rank.run(rank.stream(2), [&] { EXPECT_TRUE(worked); });
+    rank.synchronise();
+  });
+}
+
 // What a group's call sends is filled on a stream of the group on which it does not call, and
 // checked there.
 TEST(PairCopiesOrder, AGroupsStreamsWaitForEachOther) {
