@@ -90,6 +90,17 @@ TEST(CreationTest, ARankThatIsMissing) {
   EXPECT_FALSE(testing::has_segments());
 }
 
+TEST(CreationTest, AWaitForARankHasADeadline) {
+  HostShimDevice first(1), second(2);
+  const std::string name = testing::unused_name();
+  Creation one(first, name, 0, 2, 7);
+  EXPECT_THROW(one.wait_announced(0.02), Timeout);
+  Creation two(second, name, 1, 2, 7);
+  EXPECT_TRUE(one.all_announced());
+  one.offer();
+  EXPECT_THROW(one.try_peers(0.02), Timeout);  // rank 1 offers nothing
+}
+
 // On one rank its creation goes on when another one does.
 TEST(CreationTest, WhatOneRankCreatesTogetherWithOthers) {
   HostShimDevice first(1), second(2);
