@@ -124,7 +124,10 @@ void TestRank::pause() {
 
 void TestRank::wait_for_error() {
   for (const double end = steady_now() + 30; copies->error().empty();) {
-    if (steady_now() > end) throw Timeout("waited 30 s for an error of the communicator");
+    if (steady_now() > end) {
+      copies->break_with("an error is missing");  // so that what waits for the error ends
+      throw Timeout("waited 30 s for an error of the communicator");
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
