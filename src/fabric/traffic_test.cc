@@ -166,6 +166,40 @@ TEST_F(TrafficTest, AProxyCompletesCommandsInOrder) {
   EXPECT_TRUE(fifo.quiet(3, at_once));
 }
 
+TEST_F(TrafficTest, AProxyTakesNoMoreCommandsThanItsDepth) {
+  make(false, 3, RailMode::round_robin);
+  constexpr std::size_t kCapacity = 4;
+  const std::unique_ptr<std::byte, decltype(&std::free)> memory{
+      static_cast<std::byte*>(std::aligned_alloc(128, (Fifo::bytes(kCapacity) + 127) / 128 * 128)),
+      &std::free};
+  Fifo fifo(memory.get(), kCapacity);
+  for (std::uint64_t message = 0; message < 3; ++message) {
+    fifo.push({message, 0}, [] { return false; });
+  }
+  Proxy proxy(fifo, *traffic_, *writes_, 2);
+  for (Behaviour& each : behaviours_) each.stalls = true;
+  for (int i = 0; i < 10; ++i) proxy.progress();
+  EXPECT_GT(behaviours_[1].posted, 0);
+  EXPECT_EQ(behaviours_[2].posted, 0);
+}
+
+class NoSender : public Sender {
+ public:
+  void ended(std::uint64_t) override {}
+  bool lost(int, const std::vector<std::uint64_t>&) override { return false; }
+};
+
+TEST_F(TrafficTest, ARailHas256PostsAtATime) {
+  make(false, 1, RailMode::split);
+  NoSender sender;
+  for (std::uint64_t i = 0; i < 300; ++i) traffic_->queue(0, {}, sender, i, true);
+  traffic_->post();
+  EXPECT_EQ(behaviours_[0].posted, 256);
+  for (int i = 0; i < 300; ++i) traffic_->progress();
+  EXPECT_EQ(behaviours_[0].posted, 300);
+  EXPECT_EQ(behaviours_[0].most, 256u);
+}
+
 template <typename Kind, typename Call>
 std::string message_of(Call call) {
   try {
@@ -204,6 +238,35 @@ TEST_F(TrafficTest, ARailThatTakesNothingIsStalledToo) {
   open(false);
   const std::string message = message_of<Timeout>([&] { finish(); });
   EXPECT_NE(message.find("rail r2 to process 1"), std::string::npos) << message;
+}
+
+// It looks every 256 calls: every 4 s of the 5 in which something has to end.
+TEST_F(TrafficTest, ARailThatGoesOnIsNotStalled) {
+  open(false, 300);
+  for (int i = 0; i < 100000 && !writes_->done(); ++i) {
+    traffic_->progress();
+    now_ += 4.0 / 256;
+  }
+  EXPECT_TRUE(writes_->done());
+  EXPECT_GT(now_, 100 + 3 * 4);
+}
+
+// 125 MB may take 10 s more.
+TEST_F(TrafficTest, ALargePostMayTakeLonger) {
+  make(false, 1, RailMode::split);
+  NoSender sender;
+  RailPost post;
+  post.bytes = 125'000'000;
+  behaviours_[0].stalls = true;
+  traffic_->queue(0, post, sender, 0, true);
+  const auto look = [this] {
+    for (int i = 0; i < 256; ++i) traffic_->progress();
+  };
+  look();
+  now_ += 14;
+  EXPECT_NO_THROW(look());
+  now_ += 2;
+  EXPECT_THROW(look(), Timeout);
 }
 
 TEST_F(TrafficTest, ARailWithoutWorkIsNotStalled) {
