@@ -170,6 +170,40 @@ TEST(Processes, AFailureIsNotifiedToAProcessThatHasEndedItsShare) {
   });
 }
 
+TEST(Processes, AWaitInVainIsAFailureOfAll) {
+  std::atomic<bool> seen{false};
+  const auto until = [](const auto& holds) {
+    const SteadyClock::time_point latest = SteadyClock::now() + std::chrono::seconds(20);
+    while (!holds() && SteadyClock::now() < latest) std::this_thread::yield();
+    EXPECT_TRUE(holds());
+  };
+  run_processes(2, [&](Processes& processes) {
+    if (processes.index() == 0) {
+      EXPECT_THROW(processes.barrier("what never comes", 0.02), Timeout);
+      until([&] { return seen.load(); });
+    } else {
+      until([&] { return !processes.failure().empty(); });
+      EXPECT_NE(processes.failure().find("gave up after 0.02 s"), std::string::npos);
+      seen = true;
+    }
+  });
+}
+
+// Process 1 ends first: process 0 has the connections.
+TEST(Processes, TheEndOfAProcessIsNoFailure) {
+  const int port = free_port();
+  std::atomic<int> notified{0};
+  const auto run = [&](int index, const std::function<void()>& then) {
+    Processes processes(impatient(index, port), 20);
+    processes.on_failure([&](const std::string&) { ++notified; });
+    processes.barrier("all to have come", 20);
+    then();
+  };
+  std::thread other([&] { run(1, [] {}); });
+  run(0, [&] { other.join(); });
+  EXPECT_EQ(notified, 0);
+}
+
 // A wait of the others ends as well, and the next epoch is as if nothing had been.
 TEST(Processes, WhatIsNotPossibleHereIsNoFailure) {
   run_processes(3, [](Processes& processes) {
