@@ -23,7 +23,8 @@
 namespace duet {
 namespace {
 
-constexpr int kMostNodes = 256;  // processes on this machine
+constexpr double kShortSeconds = 0.1;  // of a case, where all of them are to end within 30 s
+constexpr int kMostNodes = 256;        // processes on this machine
 constexpr int kMostMessages = 1 << 20;
 constexpr int kMostWindow = 1 << 16;
 constexpr int kMostProducers = 4096;
@@ -66,7 +67,8 @@ class FabricCommand : public Command {
     add("--provider", options_.settings.provider, "NAME",
         "libfabric provider: tcp;ofi_rxm (or tcp), shm, efa; default tcp;ofi_rxm");
     add("--sizes", sizes_, "LIST",
-        "Message sizes in bytes: 64K, 1M or a range 4K..2G by powers of two; default 256K..1G");
+        "Message sizes in bytes: 64K, 1M or a range 4K..2G by powers of two; default 256K..1G, or "
+        "256K,4M,64M between processes that it starts on a CPU");
     add("--window", windows_, "LIST", "Messages in flight; default 1,8");
     add("--messages", messages_, "COUNT",
         "Messages per iteration; default: as many windows as fit into 32 MiB, from 1 to 32");
@@ -147,6 +149,10 @@ class FabricCommand : public Command {
   int run_in(Processes& processes, FabricOptions& options, const std::vector<std::string>& line) {
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {"host"};
+    const bool on_cpus = std::all_of(devices.begin(), devices.end(), [](const std::string& name) {
+      return name.rfind("host", 0) == 0;
+    });
+    if (started_ && on_cpus) hurry(options);
     RunPlan plan;
     plan.own_processes = started_;
     open_own_machines(plan, devices, processes);
@@ -162,6 +168,12 @@ class FabricCommand : public Command {
               plan.names[i]);
     }
     return measure(plan, output_, line);
+  }
+
+  // Between processes on one CPU, which take turns on its cores, fewer sizes tell as much.
+  void hurry(FabricOptions& options) const {
+    if (options.sizes.empty()) options.sizes = {256 << 10, 4 << 20, 64 << 20};
+    if (!mode_.seconds && mode_.mode.empty()) options.mode.seconds = kShortSeconds;
   }
 
   FabricOptions parsed() const {
