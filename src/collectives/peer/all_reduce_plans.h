@@ -11,7 +11,8 @@
 namespace duet {
 
 // A first half over mapped peers: a kernel of few blocks reduces each rank's part into its receive
-// buffer. When it ends, all ranks have read what they needed. staged_reduction() is the other first half.
+// buffer. When it ends, all ranks have read what they needed. staged_reduction() is the other first
+// half.
 class PullPlan : public PeerPlan {
  public:
   // Collective: every rank constructs it inside Team::each().
