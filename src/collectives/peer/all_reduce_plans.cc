@@ -17,11 +17,13 @@
 namespace duet {
 namespace {
 
-// nullptr where some rank cannot map them; the same on all ranks.
-std::unique_ptr<PeerMemory> mapped(Rank& rank, const Span& recv) try {
-  return std::make_unique<PeerMemory>(rank, recv, "the other ranks' receive buffers");
+// By pushes, or through slots where some rank cannot map receive buffers; the same on all ranks.
+std::unique_ptr<CollectivePlan> second_half(Rank& rank, const Collective& collective,
+                                            const Span& recv, SideStreams& lanes,
+                                            Watchdog& watchdog, bool out_of_step) try {
+  return plan_spread(rank, collective, recv, lanes, watchdog, out_of_step);
 } catch (const Unreachable&) {
-  return nullptr;
+  return plan_staged_moves(rank, part_to_all(collective, rank.size), {recv, recv}, lanes, watchdog);
 }
 
 }  // namespace
@@ -56,64 +58,23 @@ std::string PullPlan::algorithm() const {
 SpreadPlan::SpreadPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                        SideStreams& lanes, Watchdog& watchdog,
                        std::unique_ptr<CollectivePlan> first, bool out_of_step)
-    : lanes_(lanes),
-      first_(std::move(first)),
-      out_of_step_(out_of_step && lanes.copying().in_order),
-      recv_(mapped(rank, buffers.recv)),
-      copies_(rank.device, lanes.copying().count, lanes.copying().in_order) {
-  add_wire_bytes(static_cast<std::uint64_t>(first_->wire_bytes()));
-  if (recv_) {
-    words_ = std::make_unique<SpacedPeerSemaphores>(rank, 2 * rank.size);
-    push(rank, collective);
-    watched_.emplace(watchdog, *words_);
-    return;
-  }
-  const CollectiveBuffers results{buffers.recv, buffers.recv};
-  staged_ = plan_staged_moves(rank, part_to_all(collective, rank.size), results, lanes_, watchdog);
-  add_wire_bytes(static_cast<std::uint64_t>(staged_->wire_bytes()));
-}
-
-void SpreadPlan::push(const Rank& rank, const Collective& collective) {
-  const ByteRange own = reduced_part(collective, rank.index, rank.size);
-  const Span result = recv_->at(rank.index).slice(own.begin, own.bytes);
-  for (int step = 1; step < rank.size; ++step) {
-    const int to = (rank.index + step) % rank.size;
-    // A rank without a part signals no `done`: it might run a call ahead of those that wait for it.
-    const bool theirs = reduced_part(collective, to, rank.size).bytes > 0;
-    if (theirs) {
-      end_.waits.push_back(words_->at(rank.index, to));
-    }
-    // Two ranks without parts push nothing to each other, and nothing else keeps one of them from
-    // signalling its next call before the other has set back the semaphore of this one.
-    if (out_of_step_ && (theirs || own.bytes > 0)) {
-      middle_.signals.push_back(words_->at(to, rank.size + rank.index));
-      middle_.waits.push_back(words_->at(rank.index, rank.size + to));
-    }
-    if (own.bytes == 0) continue;
-    const Copy copy{
-        recv_->at(to).slice(own.begin, own.bytes), result, lanes_.copying().executor, {}};
-    copies_.add({copies_.lane_for(step), {}, {copy}, {words_->at(to, rank.index)}});
-    add_wire_bytes(own.bytes);
-  }
+    : first_(std::move(first)),
+      second_(second_half(rank, collective, buffers.recv, lanes, watchdog, out_of_step)) {
+  add_wire_bytes(static_cast<std::uint64_t>(first_->wire_bytes() + second_->wire_bytes()));
 }
 
 void SpreadPlan::enqueue(Stream& stream) {
   first_->enqueue(stream);
-  if (staged_) return staged_->enqueue(stream);
-  if (!middle_.waits.empty()) stream.handshake(middle_);
-  lanes_.fork(stream, copies_.lanes() - 1);
-  copies_.enqueue(stream, lanes_);
-  lanes_.join(stream, copies_.lanes() - 1);
-  stream.handshake(end_);
+  second_->enqueue(stream);
 }
 
 void SpreadPlan::poison_staging() {
   first_->poison_staging();
-  if (staged_) staged_->poison_staging();
+  second_->poison_staging();
 }
 
 std::string SpreadPlan::algorithm() const {
-  return first_->algorithm() + ", spread by " + (staged_ ? staged_->algorithm() : "pushes");
+  return first_->algorithm() + ", spread by " + second_->algorithm();
 }
 
 }  // namespace duet

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "collectives/peer/lanes.h"
 #include "collectives/peer/peer_channels.h"
@@ -29,15 +28,12 @@ class PullPlan : public PeerPlan {
   Watched watched_;
 };
 
-// The whole: a first half, and then copy engines that push each rank's part to all, through slots
-// where receive buffers cannot be mapped.
+// The whole: a first half, and then spread(), or staged_moves() where receive buffers cannot be
+// mapped.
 class SpreadPlan : public PeerPlan {
  public:
-  // Collective: every rank constructs it inside Team::each(). When `first` has ended on a rank,
-  // that rank may write its part into all receive buffers: all ranks have come to the call, and
-  // nothing still reads there. `out_of_step`: `first` may end long before it does on other ranks.
-  // Behind one link the ranks then have a barrier, so that they do not push to one receiver at a
-  // time: 4 GiB on 4 x H200 take 17.3 ms with it, 17.8 to 22 without.
+  // Collective: every rank constructs it inside Team::each(). `first` does what spread() expects;
+  // `out_of_step`: SpreadOptions.
   SpreadPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
              SideStreams& lanes, Watchdog& watchdog, std::unique_ptr<CollectivePlan> first,
              bool out_of_step);
@@ -47,17 +43,7 @@ class SpreadPlan : public PeerPlan {
   std::string algorithm() const override;
 
  private:
-  void push(const Rank& rank, const Collective& collective);
-
-  SideStreams& lanes_;
-  std::unique_ptr<CollectivePlan> first_;
-  const bool out_of_step_;
-  std::unique_ptr<PeerMemory> recv_;             // for pushes; nullptr: through slots
-  std::unique_ptr<SpacedPeerSemaphores> words_;  // likewise; at each rank two for every other
-  CopySteps copies_;
-  Handshake middle_, end_;
-  std::unique_ptr<CollectivePlan> staged_;  // instead of the pushes
-  std::optional<Watched> watched_;          // words_
+  std::unique_ptr<CollectivePlan> first_, second_;
 };
 
 }  // namespace duet

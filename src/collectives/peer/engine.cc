@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "collectives/nodes/session.h"
-#include "collectives/peer/add_plan.h"
 #include "collectives/peer/all_reduce_plans.h"
+#include "collectives/peer/in_flight.h"
 #include "collectives/peer/kernel_plan.h"
 #include "collectives/peer/rank_lanes.h"
 #include "collectives/peer/relay_plan.h"
@@ -202,9 +202,8 @@ class PeerSession : public CollectiveSession {
     std::unique_ptr<CollectivePlan> plan;
     if (adds) {
       out_of_step = rank.size > 2;
-      plan = if_reachable([&] {
-        return std::make_unique<AddPlan>(rank, collective, buffers, lanes(rank), watchdog());
-      });
+      plan = if_reachable(
+          [&] { return plan_additions(rank, collective, buffers, lanes(rank), watchdog()); });
     }
     if (plan == nullptr && half && bytes < kSlotsFrom) {
       plan = if_reachable(

@@ -26,6 +26,10 @@ ByteRange reduced_part(const Collective& c, int rank, int ranks) {
   return {own.begin * size_of(c.dtype), own.count * size_of(c.dtype)};
 }
 
+std::uint64_t reduced_target(const Collective& c, int rank, int ranks) {
+  return c.kind == CollectiveKind::all_reduce ? reduced_part(c, rank, ranks).begin : 0;
+}
+
 std::vector<Move> part_to_all(const Collective& c, int ranks) {
   std::vector<Move> moves;
   for (int from = 0; from < ranks; ++from) {

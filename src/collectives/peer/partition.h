@@ -25,6 +25,9 @@ ElementRange part_of(std::uint64_t count, int part, int parts);
 // What a rank reduces of the send buffers.
 ByteRange reduced_part(const Collective& collective, int rank, int ranks);
 
+// Where that goes in the rank's receive buffer, in bytes.
+std::uint64_t reduced_target(const Collective& collective, int rank, int ranks);
+
 // The second half of an all_reduce: each rank's part, from its receive buffer to all others'.
 std::vector<Move> part_to_all(const Collective& collective, int ranks);
 

@@ -9,6 +9,7 @@
 #include "collectives/planning.h"
 #include "collectives/schedule/algorithms/broadcast_pipeline.h"
 #include "collectives/schedule/algorithms/moves.h"
+#include "collectives/schedule/algorithms/spread.h"
 #include "collectives/schedule/algorithms/staged_moves.h"
 #include "collectives/schedule/algorithms/staged_reduction.h"
 #include "collectives/schedule/schedule_plan.h"
@@ -85,6 +86,27 @@ std::unique_ptr<CollectivePlan> plan_broadcast_pipeline(Rank& rank, const Collec
   const BroadcastOptions options{collective.root, lanes.copying(), pieces, in_place(buffers)};
   return std::make_unique<SchedulePlan>(rank, broadcast_pipeline(rank.index, rank.size, options),
                                         buffers, session_of(lanes, watchdog));
+}
+
+std::unique_ptr<CollectivePlan> plan_additions(Rank& rank, const Collective& collective,
+                                               const CollectiveBuffers& buffers, SideStreams& lanes,
+                                               Watchdog& watchdog, std::uint64_t largest_piece) {
+  const ByteRange own = reduced_part(collective, rank.index, rank.size);
+  const std::uint64_t target = reduced_target(collective, rank.index, rank.size);
+  const Span from = buffers.send.slice(own.begin, own.bytes);
+  const Span to = buffers.recv.slice(target, own.bytes);
+  const AdditionOptions options{lanes.copying(), from.data == to.data, aligned_alike(to, from),
+                                largest_piece};
+  return std::make_unique<SchedulePlan>(rank, additions(collective, rank.index, rank.size, options),
+                                        buffers, session_of(lanes, watchdog));
+}
+
+std::unique_ptr<CollectivePlan> plan_spread(Rank& rank, const Collective& collective,
+                                            const Span& recv, SideStreams& lanes,
+                                            Watchdog& watchdog, bool out_of_step) {
+  return std::make_unique<SchedulePlan>(
+      rank, spread(collective, rank.index, rank.size, {lanes.copying(), out_of_step}),
+      CollectiveBuffers{recv, recv}, session_of(lanes, watchdog));
 }
 
 std::unique_ptr<CollectivePlan> plan_staged_moves(Rank& rank, const std::vector<Move>& moves,

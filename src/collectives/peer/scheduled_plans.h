@@ -9,6 +9,7 @@
 #include "collectives/peer/partition.h"
 #include "collectives/peer/staging.h"
 #include "collectives/peer/watchdog.h"
+#include "collectives/schedule/algorithms/additions.h"
 #include "collectives/schedule/local_copy.h"
 #include "collectives/schedule/schedule_memory.h"
 
@@ -26,6 +27,17 @@ std::unique_ptr<CollectivePlan> plan_broadcast_pipeline(Rank& rank, const Collec
                                                         const CollectiveBuffers& buffers,
                                                         SideStreams& lanes, Watchdog& watchdog,
                                                         const std::vector<ByteRange>& pieces);
+
+// additions(), where can_add() on all ranks. Collective likewise; throws as plan_direct_moves().
+std::unique_ptr<CollectivePlan> plan_additions(Rank& rank, const Collective& collective,
+                                               const CollectiveBuffers& buffers, SideStreams& lanes,
+                                               Watchdog& watchdog,
+                                               std::uint64_t largest_piece = kAddedPiece);
+
+// spread(), of what is in the receive buffers. Collective likewise; throws as plan_direct_moves().
+std::unique_ptr<CollectivePlan> plan_spread(Rank& rank, const Collective& collective,
+                                            const Span& recv, SideStreams& lanes,
+                                            Watchdog& watchdog, bool out_of_step);
 
 // staged_moves(), with the same moves on all ranks. Collective likewise.
 std::unique_ptr<CollectivePlan> plan_staged_moves(Rank& rank, const std::vector<Move>& moves,

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 
+#include "collectives/schedule/algorithms/additions.h"
 #include "collectives/schedule/algorithms/broadcast_pipeline.h"
 #include "collectives/schedule/algorithms/moves.h"
+#include "collectives/schedule/algorithms/spread.h"
 #include "collectives/schedule/algorithms/staged_moves.h"
 #include "collectives/schedule/algorithms/staged_reduction.h"
+#include "collectives/schedule/algorithms/staging_slots.h"
 #include "collectives/schedule/removals_fixture.h"
 #include "core/error.h"
 
@@ -266,6 +269,105 @@ TEST(StagedReduction, OfTwoPlansThatShareSlots) {
       const auto b = reduction_of(bytes, ranks, {2, true}, Places::in_place);
       EXPECT_EQ(fault_of(CheckedCalls{{&a, &b, &b, &a}, true}), "")
           << bytes << " bytes, " << ranks << " ranks";
+    }
+  }
+}
+
+CollectiveSchedule additions_of(CollectiveKind kind, std::uint64_t count, int ranks,
+                                CopyLanes copying, Places places = Places::apart) {
+  CollectiveSchedule all{call_of(kind, count, ranks), {}, {}};
+  all.collective.dtype = DType::int32;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const bool in_place = places == Places::in_place || (places == Places::mixed && rank % 2 == 0);
+    all.in_place.push_back(in_place);
+    const AdditionOptions options{copying, in_place, true, 1 << 16};
+    RankSchedule schedule = additions(all.collective, rank, ranks, options);
+    if (kind == CollectiveKind::all_reduce) {
+      schedule =
+          in_a_row(std::move(schedule), spread(all.collective, rank, ranks, {copying, ranks > 2}));
+    }
+    all.ranks.push_back(std::move(schedule));
+  }
+  return all;
+}
+
+TEST(Additions, AreRightForEveryNumberOfRanksAndSize) {
+  for (int ranks = 2; ranks <= 17; ++ranks) {
+    for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
+      for (const std::uint64_t count : {0, 1, 3, 1403, 30001}) {
+        for (const CopyLanes copying :
+             {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{ranks, false}}) {
+          for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
+            ASSERT_EQ(fault_of(additions_of(kind, count, ranks, copying, places)), "")
+                << name(kind) << " of " << count << ", " << ranks << " ranks, " << copying.count
+                << " lanes";
+          }
+        }
+      }
+    }
+  }
+  EXPECT_THROW(additions(call_of(CollectiveKind::reduce_scatter, 1, 1), 0, 1, {}), BadArgument);
+}
+
+TEST(Additions, NeedEveryWaitSignalAndEdge) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const std::uint64_t count : {1, 1403, 40001}) {
+      for (const CopyLanes copying : {CopyLanes{1, true}, CopyLanes{2, true}}) {
+        EXPECT_EQ(
+            unnoticed_removals(additions_of(CollectiveKind::reduce_scatter, count, ranks, copying)),
+            std::vector<std::string>{})
+            << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
+      }
+    }
+  }
+}
+
+// In two halves: reduced through slots, then spread by pushes.
+CollectiveSchedule all_reduce_of(std::uint64_t count, int ranks, CopyLanes copying,
+                                 Places places = Places::apart) {
+  CollectiveSchedule all{call_of(CollectiveKind::all_reduce, count, ranks), {}, {}};
+  all.collective.dtype = DType::int32;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const RankSchedule first =
+        staged_reduction(all.collective, rank, ranks, {copying, {}, 1 << 16});
+    const RankSchedule second = spread(all.collective, rank, ranks, {copying, true});
+    all.in_place.push_back(places == Places::in_place ||
+                           (places == Places::mixed && rank % 2 == 0));
+    all.ranks.push_back(in_a_row(first, second));
+  }
+  return all;
+}
+
+// With few elements some ranks have no part.
+TEST(AllReduce, IsRightForEveryNumberOfRanksAndSize) {
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    for (const std::uint64_t count : {0, 1, 3, 1403, 90001}) {
+      for (const CopyLanes copying :
+           {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
+        for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
+          ASSERT_EQ(fault_of(all_reduce_of(count, ranks, copying, places)), "")
+              << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
+        }
+      }
+    }
+  }
+}
+
+TEST(AllReduce, ItsSecondHalfNeedsEveryWaitSignalAndEdge) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const std::uint64_t count : {2, 1403, 90001}) {
+      for (const CopyLanes copying :
+           {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
+        const CollectiveSchedule whole = all_reduce_of(count, ranks, copying);
+        std::vector<std::size_t> first_steps;
+        for (int rank = 0; rank < ranks; ++rank) {
+          first_steps.push_back(
+              staged_reduction(whole.collective, rank, ranks, {copying, {}, 1 << 16}).steps.size());
+        }
+        EXPECT_EQ(Removals(whole, StagingSlots::kGroups, first_steps).unnoticed(),
+                  std::vector<std::string>{})
+            << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
+      }
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/schedule/checker.h"
@@ -17,18 +18,29 @@ namespace duet {
 // Takes things out of a schedule and puts them back. What is only for speed stays.
 class Removals {
  public:
-  explicit Removals(const CollectiveSchedule& whole) : whole_(whole), rest_(whole) {}
+  // Only of groups from `first_group` and steps from `first_steps` on, by rank: of the second of
+  // two halves. What the first half needs alone the second one may cover.
+  explicit Removals(const CollectiveSchedule& whole, int first_group = 0,
+                    std::vector<std::size_t> first_steps = {})
+      : whole_(whole),
+        rest_(whole),
+        first_group_(first_group),
+        first_steps_(std::move(first_steps)) {
+    first_steps_.resize(whole.ranks.size(), 0);
+  }
 
   // What the checker does not object to: an edge, or a signal together with the wait that takes it,
   // taken out alone, unless it objects where all of the same rule or group are taken out.
   std::vector<std::string> unnoticed() {
     for (std::size_t rank = 0; rank < rest_.ranks.size(); ++rank) {
-      for (std::size_t step = 0; step < rest_.ranks[rank].steps.size(); ++step) {
+      for (std::size_t step = first_steps_[rank]; step < rest_.ranks[rank].steps.size(); ++step) {
         without_edges(static_cast<int>(rank), static_cast<int>(step));
       }
     }
     note_semaphores();
-    for (const auto& [semaphore, uses] : uses_) without_semaphore(semaphore, uses);
+    for (const auto& [semaphore, uses] : uses_) {
+      if (semaphore[0] >= first_group_) without_semaphore(semaphore, uses);
+    }
     return unnoticed_;
   }
 
@@ -135,6 +147,8 @@ class Removals {
 
   const CollectiveSchedule& whole_;
   CollectiveSchedule rest_;
+  const int first_group_;
+  std::vector<std::size_t> first_steps_;
   std::map<std::string, bool> rules_;
   std::map<int, bool> groups_;
   std::map<Key, Uses> uses_;

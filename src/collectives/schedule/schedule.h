@@ -51,7 +51,8 @@ struct StepCopy {
 };
 
 // What a kernel does once all `waits` are 1: writes the sum of the sources to the target, sets the
-// waits back to 0, and sets `signals` to 1. All places are of equal size.
+// waits back to 0, and sets `signals` to 1. All places are of equal size; where that is 0 there are
+// no sources.
 struct StepItem {
   std::vector<SemaphoreAt> waits;
   std::vector<Place> sources;
@@ -65,6 +66,7 @@ struct StepKernel {
   DType dtype = DType::fp32;  // of elements that are reduced
   Reduction op = Reduction::sum;
   int blocks = 0;
+  bool adds = false;  // as LocalKernel: the target is the first of two sources
 };
 
 // What a rank enqueues on one of its lanes: it starts when the lane's step before it and all of
@@ -97,6 +99,10 @@ std::string name(BufferRole buffer);
 std::string text_of(const Place& place);
 // "ready[2] of rank 0 by rank 3"
 std::string text_of(const RankSchedule& schedule, const SemaphoreAt& semaphore);
+
+// The second one behind the first, on the caller's stream, with semaphores of its own. At most one
+// has slots.
+RankSchedule in_a_row(RankSchedule first, const RankSchedule& second);
 
 // Appends steps to a rank's schedule. Every function returns the number of its last step.
 class ScheduleWriter {

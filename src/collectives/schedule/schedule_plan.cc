@@ -78,10 +78,11 @@ void SchedulePlan::add_kernel(int rank, int lane, const StepKernel& kernel) {
   local.dtype = kernel.dtype;
   local.op = kernel.op;
   local.blocks = kernel.blocks;
+  local.adds = kernel.adds;
   for (const StepItem& item : kernel.items) {
     LocalKernelItem& one = local.items.emplace_back();
     for (const Place& source : item.sources) one.sources.push_back(span_of(source));
-    one.destinations = {span_of(item.target)};
+    if (!item.sources.empty()) one.destinations = {span_of(item.target)};
     one.waits = semaphores_of(item.waits);
     one.signals = semaphores_of(item.signals);
     if (item.target.rank != rank) add_wire_bytes(item.target.bytes);

@@ -90,10 +90,10 @@ class StagedReduction {
   StepItem reduced(std::size_t piece) const {
     const ByteRange& now = pieces_of(rank_)[piece];
     const std::uint64_t begin = begins_[index_of(rank_)];
-    const bool all = collective_.kind == CollectiveKind::all_reduce;
+    const std::uint64_t target = reduced_target(collective_, rank_, slots_.ranks());
     StepItem item;
     item.sources = {{BufferRole::send, rank_, begin + now.begin, now.bytes}};
-    item.target = {BufferRole::recv, rank_, (all ? begin : 0) + now.begin, now.bytes};
+    item.target = {BufferRole::recv, rank_, target + now.begin, now.bytes};
     for (int step = 1; step < slots_.ranks(); ++step) {
       const int from = (rank_ + step) % slots_.ranks();
       item.sources.push_back(in_slot(rank_, from, piece, now.bytes));

@@ -1,13 +1,13 @@
 // Reductions that are added where they arrive: many pieces, calls in a row, ranks out of step, in
 // place, and empty parts.
-#include "collectives/peer/add_plan.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>
 
 #include "collectives/peer/engine.h"
+#include "collectives/peer/in_flight.h"
 #include "collectives/peer/reductions_fixture.h"
+#include "collectives/peer/scheduled_plans.h"
 #include "core/error.h"
 
 namespace duet {
@@ -17,9 +17,8 @@ class Additions : public ::testing::TestWithParam<const char*> {
  protected:
   void run(CollectiveKind kind, std::uint64_t count, const Rounds& rounds) {
     for (const std::uint64_t largest : {kAddedPiece, std::uint64_t{64} << 10}) {
-      ReductionSession session(team_, [largest](auto&... arguments) {
-        return std::make_unique<AddPlan>(arguments..., largest);
-      });
+      ReductionSession session(
+          team_, [largest](auto&... arguments) { return plan_additions(arguments..., largest); });
       run_calls(team_, plans_of(session), collective_of(kind, count), rounds);
     }
   }
@@ -29,16 +28,15 @@ class Additions : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(Additions, OfManyPiecesInARow) {
-  // The largest size at which a simulated machine keeps contents.
   const auto ranks = static_cast<std::uint64_t>(team_.size());
-  run(CollectiveKind::reduce_scatter, 4000003 / ranks, {2});
-  run(CollectiveKind::all_reduce, 2000003, {2});
+  run(CollectiveKind::reduce_scatter, 1000003 / ranks, {2});
+  run(CollectiveKind::all_reduce, 1000003, {2});
 }
 
 TEST_P(Additions, OfFewElementsManyTimes) {
   // With 2 elements not every rank has a part, and a rank without one may run ahead.
-  run(CollectiveKind::all_reduce, 2, {1000});
-  run(CollectiveKind::reduce_scatter, 3, {1000});
+  run(CollectiveKind::all_reduce, 2, {300});
+  run(CollectiveKind::reduce_scatter, 3, {300});
   run(CollectiveKind::reduce_scatter, 0, {2});
 }
 
@@ -48,7 +46,7 @@ TEST_P(Additions, CapturedAndNot) { run(CollectiveKind::reduce_scatter, 70001, {
 TEST_P(Additions, InPlace) {
   constexpr std::size_t kCount = 70001;
   ReductionSession session(team_, [](auto&... arguments) {
-    return std::make_unique<AddPlan>(arguments..., std::uint64_t{64} << 10);
+    return plan_additions(arguments..., std::uint64_t{64} << 10);
   });
   team_.each([&](Rank& rank) {
     const auto ranks = static_cast<std::size_t>(rank.size);
@@ -70,8 +68,7 @@ TEST_P(Additions, InPlace) {
 }
 
 TEST_P(Additions, SendEachByteOnce) {
-  ReductionSession session(
-      team_, [](auto&... arguments) { return std::make_unique<AddPlan>(arguments...); });
+  ReductionSession session(team_, [](auto&... arguments) { return plan_additions(arguments...); });
   team_.each([&](Rank& rank) {
     const Calls calls(rank, plans_of(session), collective_of(CollectiveKind::reduce_scatter, 1000),
                       1);

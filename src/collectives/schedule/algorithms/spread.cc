@@ -1,0 +1,70 @@
+#include "collectives/schedule/algorithms/spread.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "collectives/peer/partition.h"
+#include "collectives/schedule/algorithms/copy_order.h"
+
+namespace duet {
+namespace {
+
+// "The part has arrived", and the barrier's "is ready to push".
+constexpr int kPartArrived = 0, kReadyToPush = 1;
+
+// Two ranks without parts push nothing to each other, and nothing else would keep one of them from
+// signalling its next call before the other has set back the semaphore of this one.
+void add_barrier(ScheduleWriter& writer, const Collective& collective, int rank, int ranks) {
+  Step signals, waits;
+  const bool has_part = reduced_part(collective, rank, ranks).bytes > 0;
+  for (int step = 1; step < ranks; ++step) {
+    const int peer = (rank + step) % ranks;
+    if (!has_part && reduced_part(collective, peer, ranks).bytes == 0) continue;
+    signals.signals.push_back({kReadyToPush, peer, rank, 0});
+    waits.waits.push_back({kReadyToPush, rank, peer, 0});
+  }
+  if (signals.signals.empty()) return;
+  writer.add(std::move(signals));
+  writer.add(std::move(waits));
+}
+
+}  // namespace
+
+// A rank without a part signals nothing: it might run a call ahead of those that wait for it.
+RankSchedule spread(const Collective& collective, int rank, int ranks,
+                    const SpreadOptions& options) {
+  RankSchedule schedule;
+  schedule.rank = rank;
+  schedule.ranks = ranks;
+  schedule.semaphores = {{"arrived"}, {"ready to push", 1, 0, true}};
+  schedule.pushes_to_recv = true;
+  schedule.algorithm = "pushes";
+  ScheduleWriter writer(schedule);
+  if (options.out_of_step && options.copying.in_order) {
+    add_barrier(writer, collective, rank, ranks);
+  }
+  const ByteRange own = reduced_part(collective, rank, ranks);
+  const int pushes_made = own.bytes > 0 ? ranks - 1 : 0;
+  const int lanes = std::max(1, std::min(options.copying.count, pushes_made));
+  writer.fork(1, lanes - 1);
+  CopyOrder pushes(writer, 0, lanes, options.copying.in_order, false);
+  std::vector<SemaphoreAt> arrivals;
+  for (int step = 1; step < ranks; ++step) {
+    const int to = (rank + step) % ranks;
+    if (reduced_part(collective, to, ranks).bytes > 0) {
+      arrivals.push_back({kPartArrived, rank, to, 0});
+    }
+    if (own.bytes == 0) continue;
+    Step push;
+    push.copies.push_back({{BufferRole::recv, to, own.begin, own.bytes},
+                           {BufferRole::recv, rank, own.begin, own.bytes},
+                           options.copying.executor,
+                           {}});
+    push.signals = {{kPartArrived, to, rank, 0}};
+    pushes.add(std::move(push), step);
+  }
+  writer.join(1, lanes - 1, std::move(arrivals));
+  return schedule;
+}
+
+}  // namespace duet
