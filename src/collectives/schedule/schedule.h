@@ -1,5 +1,6 @@
 // A collective as data: what every rank enqueues, in terms of places and semaphores that have no
-// addresses yet. algorithms/ makes schedules, check() proves them, and SchedulePlan runs a rank's.
+// addresses yet. algorithms/ makes schedules, fault_of() (checker.h) proves them, and SchedulePlan
+// runs a rank's.
 #pragma once
 
 #include <cstddef>
@@ -81,10 +82,12 @@ struct Step {
   std::vector<StepCopy> copies;
   StepKernel kernel;
   std::vector<SemaphoreAt> signals;
-  std::string rule;  // of steps with `after` by one rule: its name; only together are they needed
+  // What `after` is for, where steps have it by one rule and need it only together; "": each alone.
+  std::string rule;
 };
 
-// One rank's part. All but the rank and the steps is equal on all ranks of a collective.
+// One rank's part. Semaphores, slots and what ranks write to are equal on all ranks of a
+// collective.
 struct RankSchedule {
   int rank = 0, ranks = 1;
   std::vector<SemaphoreGroup> semaphores;
@@ -95,16 +98,16 @@ struct RankSchedule {
 };
 
 std::string name(BufferRole buffer);
-// "send of rank 1, bytes 0 to 63"
+// "send of rank 1, 64 bytes from 0 on"
 std::string text_of(const Place& place);
-// "ready[2] of rank 0 by rank 3"
+// "ready[2] of rank 0 for rank 3"
 std::string text_of(const RankSchedule& schedule, const SemaphoreAt& semaphore);
 
 // The second one behind the first, on the caller's stream, with semaphores of its own. At most one
 // has slots.
 RankSchedule in_a_row(RankSchedule first, const RankSchedule& second);
 
-// Appends steps to a rank's schedule. Every function returns the number of its last step.
+// Appends steps to a rank's schedule. add() and join() return the step's number.
 class ScheduleWriter {
  public:
   ScheduleWriter(RankSchedule& schedule) : schedule_(schedule) {}

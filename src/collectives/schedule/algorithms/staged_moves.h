@@ -20,8 +20,8 @@ struct StagedMoveOptions {
   std::uint64_t largest_piece = kLargestPiece;
 };
 
-// The lanes of both directions: lane 0, then `pushing` lanes and one for the local copy, then
-// `copying_out` ones.
+// Lanes 1 to `beside` push, and make the local copy; the `copying_out` ones behind them copy out of
+// slots.
 struct StagedMoveLanes {
   explicit StagedMoveLanes(CopyLanes copying)
       : beside(copying.count), copying_out(copying.in_order ? 1 : copying.count) {}
