@@ -356,8 +356,9 @@ TEST(AllReduce, IsRightForEveryNumberOfRanksAndSize) {
 TEST(AllReduce, ItsSecondHalfNeedsEveryWaitSignalAndEdge) {
   for (const int ranks : {2, 3, 4}) {
     for (const std::uint64_t count : {2, 1403, 90001}) {
+      // Lanes that have nothing to push are for speed.
       for (const CopyLanes copying :
-           {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
+           {CopyLanes{std::min(2, ranks - 1), true}, CopyLanes{ranks - 1, false}}) {
         const CollectiveSchedule whole = all_reduce_of(count, ranks, copying);
         std::vector<std::size_t> first_steps;
         for (int rank = 0; rank < ranks; ++rank) {

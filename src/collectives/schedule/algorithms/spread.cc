@@ -1,6 +1,5 @@
 #include "collectives/schedule/algorithms/spread.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "collectives/peer/partition.h"
@@ -44,8 +43,10 @@ RankSchedule spread(const Collective& collective, int rank, int ranks,
     add_barrier(writer, collective, rank, ranks);
   }
   const ByteRange own = reduced_part(collective, rank, ranks);
-  const int pushes_made = own.bytes > 0 ? ranks - 1 : 0;
-  const int lanes = std::max(1, std::min(options.copying.count, pushes_made));
+  // Of two ranks one lane pushes, and the other one only forks and joins: on two H200 an all_reduce
+  // of 2 MiB takes 35.5 us so, and 41.7 us without. The wait for the peer's part then comes later,
+  // mostly when the part has arrived, and does not have to poll again.
+  const int lanes = own.bytes > 0 ? options.copying.count : 1;
   writer.fork(1, lanes - 1);
   CopyOrder pushes(writer, 0, lanes, options.copying.in_order, false);
   std::vector<SemaphoreAt> arrivals;
