@@ -28,7 +28,7 @@ ExchangePlan::ExchangePlan(NodeRank& rank, CollectiveBuffers buffers, SideStream
   copy_first(rank, buffers);
   plan_rounds(rank, largest_piece);
   if (rank.node_size() > 1) {
-    staging_.emplace(rank.in_node, kPartSlots, slot_bytes_, false);
+    staging_.emplace(rank.in_node, kPartSlots, slot_bytes_);
     watched_staging_.emplace(watchdog, staging_->waits());
   }
   WireTraffic traffic;

@@ -70,7 +70,7 @@ ScatterPlan::ScatterPlan(NodeRank& rank, const Collective& collective,
   pieces_ = (largest + piece_bytes_ - 1) / piece_bytes_;
   plan_rounds(rank);
   if (rank.node_size() > 1) {
-    staging_.emplace(rank.in_node, kIncomingSlots, piece_bytes_, false);
+    staging_.emplace(rank.in_node, kIncomingSlots, piece_bytes_);
     watched_.emplace(watchdog, staging_->waits());
   }
   rank.whole.team.all_or_none(rank.whole, "all ranks to allocate outgoing slots", [&] {

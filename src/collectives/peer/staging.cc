@@ -39,33 +39,19 @@ bool needs_send_token(CopyLanes lanes, std::size_t pieces) {
   return lanes.in_order && pieces >= kSendTokenFromPieces;
 }
 
-Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool with_send_token)
+Staging::Staging(Rank& rank, int slots, std::uint64_t slot_bytes)
     : device_(rank.device),
       rank_(rank.index),
       ranks_(rank.size),
       slots_(slots),
-      has_token_(with_send_token && rank.size > 2),
       slot_bytes_(slot_bytes_for(slot_bytes)),
-      semaphores_(rank, 3 * rank.size * slots),
+      semaphores_(rank, 2 * rank.size * slots),
       all_(
           rank, [&] { return room_for(rank, slots, slot_bytes_); },
           "the other ranks' staging memory") {
   for (int to = 0; to < ranks_; ++to) {
     for (int index = 0; index < slots_; ++index) rank.device.signal(free_from(to, index), 1);
   }
-  if (has_token_) rank.device.signal(send_token(rank_, (rank_ + 1) % ranks_), 1);
-}
-
-std::vector<Semaphore> Staging::wait_send_token(int to) const {
-  if (!has_token_) return {};
-  return {send_token(rank_, to)};
-}
-
-// Of a piece rank to - 1 pushes first and rank to + 1 last; the next piece begins with the first.
-std::vector<Semaphore> Staging::pass_send_token(int to) const {
-  if (!has_token_) return {};
-  const int before = (rank_ + ranks_ - 1) % ranks_;
-  return {send_token(before == to ? (to + ranks_ - 1) % ranks_ : before, to)};
 }
 
 void poison_slots(Device& device, const Span& slots) {

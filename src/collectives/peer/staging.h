@@ -1,4 +1,5 @@
 // Staging slots: memory of a plan into which the other ranks push the pieces of large buffers.
+// Their sizes, for schedules and for plans that enqueue themselves; Staging is the latter's.
 #pragma once
 
 #include <vector>
@@ -50,7 +51,7 @@ class Staging {
  public:
   // Collective: every rank constructs it inside Team::each() with the same arguments; `slots` of
   // `slot_bytes` for each other rank.
-  Staging(Rank& rank, int slots, std::uint64_t slot_bytes, bool with_send_token);
+  Staging(Rank& rank, int slots, std::uint64_t slot_bytes);
 
   int rank() const { return rank_; }
   int size() const { return ranks_; }
@@ -66,13 +67,6 @@ class Staging {
   Semaphore free_to(int from, int index) const { return semaphore(from, ranks_ + rank_, index); }
   Semaphore free_from(int to, int index) const { return semaphore(rank_, ranks_ + to, index); }
 
-  // The send token of receiver `to`: awaited before this rank's push of a piece to it, and
-  // signalled to the next sender after it. Senders go in the order of falling ranks, from the rank
-  // before the receiver around the ring to the one after it. A rank without bytes for the receiver
-  // passes the token on as well. Both are empty if there is no token.
-  std::vector<Semaphore> wait_send_token(int to) const;
-  std::vector<Semaphore> pass_send_token(int to) const;
-
   DeviceWaits& waits() { return semaphores_; }
 
   void poison() { poison_slots(device_, own_slots()); }
@@ -81,12 +75,8 @@ class Staging {
   Semaphore semaphore(int owner, int row, int index) const {
     return semaphores_.at(owner, row * slots_ + index);
   }
-  // At `owner`: it may push to `to`.
-  Semaphore send_token(int owner, int to) const { return semaphore(owner, 2 * ranks_ + to, 0); }
-
   Device& device_;
   int rank_, ranks_, slots_;
-  bool has_token_;
   std::uint64_t slot_bytes_;
   SpacedPeerSemaphores semaphores_;
   OfferedMemory all_;

@@ -7,12 +7,14 @@
 
 #include "collectives/schedule/algorithms/additions.h"
 #include "collectives/schedule/algorithms/broadcast_pipeline.h"
+#include "collectives/schedule/algorithms/copy_order.h"
 #include "collectives/schedule/algorithms/moves.h"
 #include "collectives/schedule/algorithms/spread.h"
 #include "collectives/schedule/algorithms/staged_moves.h"
 #include "collectives/schedule/algorithms/staged_reduction.h"
 #include "collectives/schedule/algorithms/staging_slots.h"
 #include "collectives/schedule/removals_fixture.h"
+#include "collectives/schedule/step_order.h"
 #include "core/error.h"
 
 namespace duet {
@@ -273,6 +275,33 @@ TEST(StagedReduction, OfTwoPlansThatShareSlots) {
   }
 }
 
+// The second one behind the first, on the caller's stream, with semaphores of its own. At most one
+// has slots.
+RankSchedule in_a_row(RankSchedule first, const RankSchedule& second) {
+  const int groups = static_cast<int>(first.semaphores.size());
+  const int steps = static_cast<int>(first.steps.size());
+  const auto move = [groups](std::vector<SemaphoreAt>& list) {
+    for (SemaphoreAt& each : list) each.group += groups;
+  };
+  first.semaphores.insert(first.semaphores.end(), second.semaphores.begin(),
+                          second.semaphores.end());
+  first.slot_bytes = std::max(first.slot_bytes, second.slot_bytes);
+  first.pushes_to_recv = first.pushes_to_recv || second.pushes_to_recv;
+  for (Step step : second.steps) {
+    for (auto* list : {&step.after, &step.after_for_speed}) {
+      for (int& earlier : *list) earlier += steps;
+    }
+    move(step.waits);
+    move(step.signals);
+    for (StepItem& item : step.kernel.items) {
+      move(item.waits);
+      move(item.signals);
+    }
+    first.steps.push_back(std::move(step));
+  }
+  return first;
+}
+
 CollectiveSchedule additions_of(CollectiveKind kind, std::uint64_t count, int ranks,
                                 CopyLanes copying, Places places = Places::apart) {
   CollectiveSchedule all{call_of(kind, count, ranks), {}, {}};
@@ -369,6 +398,86 @@ TEST(AllReduce, ItsSecondHalfNeedsEveryWaitSignalAndEdge) {
                   std::vector<std::string>{})
             << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
       }
+    }
+  }
+}
+
+// What is only for speed: the result is right without it, so that these tests alone show it.
+
+// Whether two ranks may push to one receiver at a time, by all that orders them.
+bool pushes_collide(const CollectiveSchedule& schedule) {
+  const CheckedCalls calls{{&schedule}, false};
+  StepOrder order(calls, true);
+  EXPECT_EQ(order.fault(), "");
+  std::vector<std::pair<int, int>> pushes;  // receiver and step
+  for (int number = 0; number < static_cast<int>(order.steps().size()); ++number) {
+    const Step* const step = order.step_of(number);
+    if (step == nullptr) continue;
+    const int rank = order.steps()[index_of(number)].rank;
+    for (const StepCopy& copy : step->copies) {
+      if (copy.to.rank != rank) pushes.emplace_back(copy.to.rank, number);
+    }
+  }
+  for (const auto& [to, one] : pushes) {
+    for (const auto& [other_to, other] : pushes) {
+      if (to == other_to && one < other && !order.before(one, other) && !order.before(other, one))
+        return true;
+    }
+  }
+  return false;
+}
+
+TEST(SendTokens, LetOneRankPushToAReceiverAtATime) {
+  const Collective many = call_of(CollectiveKind::all_gather, 24 << 16, 4);
+  const Collective few = call_of(CollectiveKind::all_gather, 3 << 16, 4);
+  EXPECT_FALSE(pushes_collide(staged(many, 4, {{2, true}, false, false, 1 << 16})));
+  EXPECT_TRUE(pushes_collide(staged(few, 4, {{2, true}, false, false, 1 << 16})));
+  EXPECT_FALSE(pushes_collide(reduction_of(24 << 16, 4, {2, true})));
+}
+
+TEST(Spread, NoRankPushesBeforeAllAreReadyWhereTheyAreOutOfStep) {
+  const Collective c = call_of(CollectiveKind::all_reduce, 1000, 4);
+  for (const bool out_of_step : {false, true}) {
+    const RankSchedule schedule = spread(c, 1, 4, {{2, true}, out_of_step});
+    const bool waits = !schedule.steps.at(1).waits.empty() && schedule.steps[1].lane == 0;
+    EXPECT_EQ(waits, out_of_step);
+    if (!out_of_step) continue;
+    EXPECT_EQ(schedule.steps[0].signals.size(), 3u);
+    EXPECT_EQ(schedule.steps[1].waits.size(), 3u);
+  }
+  EXPECT_TRUE(spread(c, 1, 4, {{3, false}, true}).steps.at(0).signals.empty());
+}
+
+// The push of rank 0 to rank 1 is cut where the local copy may begin.
+TEST(DirectMoves, DeferTheLocalCopy) {
+  const Collective c = call_of(CollectiveKind::all_gather, 1000, 3);
+  const RankSchedule schedule = direct_moves(c, 0, 3, {{2, true}, false, true, 600});
+  const auto local = std::find_if(schedule.steps.begin(), schedule.steps.end(), [](const Step& s) {
+    return !s.copies.empty() && s.copies[0].to.rank == 0;
+  });
+  ASSERT_NE(local, schedule.steps.end());
+  ASSERT_EQ(local->after_for_speed.size(), 1u);
+  const Step& push = schedule.steps[index_of(local->after_for_speed[0])];
+  ASSERT_EQ(push.copies.size(), 1u);
+  EXPECT_EQ(push.copies[0].to.bytes, 600u);
+}
+
+TEST(CopyOrder, EachStartIsBehindTheOneBefore) {
+  for (const bool is_needed : {false, true}) {
+    RankSchedule schedule;
+    ScheduleWriter writer(schedule);
+    CopyOrder order(writer, 0, 2, true, is_needed);
+    for (int distance = 1; distance <= 4; ++distance) {
+      Step step;
+      step.waits = {{0, 0, distance, 0}};
+      order.add(step, distance);
+    }
+    ASSERT_EQ(schedule.steps.size(), 8u);  // a start and a copy each
+    for (int start = 2; start < 8; start += 2) {
+      const Step& now = schedule.steps[index_of(start)];
+      EXPECT_EQ(now.lane, start / 2 % 2);
+      EXPECT_EQ(is_needed ? now.after : now.after_for_speed, std::vector<int>{start - 2});
+      EXPECT_EQ(now.waits.size(), 1u);
     }
   }
 }

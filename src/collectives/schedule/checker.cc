@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "collectives/schedule/contents.h"
 #include "collectives/schedule/step_order.h"
 
@@ -35,6 +37,37 @@ std::string fault_of_semaphores(const RankSchedule& schedule, int step) {
   }
   std::string fault = fault_of_semaphores(schedule, step, waits, true);
   return fault.empty() ? fault_of_semaphores(schedule, step, signals, false) : fault;
+}
+
+// The plan maps receive buffers of other ranks where the schedule says so, slots, and nothing else.
+std::string fault_of_places(const RankSchedule& schedule, int step) {
+  std::vector<Place> places;
+  for (const StepCopy& copy : schedule.steps[index_of(step)].copies) {
+    places.insert(places.end(), {copy.to, copy.from});
+  }
+  for (const StepItem& item : schedule.steps[index_of(step)].kernel.items) {
+    places.push_back(item.target);
+    places.insert(places.end(), item.sources.begin(), item.sources.end());
+  }
+  for (const Place& each : places) {
+    const bool mapped = each.buffer == BufferRole::slots ||
+                        (each.buffer == BufferRole::recv && schedule.pushes_to_recv);
+    if (each.rank == schedule.rank || mapped) continue;
+    return fmt::format("step {} of rank {} accesses what is not mapped: {}", step, schedule.rank,
+                       text_of(each));
+  }
+  return "";
+}
+
+bool alike(const RankSchedule& one, const RankSchedule& other) {
+  const auto same = [](const SemaphoreGroup& a, const SemaphoreGroup& b) {
+    return a.count == b.count && a.initial == b.initial && a.only_for_speed == b.only_for_speed &&
+           a.for_every_rank == b.for_every_rank;
+  };
+  return one.ranks == other.ranks && one.slot_bytes == other.slot_bytes &&
+         one.pushes_to_recv == other.pushes_to_recv &&
+         std::equal(one.semaphores.begin(), one.semaphores.end(), other.semaphores.begin(),
+                    other.semaphores.end(), same);
 }
 
 // That events alone tie every lane to the caller's stream.
@@ -79,13 +112,13 @@ std::string fault_of_lanes(const RankSchedule& schedule) {
 }
 
 std::string fault_of_form(const CollectiveSchedule& schedule) {
-  const RankSchedule& first = schedule.ranks.front();
   for (const RankSchedule& each : schedule.ranks) {
-    const bool same = each.ranks == first.ranks && each.slot_bytes == first.slot_bytes &&
-                      each.semaphores.size() == first.semaphores.size();
-    if (!same) return fmt::format("rank {} has other semaphores or slots than rank 0", each.rank);
-    for (std::size_t step = 0; step < each.steps.size(); ++step) {
-      std::string fault = fault_of_semaphores(each, static_cast<int>(step));
+    if (!alike(each, schedule.ranks.front())) {
+      return fmt::format("rank {} has other semaphores, slots or mappings than rank 0", each.rank);
+    }
+    for (int step = 0; step < static_cast<int>(each.steps.size()); ++step) {
+      std::string fault = fault_of_semaphores(each, step);
+      if (fault.empty()) fault = fault_of_places(each, step);
       if (!fault.empty()) return fault;
     }
     std::string fault = fault_of_lanes(each);

@@ -35,6 +35,7 @@ struct CheckedCalls {
 // - when a rank's call has ended, the receive buffer has the collective's result, of which every
 //   byte was written once; the caller may write both buffers before each call and read the result
 //   after it;
+// - a rank accesses of other ranks only what its plan maps;
 // - every lane forks from the caller's stream and joins it again by `after` alone, as a captured
 //   call needs it.
 std::string fault_of(const CheckedCalls& calls);

@@ -62,6 +62,21 @@ TEST(Checker, FindsAPlaceOutsideABuffer) {
   expect_fault(wrong, "step 4 of rank 0 in call 0 is outside the buffer: recv of rank 1");
 }
 
+TEST(Checker, FindsWhatIsNotMapped) {
+  CollectiveSchedule wrong = good();
+  for (RankSchedule& each : wrong.ranks) each.pushes_to_recv = false;
+  expect_fault(wrong, "step 4 of rank 0 accesses what is not mapped: recv of rank 1");
+  wrong = good();
+  step(wrong, 0, 4).copies.front().from.rank = 2;
+  expect_fault(wrong, "step 4 of rank 0 accesses what is not mapped: send of rank 2");
+}
+
+TEST(Checker, FindsRanksThatDoNotAgree) {
+  CollectiveSchedule wrong = good();
+  wrong.ranks[1].semaphores[kReady].count = 2;
+  expect_fault(wrong, "rank 1 has other semaphores, slots or mappings than rank 0");
+}
+
 TEST(Checker, FindsCopiesOfTwoRanksSwapped) {
   CollectiveSchedule wrong = good();
   std::swap(step(wrong, 0, 4).copies.front().to.offset, step(wrong, 1, 5).copies.front().to.offset);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace duet {
@@ -25,41 +24,16 @@ std::string text_of(const Place& place) {
 }
 
 std::string text_of(const RankSchedule& schedule, const SemaphoreAt& semaphore) {
-  const SemaphoreGroup& group = schedule.semaphores.at(static_cast<std::size_t>(semaphore.group));
+  const SemaphoreGroup& group = schedule.semaphores.at(index_of(semaphore.group));
   const std::string index = group.count == 1 ? "" : fmt::format("[{}]", semaphore.index);
   std::string text = fmt::format("{}{} of rank {}", group.name, index, semaphore.owner);
   if (group.for_every_rank) text += fmt::format(" for rank {}", semaphore.peer);
   return text;
 }
 
-RankSchedule in_a_row(RankSchedule first, const RankSchedule& second) {
-  const int groups = static_cast<int>(first.semaphores.size());
-  const int steps = static_cast<int>(first.steps.size());
-  const auto move = [groups](std::vector<SemaphoreAt>& list) {
-    for (SemaphoreAt& each : list) each.group += groups;
-  };
-  first.semaphores.insert(first.semaphores.end(), second.semaphores.begin(),
-                          second.semaphores.end());
-  first.slot_bytes = std::max(first.slot_bytes, second.slot_bytes);
-  first.pushes_to_recv = first.pushes_to_recv || second.pushes_to_recv;
-  for (Step step : second.steps) {
-    for (auto* list : {&step.after, &step.after_for_speed}) {
-      for (int& earlier : *list) earlier += steps;
-    }
-    move(step.waits);
-    move(step.signals);
-    for (StepItem& item : step.kernel.items) {
-      move(item.waits);
-      move(item.signals);
-    }
-    first.steps.push_back(std::move(step));
-  }
-  return first;
-}
-
 int ScheduleWriter::last_of(int lane) const {
   int last = static_cast<int>(schedule_.steps.size()) - 1;
-  while (last >= 0 && schedule_.steps[static_cast<std::size_t>(last)].lane != lane) --last;
+  while (last >= 0 && schedule_.steps[index_of(last)].lane != lane) --last;
   return last;
 }
 

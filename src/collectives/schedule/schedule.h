@@ -103,10 +103,6 @@ std::string text_of(const Place& place);
 // "ready[2] of rank 0 for rank 3"
 std::string text_of(const RankSchedule& schedule, const SemaphoreAt& semaphore);
 
-// The second one behind the first, on the caller's stream, with semaphores of its own. At most one
-// has slots.
-RankSchedule in_a_row(RankSchedule first, const RankSchedule& second);
-
 // Appends steps to a rank's schedule. add() and join() return the step's number.
 class ScheduleWriter {
  public:
