@@ -19,7 +19,6 @@
 namespace duet {
 namespace {
 
-constexpr double kCpuSeconds = 0.2;  // of a case at most, so that all default ones end within 30 s
 constexpr int kMostGridOrBlock = 65536;  // limit for threads of a block and for blocks of a grid
 
 MemoryKind parse_host_memory(const std::string& text) {
@@ -84,10 +83,9 @@ class CopyCommand : public Command {
     CopyOptions options = parsed();
     RunPlan plan;
     plan.machines = machines();
-    const double seconds = options.mode.seconds;
     for (const auto& machine : plan.machines) {
-      const bool on_cpu = machine->device(0).info().kind == "host";
-      options.mode.seconds = on_cpu && !mode_.seconds ? std::min(seconds, kCpuSeconds) : seconds;
+      options.mode = mode_of(mode_);
+      if (machine->device(0).info().kind == "host") shorten_for_cpu(options.mode, mode_);
       options.device_name = machine->name();
       add_job(plan, *machine, copy_benchmark(*machine, options, interrupted));
     }

@@ -23,8 +23,7 @@
 namespace duet {
 namespace {
 
-constexpr double kShortSeconds = 0.1;  // of a case, where all of them are to end within 30 s
-constexpr int kMostNodes = 256;        // processes on this machine
+constexpr int kMostNodes = 256;  // processes on this machine
 constexpr int kMostMessages = 1 << 20;
 constexpr int kMostWindow = 1 << 16;
 constexpr int kMostProducers = 4096;
@@ -152,7 +151,7 @@ class FabricCommand : public Command {
     const bool on_cpus = std::all_of(devices.begin(), devices.end(), [](const std::string& name) {
       return name.rfind("host", 0) == 0;
     });
-    if (started_ && on_cpus) hurry(options);
+    if (started_ && on_cpus) take_fewer(options);
     RunPlan plan;
     plan.own_processes = started_;
     open_own_machines(plan, devices, processes);
@@ -171,9 +170,9 @@ class FabricCommand : public Command {
   }
 
   // Between processes on one CPU, which take turns on its cores, fewer sizes tell as much.
-  void hurry(FabricOptions& options) const {
+  void take_fewer(FabricOptions& options) const {
     if (options.sizes.empty()) options.sizes = {256 << 10, 4 << 20, 64 << 20};
-    if (!mode_.seconds && mode_.mode.empty()) options.mode.seconds = kShortSeconds;
+    shorten_for_cpu(options.mode, mode_);
   }
 
   FabricOptions parsed() const {

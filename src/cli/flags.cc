@@ -200,6 +200,11 @@ Mode mode_of(const ModeFlags& flags) {
   return mode;
 }
 
+void shorten_for_cpu(Mode& mode, const ModeFlags& flags) {
+  constexpr double kCpuSeconds = 0.2;
+  if (flags.mode.empty() && !flags.seconds) mode.seconds = std::min(mode.seconds, kCpuSeconds);
+}
+
 void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& default_text) {
   app.add_option(
          "--device", flags.devices,

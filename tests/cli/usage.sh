@@ -35,6 +35,25 @@ refuses "'paper' and --compute with --communicate" overlap paper "${pair[@]}"
 expect_code 0 run quick --list
 grep -q '^copy on host, ' out || fail "run quick --list: $(cat out)"
 tail -n 1 out | grep -qE '^[0-9]+ cases, about .* with preparation' || fail "run quick --list: $(tail -n 1 out)"
+# estimated COMMAND...: its cases' seconds, as --list estimates them.
+estimated() {
+  expect_code 0 "$@" --list
+  [[ $(tail -n 1 out) =~ about\ ([0-9]+)\ s ]] || fail "duet $*: $(tail -n 1 out)"
+  seconds=${BASH_REMATCH[1]}
+}
+# On a CPU all default cases take at most 30 s; what was asked for is not cut.
+defaults=("copy --device host")
+[[ ! -e $(dirname "$duet")/modules/duet_libfabric.so ]] || defaults+=(fabric)
+for command in "${defaults[@]}"; do
+  # shellcheck disable=SC2086
+  estimated $command
+  ((seconds <= 30)) || fail "duet $command: about $seconds s"
+  default=$seconds
+  # shellcheck disable=SC2086
+  estimated $command --seconds 0.6
+  ((seconds > default)) || fail "duet $command --seconds 0.6: about $seconds s, $default s without"
+done
+expect_code 0 run quick --list
 cp out listed
 expect_code 0 run quick --dry-run
 diff listed out > /dev/null || fail "--dry-run is not --list"
