@@ -138,14 +138,19 @@ TEST_F(TrafficTest, NoMoreIsUnderWayThanTheWindow) {
   for (const Behaviour& each : behaviours_) EXPECT_EQ(each.most, 2u * 4u);  // pieces
 }
 
+struct OwnFifo {
+  static constexpr std::size_t kCapacity = 4;
+  std::unique_ptr<std::byte, decltype(&std::free)> memory{
+      static_cast<std::byte*>(std::aligned_alloc(128, (Fifo::bytes(kCapacity) + 127) / 128 * 128)),
+      &std::free};
+  Fifo fifo{memory.get(), kCapacity};
+};
+
 // Round robin over three rails, the first of which stalls: its message is the first of the order.
 TEST_F(TrafficTest, AProxyCompletesCommandsInOrder) {
   make(false, 3, RailMode::round_robin);
-  constexpr std::size_t kCapacity = 4;
-  const std::unique_ptr<std::byte, decltype(&std::free)> memory{
-      static_cast<std::byte*>(std::aligned_alloc(128, (Fifo::bytes(kCapacity) + 127) / 128 * 128)),
-      &std::free};
-  Fifo fifo(memory.get(), kCapacity);
+  OwnFifo own;
+  Fifo& fifo = own.fifo;
   const auto at_once = [] { return false; };
   for (std::uint64_t message = 0; message < 3; ++message) {
     EXPECT_EQ(fifo.push({message, 0}, at_once), message + 1);
@@ -168,11 +173,8 @@ TEST_F(TrafficTest, AProxyCompletesCommandsInOrder) {
 
 TEST_F(TrafficTest, AProxyTakesNoMoreCommandsThanItsDepth) {
   make(false, 3, RailMode::round_robin);
-  constexpr std::size_t kCapacity = 4;
-  const std::unique_ptr<std::byte, decltype(&std::free)> memory{
-      static_cast<std::byte*>(std::aligned_alloc(128, (Fifo::bytes(kCapacity) + 127) / 128 * 128)),
-      &std::free};
-  Fifo fifo(memory.get(), kCapacity);
+  OwnFifo own;
+  Fifo& fifo = own.fifo;
   for (std::uint64_t message = 0; message < 3; ++message) {
     fifo.push({message, 0}, [] { return false; });
   }

@@ -81,6 +81,7 @@ one_signal run quick
 one_signal run seed
 one_signal health --device host
 grep -q '^duet health: STOPPED' out err || fail "an interrupted check: $(cat out err)"
+one_signal reproduce --sensitivity
 one_signal advise --device host:2 --measure --iterations 100000
 
 # A run with a checkpoint ends its step and writes it.
