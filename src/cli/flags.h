@@ -46,8 +46,8 @@ void add_mode_flags(CLI::App& app, ModeFlags& flags);
 // The mode that the flags name (adaptive if none), changed by their other values. Throws
 // UsageError.
 Mode mode_of(const ModeFlags& flags);
-// Where neither --mode nor --seconds was given, shorter cases, so that all default ones of a command
-// end within 30 s on a CPU.
+// Where neither --mode nor --seconds was given, shorter cases, so that all default ones of a
+// command end within 30 s on a CPU.
 void shorten_for_cpu(Mode& mode, const ModeFlags& flags);
 
 struct EnergyFlags {

@@ -127,6 +127,23 @@ std::string fault_of_form(const CollectiveSchedule& schedule) {
   return "";
 }
 
+// All that the calls have for speed, and each choice of it that they do without: edges for speed
+// must not be what pairs signals for speed, or the other way round.
+std::vector<SpeedParts> speed_parts_of(const CheckedCalls& calls) {
+  SpeedParts has{false, false};
+  for (const CollectiveSchedule* call : calls.order) {
+    for (const RankSchedule& each : call->ranks) {
+      for (const SemaphoreGroup& group : each.semaphores) has.semaphores |= group.only_for_speed;
+      for (const Step& step : each.steps) has.edges |= !step.after_for_speed.empty();
+    }
+  }
+  std::vector<SpeedParts> parts = {has};
+  if (has.edges) parts.push_back({false, has.semaphores});
+  if (has.semaphores) parts.push_back({has.edges, false});
+  if (has.edges && has.semaphores) parts.push_back({false, false});
+  return parts;
+}
+
 }  // namespace
 
 std::string fault_of(const CheckedCalls& calls) {
@@ -134,8 +151,8 @@ std::string fault_of(const CheckedCalls& calls) {
     std::string fault = fault_of_form(*each);
     if (!fault.empty()) return fault;
   }
-  for (const bool with_speed : {true, false}) {
-    StepOrder order(calls, with_speed);
+  for (const SpeedParts speed : speed_parts_of(calls)) {
+    StepOrder order(calls, speed);
     std::string fault = order.fault();
     if (fault.empty()) fault = fault_of_contents(calls, order);
     if (!fault.empty()) return fault;

@@ -30,8 +30,7 @@ std::vector<int> sorted_by(const Edges& edges) {
 
 }  // namespace
 
-StepOrder::StepOrder(const CheckedCalls& calls, bool with_speed)
-    : calls_(calls), with_speed_(with_speed) {
+StepOrder::StepOrder(const CheckedCalls& calls, SpeedParts speed) : calls_(calls), speed_(speed) {
   number_lanes();
   of_rank_.resize(first_lane_.size() - 1);
   for (std::size_t call = 0; call < calls.order.size(); ++call) {
@@ -88,7 +87,7 @@ void StepOrder::add_rank(int call, int rank) {
     ends.push_back(add_step(call, rank, step,
                             has_kernel ? OrderedStep::kStart : OrderedStep::kWhole, one.lane));
     for (const auto* list : {&one.after, &one.after_for_speed}) {
-      if (list == &one.after_for_speed && !with_speed_) continue;
+      if (list == &one.after_for_speed && !speed_.edges) continue;
       for (const int earlier : *list) {
         edges_.back().push_back({ends[index_of(earlier)], kNoSemaphore});
       }
@@ -124,7 +123,7 @@ const std::vector<SemaphoreAt>& signals_of(const Step& step, int item) {
 StepOrder::Uses* StepOrder::uses_of(int call, const RankSchedule& schedule,
                                     const SemaphoreAt& semaphore) {
   const SemaphoreGroup& group = schedule.semaphores[index_of(semaphore.group)];
-  if (group.only_for_speed && !with_speed_) return nullptr;
+  if (group.only_for_speed && !speed_.semaphores) return nullptr;
   const Key key{calls_.shared_memory ? nullptr : calls_.order[index_of(call)], semaphore.group,
                 semaphore.owner, semaphore.peer, semaphore.index};
   const auto [found, is_new] = known_.emplace(key, uses_.size());

@@ -23,10 +23,16 @@ struct OrderedStep {
   static constexpr int kWhole = -1, kStart = -2, kEnd = -3;
 };
 
+// Of what is only for speed, what counts; the rest is as if it were not there.
+struct SpeedParts {
+  bool edges = true;       // Step::after_for_speed
+  bool semaphores = true;  // SemaphoreGroup::only_for_speed
+};
+
 class StepOrder {
  public:
-  // `calls` must outlive it. Without what is only for speed it is as if that were not there.
-  StepOrder(const CheckedCalls& calls, bool with_speed);
+  // `calls` must outlive it.
+  StepOrder(const CheckedCalls& calls, SpeedParts speed);
 
   // Waits or signals without a partner, a deadlock, a signal that another wait could take; "" if
   // there is none. Only then the other functions may be called.
@@ -69,7 +75,7 @@ class StepOrder {
   std::string cycle_text(const Edges& edges, const std::vector<int>& sorted) const;
 
   const CheckedCalls& calls_;
-  const bool with_speed_;
+  const SpeedParts speed_;
   std::vector<int> first_lane_;  // by rank; behind the last: the number of all
   std::vector<OrderedStep> steps_;
   Edges edges_;

@@ -1,5 +1,7 @@
 #include "collectives/schedule/algorithms/copy_order.h"
 
+#include <fmt/format.h>
+
 namespace duet {
 
 // The start of a copy is a step of its own, behind the waits, which the next start is after.
@@ -16,7 +18,7 @@ void CopyOrder::add(Step step, int distance) {
   start.lane = step.lane;
   start.waits = std::move(step.waits);
   step.waits.clear();
-  start.rule = "starts in order";
+  start.rule = fmt::format("starts in order from lane {} on", first_lane_);
   if (last_start_ >= 0) (is_needed_ ? start.after : start.after_for_speed) = {last_start_};
   last_start_ = writer_.add(std::move(start));
   writer_.add(std::move(step));

@@ -55,7 +55,7 @@ class StagedMoves {
     writer.fork(1, side);
     writer.fork(first_out, lanes.copying_out);
     copy_local(writer, side);
-    CopyOrder pushes(writer, 0, pushing, in_order, slots_.change_lanes(pushing));
+    CopyOrder pushes(writer, 0, pushing, in_order, slots_.pushes_change_lanes(pushing));
     CopyOrder copies_out(writer, first_out, lanes.copying_out, in_order,
                          slots_.change_lanes(lanes.copying_out));
     for (std::size_t piece = 0; piece < slots_.most_pieces(); ++piece) {

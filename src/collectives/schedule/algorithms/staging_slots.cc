@@ -22,6 +22,11 @@ bool StagingSlots::change_lanes(int lanes) const {
   return most_pieces_ > static_cast<std::size_t>(count_) && count_ * (ranks_ - 1) % lanes != 0;
 }
 
+// A slot's turn comes again after `count_` pieces, a token's with the next piece.
+bool StagingSlots::pushes_change_lanes(int lanes) const {
+  return change_lanes(lanes) || (has_tokens_ && (ranks_ - 1) % lanes != 0);
+}
+
 RankSchedule StagingSlots::schedule() const {
   RankSchedule schedule;
   schedule.rank = rank_;
