@@ -28,33 +28,6 @@ std::unique_ptr<CollectivePlan> second_half(Rank& rank, const Collective& collec
 
 }  // namespace
 
-PullPlan::PullPlan(Rank& rank, const Collective& c, const CollectiveBuffers& buffers,
-                   Watchdog& watchdog)
-    : send_(rank, buffers.send, "the other ranks' send buffers"),
-      words_(rank, rank.size * kReducingBlocks),
-      watched_(watchdog, words_) {
-  PeerKernel kernel;
-  kernel.dtype = c.dtype;
-  kernel.op = c.op;
-  kernel.blocks = kReducingBlocks;
-  set_peers(kernel, words_, 0, rank.index, rank.size);
-  const ByteRange own = reduced_part(c, rank.index, rank.size);
-  KernelItem item;
-  item.destinations = {buffers.recv.slice(own.begin, own.bytes)};
-  for (int step = 0; step < rank.size; ++step) {
-    const int from = (rank.index + step) % rank.size;
-    item.sources.push_back(send_.at(from).slice(own.begin, own.bytes));
-    if (step == 0) continue;
-    add_wire_bytes(reduced_part(c, from, rank.size).bytes);  // pulled by others
-  }
-  if (own.bytes > 0) kernel.items = {std::move(item)};
-  reduction_ = rank.device.prepare(kernel);
-}
-
-std::string PullPlan::algorithm() const {
-  return fmt::format("pulled and reduced by {} blocks", kReducingBlocks);
-}
-
 SpreadPlan::SpreadPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
                        SideStreams& lanes, Watchdog& watchdog,
                        std::unique_ptr<CollectivePlan> first, bool out_of_step)

@@ -6,7 +6,6 @@
 
 #include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/engine.h"
-#include "collectives/peer/relay_plan.h"
 #include "collectives/peer/scheduled_plans.h"
 
 namespace duet {
@@ -59,7 +58,7 @@ class Broadcasts : public ::testing::TestWithParam<const char*> {
 
   MakePlan by_kernels(const Setting& setting) {
     return [this, setting](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return std::make_unique<RelayPlan>(rank, c, buffers, watchdog_, setting.piece);
+      return plan_relay(rank, c, buffers, watchdog_, setting.piece);
     };
   }
 

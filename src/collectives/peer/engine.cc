@@ -6,15 +6,14 @@
 #include "collectives/nodes/session.h"
 #include "collectives/peer/all_reduce_plans.h"
 #include "collectives/peer/in_flight.h"
-#include "collectives/peer/kernel_plan.h"
 #include "collectives/peer/rank_lanes.h"
-#include "collectives/peer/relay_plan.h"
 #include "collectives/peer/scheduled_plans.h"
 #include "collectives/peer/session_memory.h"
 #include "collectives/peer/session_plans.h"
 #include "collectives/peer/team_links.h"
 #include "collectives/planning.h"
 #include "collectives/schedule/algorithms/broadcast_pieces.h"
+#include "collectives/schedule/algorithms/relay.h"
 #include "collectives/tuning/thresholds.h"
 #include "team/offered_memory.h"
 
@@ -165,9 +164,9 @@ class PeerSession : public CollectiveSession {
     const std::uint64_t bytes = size_bytes(collective, rank.size);
     const bool relayed = collective.kind == CollectiveKind::broadcast && rank.size > 2 &&
                          bytes >= kRelayedBytes && links_.copying.in_order;
-    if (!relayed) return std::make_unique<KernelPlan>(rank, collective, buffers, watchdog());
-    return std::make_unique<RelayPlan>(rank, collective, buffers, watchdog(),
-                                       RelayPlan::best_piece(bytes, rank.size - 1));
+    if (!relayed) return plan_peer_kernels(rank, collective, buffers, watchdog());
+    return plan_relay(rank, collective, buffers, watchdog(),
+                      best_relayed_piece(bytes, rank.size - 1));
   }
 
   // By copy engines into mapped receive buffers.
@@ -207,7 +206,7 @@ class PeerSession : public CollectiveSession {
     }
     if (plan == nullptr && half && bytes < kSlotsFrom) {
       plan = if_reachable(
-          [&] { return std::make_unique<PullPlan>(rank, collective, buffers, watchdog()); });
+          [&] { return plan_pulled_reduction(rank, collective, buffers, watchdog()); });
     }
     if (plan == nullptr) {
       out_of_step = true;

@@ -85,16 +85,6 @@ void SpacedPeerSemaphores::release_waits() noexcept {
   }
 }
 
-void set_peers(PeerKernel& kernel, const PeerSemaphores& semaphores, int first, int rank,
-               int ranks) {
-  const int blocks = kernel.blocks;
-  for (int step = 1; step < ranks; ++step) {
-    const int peer = (rank + step) % ranks;
-    kernel.arrivals.push_back(semaphores.at(peer, first + rank * blocks, blocks));
-    kernel.awaits.push_back(semaphores.at(rank, first + peer * blocks, blocks));
-  }
-}
-
 PeerChannels::PeerChannels(Rank& rank, const Span& receive_buffer)
     : rank_(rank.index),
       recv_(rank, receive_buffer, "the other ranks' receive buffers"),

@@ -48,11 +48,6 @@ class SpacedPeerSemaphores : public DeviceWaits {
   OfferedMemory all_;
 };
 
-// Gives the kernel its words for the barriers with all other ranks: `ranks` times `kernel.blocks`
-// at each rank from semaphore `first` on, by the rank that signals them.
-void set_peers(PeerKernel& kernel, const PeerSemaphores& semaphores, int first, int rank,
-               int ranks);
-
 // Each rank's receive buffer, this rank's included, and two semaphores per peer in each direction.
 //
 //   receiver  --ready-->  sender     "you may write my receive buffer"

@@ -1,5 +1,6 @@
 #include "collectives/peer/scheduled_plans.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -9,6 +10,9 @@
 #include "collectives/planning.h"
 #include "collectives/schedule/algorithms/broadcast_pipeline.h"
 #include "collectives/schedule/algorithms/moves.h"
+#include "collectives/schedule/algorithms/packets.h"
+#include "collectives/schedule/algorithms/peer_kernels.h"
+#include "collectives/schedule/algorithms/relay.h"
 #include "collectives/schedule/algorithms/spread.h"
 #include "collectives/schedule/algorithms/staged_moves.h"
 #include "collectives/schedule/algorithms/staged_reduction.h"
@@ -59,14 +63,51 @@ int misalignment(const Span& span, std::uint64_t offset) {
   return static_cast<int>((reinterpret_cast<std::uintptr_t>(span.data) + offset) % kVectorBytes);
 }
 
-std::vector<int> all_shifts(Rank& rank, int mine) {
-  std::vector<int> shifts;
-  const auto all = rank.team.gather(rank, std::to_string(mine), "all ranks to plan a reduction");
-  for (const std::string& text : *all) shifts.push_back(std::stoi(text));
-  return shifts;
+// The numbers of all ranks, by rank.
+std::vector<int> gather_numbers(Rank& rank, int mine) {
+  std::vector<int> numbers;
+  const auto all = rank.team.gather(rank, std::to_string(mine), "all ranks to plan a collective");
+  for (const std::string& text : *all) numbers.push_back(std::stoi(text));
+  return numbers;
+}
+
+bool can_send_packets(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers) {
+  if (packet_bytes(collective, rank.size) == 0) return false;
+  const auto shift_of = [](const Span& span) {
+    return reinterpret_cast<std::uintptr_t>(span.data) % kPacketDataBytes;
+  };
+  const bool aligned = shift_of(buffers.send) == 0 && shift_of(buffers.recv) == 0;
+  const std::vector<int> all = gather_numbers(rank, aligned ? 1 : 0);
+  return std::find(all.begin(), all.end(), 0) == all.end();
 }
 
 }  // namespace
+
+std::unique_ptr<CollectivePlan> plan_peer_kernels(Rank& rank, const Collective& collective,
+                                                  const CollectiveBuffers& buffers,
+                                                  Watchdog& watchdog) {
+  const KernelOptions options{in_place(buffers), can_send_packets(rank, collective, buffers)};
+  return std::make_unique<SchedulePlan>(rank,
+                                        peer_kernels(collective, rank.index, rank.size, options),
+                                        buffers, ScheduleSession{{}, watchdog});
+}
+
+std::unique_ptr<CollectivePlan> plan_relay(Rank& rank, const Collective& collective,
+                                           const CollectiveBuffers& buffers, Watchdog& watchdog,
+                                           std::uint64_t piece_bytes) {
+  const std::vector<int> units = gather_numbers(rank, rank.device.info().compute_units);
+  const int least = *std::min_element(units.begin(), units.end());
+  const RelayOptions options{in_place(buffers), piece_bytes, std::min(kMostRelayBlocks, least)};
+  return std::make_unique<SchedulePlan>(rank, relay(collective, rank.index, rank.size, options),
+                                        buffers, ScheduleSession{{}, watchdog});
+}
+
+std::unique_ptr<CollectivePlan> plan_pulled_reduction(Rank& rank, const Collective& collective,
+                                                      const CollectiveBuffers& buffers,
+                                                      Watchdog& watchdog) {
+  return std::make_unique<SchedulePlan>(rank, pulled_reduction(collective, rank.index, rank.size),
+                                        buffers, ScheduleSession{{}, watchdog});
+}
 
 std::unique_ptr<CollectivePlan> plan_direct_moves(Rank& rank, const Collective& collective,
                                                   const CollectiveBuffers& buffers,
@@ -129,7 +170,7 @@ std::unique_ptr<CollectivePlan> plan_staged_reduction(Rank& rank, const Collecti
                                                       std::uint64_t largest_piece) {
   const ByteRange own = reduced_part(collective, rank.index, rank.size);
   const StagedReductionOptions options{
-      lanes.copying(), all_shifts(rank, misalignment(buffers.send, own.begin)), largest_piece};
+      lanes.copying(), gather_numbers(rank, misalignment(buffers.send, own.begin)), largest_piece};
   ScheduleSession session = session_of(lanes, watchdog);
   session.pool = &pool;
   return std::make_unique<SchedulePlan>(

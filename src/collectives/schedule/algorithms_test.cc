@@ -9,10 +9,14 @@
 #include "collectives/schedule/algorithms/broadcast_pipeline.h"
 #include "collectives/schedule/algorithms/copy_order.h"
 #include "collectives/schedule/algorithms/moves.h"
+#include "collectives/schedule/algorithms/packets.h"
+#include "collectives/schedule/algorithms/peer_kernels.h"
+#include "collectives/schedule/algorithms/relay.h"
 #include "collectives/schedule/algorithms/spread.h"
 #include "collectives/schedule/algorithms/staged_moves.h"
 #include "collectives/schedule/algorithms/staged_reduction.h"
 #include "collectives/schedule/algorithms/staging_slots.h"
+#include "collectives/schedule/packet_steps.h"
 #include "collectives/schedule/removals_fixture.h"
 #include "collectives/schedule/step_order.h"
 #include "core/error.h"
@@ -275,33 +279,6 @@ TEST(StagedReduction, OfTwoPlansThatShareSlots) {
   }
 }
 
-// The second one behind the first, on the caller's stream, with semaphores of its own. At most one
-// has slots.
-RankSchedule in_a_row(RankSchedule first, const RankSchedule& second) {
-  const int groups = static_cast<int>(first.semaphores.size());
-  const int steps = static_cast<int>(first.steps.size());
-  const auto move = [groups](std::vector<SemaphoreAt>& list) {
-    for (SemaphoreAt& each : list) each.group += groups;
-  };
-  first.semaphores.insert(first.semaphores.end(), second.semaphores.begin(),
-                          second.semaphores.end());
-  first.slot_bytes = std::max(first.slot_bytes, second.slot_bytes);
-  first.pushes_to_recv = first.pushes_to_recv || second.pushes_to_recv;
-  for (Step step : second.steps) {
-    for (auto* list : {&step.after, &step.after_for_speed}) {
-      for (int& earlier : *list) earlier += steps;
-    }
-    move(step.waits);
-    move(step.signals);
-    for (StepItem& item : step.kernel.items) {
-      move(item.waits);
-      move(item.signals);
-    }
-    first.steps.push_back(std::move(step));
-  }
-  return first;
-}
-
 CollectiveSchedule additions_of(CollectiveKind kind, std::uint64_t count, int ranks,
                                 CopyLanes copying, Places places = Places::apart) {
   CollectiveSchedule all{call_of(kind, count, ranks), {}, {}};
@@ -398,6 +375,155 @@ TEST(AllReduce, ItsSecondHalfNeedsEveryWaitSignalAndEdge) {
                   std::vector<std::string>{})
             << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
       }
+    }
+  }
+}
+
+CollectiveSchedule kernels_of(const Collective& collective, int ranks,
+                              Places places = Places::apart) {
+  CollectiveSchedule all{collective, {}, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const bool has_both =
+        send_bytes(collective, rank, ranks) > 0 && recv_bytes(collective, rank, ranks) > 0;
+    const bool in_place =
+        has_both && (places == Places::in_place || (places == Places::mixed && rank % 2 == 0));
+    const KernelOptions options{in_place, packet_bytes(collective, ranks) > 0};
+    all.in_place.push_back(in_place);
+    all.ranks.push_back(peer_kernels(collective, rank, ranks, options));
+  }
+  return all;
+}
+
+// Sizes without and with packets, and from 2 MiB and 32 MiB on in two kernels.
+TEST(PeerKernels, AreRightForEveryKindAndNumberOfRanks) {
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    for (const CollectiveKind kind : all_collectives()) {
+      const bool has_places = has_in_place(kind) && kind != CollectiveKind::all_to_all;
+      for (const std::uint64_t count : {0, 1, 64, 1403, 40 << 20}) {
+        const Collective c = call_of(kind, count, ranks, ranks / 2);
+        for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
+          if (places != Places::apart && !has_places) continue;
+          ASSERT_EQ(fault_of(kernels_of(c, ranks, places)), "")
+              << name(kind) << " of " << count << ", " << ranks << " ranks";
+        }
+      }
+    }
+  }
+}
+
+TEST(PeerKernels, NeedEveryBarrier) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const CollectiveKind kind : all_collectives()) {
+      for (const std::uint64_t count : {63, 40 << 20}) {
+        EXPECT_EQ(unnoticed_removals(kernels_of(call_of(kind, count, ranks), ranks)),
+                  std::vector<std::string>{})
+            << name(kind) << " of " << count << ", " << ranks << " ranks";
+      }
+    }
+  }
+}
+
+TEST(PeerKernels, OfTwoPlansMix) {
+  const auto a = kernels_of(call_of(CollectiveKind::all_reduce, 40 << 20, 3), 3);
+  const auto b = kernels_of(call_of(CollectiveKind::broadcast, 40 << 20, 3, 1), 3);
+  const auto c = moves_of(call_of(CollectiveKind::all_to_all, 1000, 3), 3, {{2, true}});
+  EXPECT_EQ(fault_of(CheckedCalls{{&a, &b, &c, &a, &c, &b}, false}), "");
+}
+
+std::uint64_t packets_of(CollectiveKind kind, std::uint64_t count) {
+  Collective c = call_of(kind, count, 4);
+  c.dtype = DType::bf16;
+  return packet_bytes(c, 4);
+}
+
+TEST(Packets, AreForSmallAndEvenParts) {
+  EXPECT_EQ(packets_of(CollectiveKind::all_gather, 8192), 16384u);
+  EXPECT_EQ(packets_of(CollectiveKind::all_to_all, 4), 8u);
+  EXPECT_EQ(packets_of(CollectiveKind::reduce_scatter, 65536), 131072u);
+  EXPECT_EQ(packets_of(CollectiveKind::reduce_scatter, 65540), 0u);  // too large
+  EXPECT_EQ(packets_of(CollectiveKind::all_gather, 3), 0u);          // no whole units
+  EXPECT_EQ(packets_of(CollectiveKind::all_gather, 0), 0u);
+  EXPECT_EQ(packets_of(CollectiveKind::broadcast, 8192), 0u);
+  EXPECT_EQ(packets_of(CollectiveKind::all_reduce, 8192), 0u);
+}
+
+// A third call uses the buffers of the first one: with one half instead of two it is the second.
+TEST(Packets, NeedTwoHalves) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter}) {
+    CollectiveSchedule half = kernels_of(call_of(kind, 64, 3), 3);
+    EXPECT_EQ(fault_of(half), "");
+    for (RankSchedule& rank : half.ranks) rank = with_packets_as_items(rank, 0);
+    EXPECT_NE(fault_of(CheckedCalls{{&half, &half}, true}), "") << name(kind);
+  }
+}
+
+CollectiveSchedule pulled(std::uint64_t count, int ranks, CopyLanes copying,
+                          Places places = Places::apart) {
+  CollectiveSchedule all{call_of(CollectiveKind::all_reduce, count, ranks), {}, {}};
+  all.collective.dtype = DType::int32;
+  for (int rank = 0; rank < ranks; ++rank) {
+    all.in_place.push_back(places == Places::in_place ||
+                           (places == Places::mixed && rank % 2 == 0));
+    all.ranks.push_back(in_a_row(pulled_reduction(all.collective, rank, ranks),
+                                 spread(all.collective, rank, ranks, {copying, false})));
+  }
+  return all;
+}
+
+TEST(PulledReduction, IsRightForEveryNumberOfRanksAndSize) {
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    for (const std::uint64_t count : {0, 1, 3, 1403}) {
+      for (const CopyLanes copying : {CopyLanes{2, true}, CopyLanes{ranks, false}}) {
+        for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
+          ASSERT_EQ(fault_of(pulled(count, ranks, copying, places)), "")
+              << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
+        }
+      }
+    }
+  }
+}
+
+TEST(PulledReduction, NeedsEveryWaitSignalAndEdge) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const std::uint64_t count : {2, 1403}) {
+      const CopyLanes copying{std::min(2, ranks - 1), true};
+      EXPECT_EQ(unnoticed_removals(pulled(count, ranks, copying)), std::vector<std::string>{})
+          << count << " elements, " << ranks << " ranks";
+    }
+  }
+}
+
+CollectiveSchedule relayed(std::uint64_t bytes, std::uint64_t piece, int ranks,
+                           Places places = Places::apart) {
+  CollectiveSchedule all{call_of(CollectiveKind::broadcast, bytes, ranks, ranks / 2), {}, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const bool in_place = rank == ranks / 2 && places == Places::in_place;
+    all.in_place.push_back(in_place);
+    all.ranks.push_back(relay(all.collective, rank, ranks, {in_place, piece, 16}));
+  }
+  return all;
+}
+
+TEST(Relay, IsRightForEveryNumberOfRanksAndPieces) {
+  for (int ranks = 2; ranks <= 17; ++ranks) {
+    for (const std::uint64_t piece : {100, 60, 30, 4}) {
+      for (const Places places : {Places::apart, Places::in_place}) {
+        ASSERT_EQ(fault_of(relayed(100, piece, ranks, places)), "")
+            << ranks << " ranks, pieces of " << piece;
+      }
+    }
+  }
+  const Collective some = call_of(CollectiveKind::broadcast, 1, 1);
+  EXPECT_THROW(relay(some, 0, 1, {}), BadArgument);
+  EXPECT_THROW(relay(call_of(CollectiveKind::broadcast, 0, 3), 0, 3, {}), BadArgument);
+}
+
+TEST(Relay, NeedsEveryWaitAndSignal) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const std::uint64_t piece : {100, 40}) {
+      EXPECT_EQ(unnoticed_removals(relayed(100, piece, ranks)), std::vector<std::string>{})
+          << ranks << " ranks, pieces of " << piece;
     }
   }
 }

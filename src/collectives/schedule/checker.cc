@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collectives/schedule/contents.h"
+#include "collectives/schedule/packet_steps.h"
 #include "collectives/schedule/step_order.h"
 
 namespace duet {
@@ -28,15 +29,45 @@ std::string fault_of_semaphores(const RankSchedule& schedule, int step,
   return "";
 }
 
+// `blocks`: the words that each of these semaphores has.
+std::string fault_of_words(const RankSchedule& schedule, int step,
+                           const std::vector<SemaphoreAt>& list, int blocks) {
+  for (const SemaphoreAt& each : list) {
+    const int words = schedule.semaphores[index_of(each.group)].blocks;
+    if (words == blocks) continue;
+    return fmt::format("step {} of rank {}: {} has {} words for blocks, expected {}", step,
+                       schedule.rank, text_of(schedule, each), words, blocks);
+  }
+  return "";
+}
+
+std::string fault_of_barriers(const RankSchedule& schedule, int step) {
+  const StepKernel& kernel = schedule.steps[index_of(step)].kernel;
+  if (!kernel.barriers || !(kernel.barriers->opens || kernel.barriers->closes)) return "";
+  const auto waits = barrier_waits(schedule, *kernel.barriers);
+  std::string fault = fault_of_semaphores(schedule, step, waits, true);
+  if (fault.empty()) fault = fault_of_words(schedule, step, waits, kernel.blocks);
+  if (!fault.empty() || waits.empty()) return fault;
+  const SemaphoreGroup& group = schedule.semaphores[index_of(kernel.barriers->group)];
+  if (group.counts && group.for_every_rank && group.count == 1) return "";
+  return fmt::format("step {} of rank {}: {} is not for barriers", step, schedule.rank, group.name);
+}
+
 std::string fault_of_semaphores(const RankSchedule& schedule, int step) {
   const Step& one = schedule.steps[index_of(step)];
-  std::vector<SemaphoreAt> waits = one.waits, signals = one.signals;
+  std::string fault = fault_of_barriers(schedule, step);
+  const auto check = [&](const std::vector<SemaphoreAt>& list, bool waits, int blocks) {
+    if (fault.empty()) fault = fault_of_semaphores(schedule, step, list, waits);
+    if (fault.empty()) fault = fault_of_words(schedule, step, list, blocks);
+  };
+  check(one.waits, true, 0);
+  check(one.signals, false, 0);
+  const int blocks = one.kernel.by_block ? one.kernel.blocks : 0;
   for (const StepItem& item : one.kernel.items) {
-    waits.insert(waits.end(), item.waits.begin(), item.waits.end());
-    signals.insert(signals.end(), item.signals.begin(), item.signals.end());
+    check(item.waits, true, blocks);
+    check(item.signals, false, blocks);
   }
-  std::string fault = fault_of_semaphores(schedule, step, waits, true);
-  return fault.empty() ? fault_of_semaphores(schedule, step, signals, false) : fault;
+  return fault;
 }
 
 // The plan maps receive buffers of other ranks where the schedule says so, slots, and nothing else.
@@ -46,12 +77,13 @@ std::string fault_of_places(const RankSchedule& schedule, int step) {
     places.insert(places.end(), {copy.to, copy.from});
   }
   for (const StepItem& item : schedule.steps[index_of(step)].kernel.items) {
-    places.push_back(item.target);
+    places.insert(places.end(), item.targets.begin(), item.targets.end());
     places.insert(places.end(), item.sources.begin(), item.sources.end());
   }
   for (const Place& each : places) {
     const bool mapped = each.buffer == BufferRole::slots ||
-                        (each.buffer == BufferRole::recv && schedule.pushes_to_recv);
+                        (each.buffer == BufferRole::recv && schedule.pushes_to_recv) ||
+                        (each.buffer == BufferRole::send && schedule.reads_send);
     if (each.rank == schedule.rank || mapped) continue;
     return fmt::format("step {} of rank {} accesses what is not mapped: {}", step, schedule.rank,
                        text_of(each));
@@ -62,10 +94,10 @@ std::string fault_of_places(const RankSchedule& schedule, int step) {
 bool alike(const RankSchedule& one, const RankSchedule& other) {
   const auto same = [](const SemaphoreGroup& a, const SemaphoreGroup& b) {
     return a.count == b.count && a.initial == b.initial && a.only_for_speed == b.only_for_speed &&
-           a.for_every_rank == b.for_every_rank;
+           a.for_every_rank == b.for_every_rank && a.blocks == b.blocks && a.counts == b.counts;
   };
   return one.ranks == other.ranks && one.slot_bytes == other.slot_bytes &&
-         one.pushes_to_recv == other.pushes_to_recv &&
+         one.pushes_to_recv == other.pushes_to_recv && one.reads_send == other.reads_send &&
          std::equal(one.semaphores.begin(), one.semaphores.end(), other.semaphores.begin(),
                     other.semaphores.end(), same);
 }
@@ -111,6 +143,27 @@ std::string fault_of_lanes(const RankSchedule& schedule) {
   return "";
 }
 
+std::string fault_of_reads(const CollectiveSchedule& schedule) {
+  std::vector<std::uint64_t> read(schedule.ranks.size(), 0);
+  for (const RankSchedule& each : schedule.ranks) {
+    for (const Step& step : each.steps) {
+      for (const StepItem& item : step.kernel.items) {
+        for (const Place& source : item.sources) {
+          const bool adds =
+              std::find(item.targets.begin(), item.targets.end(), source) != item.targets.end();
+          if (source.rank != each.rank && !adds) read[index_of(source.rank)] += source.bytes;
+        }
+      }
+    }
+  }
+  for (const RankSchedule& each : schedule.ranks) {
+    if (read[index_of(each.rank)] == each.read_by_others) continue;
+    return fmt::format("rank {} counts {} bytes that others read, which are {}", each.rank,
+                       each.read_by_others, read[index_of(each.rank)]);
+  }
+  return "";
+}
+
 std::string fault_of_form(const CollectiveSchedule& schedule) {
   for (const RankSchedule& each : schedule.ranks) {
     if (!alike(each, schedule.ranks.front())) {
@@ -124,7 +177,7 @@ std::string fault_of_form(const CollectiveSchedule& schedule) {
     std::string fault = fault_of_lanes(each);
     if (!fault.empty()) return fault;
   }
-  return "";
+  return fault_of_reads(schedule);
 }
 
 // All that the calls have for speed, and each choice of it that they do without: edges for speed
@@ -134,7 +187,11 @@ std::vector<SpeedParts> speed_parts_of(const CheckedCalls& calls) {
   for (const CollectiveSchedule* call : calls.order) {
     for (const RankSchedule& each : call->ranks) {
       for (const SemaphoreGroup& group : each.semaphores) has.semaphores |= group.only_for_speed;
-      for (const Step& step : each.steps) has.edges |= !step.after_for_speed.empty();
+      for (const Step& step : each.steps) {
+        has.edges |= !step.after_for_speed.empty();
+        const auto& barriers = step.kernel.barriers;
+        has.semaphores |= barriers && barriers->closes && barriers->closes_for_speed;
+      }
     }
   }
   std::vector<SpeedParts> parts = {has};
@@ -161,7 +218,16 @@ std::string fault_of(const CheckedCalls& calls) {
 }
 
 std::string fault_of(const CollectiveSchedule& schedule) {
-  return fault_of(CheckedCalls{{&schedule, &schedule}, false});
+  std::string fault = fault_of(CheckedCalls{{&schedule, &schedule}, false});
+  if (!fault.empty() || schedule.ranks.empty() || !sends_packets(schedule.ranks.front())) {
+    return fault;
+  }
+  CollectiveSchedule first = schedule, second = schedule;
+  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    first.ranks[rank] = with_packets_as_items(schedule.ranks[rank], 0);
+    second.ranks[rank] = with_packets_as_items(schedule.ranks[rank], 1);
+  }
+  return fault_of(CheckedCalls{{&first, &second, &first}, true});
 }
 
 }  // namespace duet

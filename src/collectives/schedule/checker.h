@@ -35,12 +35,13 @@ struct CheckedCalls {
 // - when a rank's call has ended, the receive buffer has the collective's result, of which every
 //   byte was written once; the caller may write both buffers before each call and read the result
 //   after it;
-// - a rank accesses of other ranks only what its plan maps;
+// - a rank accesses of other ranks only what its plan maps, and knows what they read of its own;
 // - every lane forks from the caller's stream and joins it again by `after` alone, as a captured
 //   call needs it.
 std::string fault_of(const CheckedCalls& calls);
 
-// Two calls in a row, which find what one finds and what is left between calls.
+// Two calls in a row, which find what one finds and what is left between calls. Of a kernel that
+// sends packets also three calls by these: the third one uses what the first one has left.
 std::string fault_of(const CollectiveSchedule& schedule);
 
 }  // namespace duet

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/schedule/algorithms/moves.h"
+#include "collectives/schedule/algorithms/peer_kernels.h"
 
 namespace duet {
 namespace {
@@ -173,6 +174,79 @@ TEST(Checker, FindsADeadlockOfDevicesWithOneQueue) {
 TEST(Checker, DoesNotRelyOnWhatIsOnlyForSpeed) {
   CollectiveSchedule wrong = good();
   for (RankSchedule& each : wrong.ranks) each.semaphores[kDone].only_for_speed = true;
+  expect_fault(wrong, "may signal it before");
+}
+
+// A reduce_scatter by a kernel that reads all send buffers, between two barriers.
+CollectiveSchedule good_kernels() {
+  CollectiveSchedule all{
+      {CollectiveKind::reduce_scatter, DType::int32, Reduction::sum, 16, 0, {}}, {}, {}};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    all.in_place.push_back(false);
+    all.ranks.push_back(peer_kernels(all.collective, rank, kRanks, {}));
+  }
+  return all;
+}
+
+TEST(Checker, FindsKernelsWithoutABarrier) {
+  EXPECT_EQ(fault_of(good_kernels()), "");
+  CollectiveSchedule wrong = good_kernels();
+  for (RankSchedule& rank : wrong.ranks) rank.steps.front().kernel.barriers->opens = false;
+  expect_fault(wrong, "nothing orders them");
+  wrong = good_kernels();
+  for (RankSchedule& rank : wrong.ranks) rank.steps.front().kernel.barriers->closes = false;
+  expect_fault(wrong,
+               "the caller of rank 0 before call 1 writes it, which item 0 of step 0 of rank 1");
+  wrong = good_kernels();
+  step(wrong, 1, 0).kernel.barriers->closes = false;
+  expect_fault(wrong, "in call 0 there are 1 more signals than waits");
+}
+
+TEST(Checker, FindsWordsThatAreNotForTheKernel) {
+  CollectiveSchedule wrong = good_kernels();
+  step(wrong, 1, 0).kernel.blocks += 1;
+  expect_fault(wrong,
+               "step 0 of rank 1: barrier of rank 1 for rank 2 has 16 words for blocks, "
+               "expected 17");
+  wrong = good_kernels();
+  for (RankSchedule& rank : wrong.ranks) rank.semaphores.front().counts = false;
+  expect_fault(wrong, "step 0 of rank 0: barrier is not for barriers");
+  wrong = good();
+  for (RankSchedule& rank : wrong.ranks) rank.semaphores[kReady].blocks = 4;
+  expect_fault(wrong, "ready of rank 2 for rank 0 has 4 words for blocks, expected 0");
+}
+
+TEST(Checker, FindsItemsSideBySideThatAccessTheSameBytes) {
+  CollectiveSchedule wrong = good_kernels();
+  std::vector<StepItem>& items = step(wrong, 1, 0).kernel.items;
+  items.push_back(items.front());
+  items.back().sources.resize(1);
+  expect_fault(wrong,
+               "item 1 of step 0 of rank 1 in call 0 writes it, which item 0 of step 0 of "
+               "rank 1 in call 0 writes: nothing orders them");
+}
+
+TEST(Checker, FindsReadsThatAreNotCounted) {
+  CollectiveSchedule wrong = good_kernels();
+  wrong.ranks[2].read_by_others = 64;
+  expect_fault(wrong, "rank 2 counts 64 bytes that others read, which are 128");
+}
+
+// Two kernels on two lanes signal the same words: the later number may come first.
+TEST(Checker, FindsCountsOutOfOrder) {
+  CollectiveSchedule wrong = good_kernels();
+  for (RankSchedule& rank : wrong.ranks) {
+    Step second = rank.steps.front();
+    second.kernel.items.clear();
+    second.lane = 1;
+    rank.steps.insert(rank.steps.begin(), {Step{}, Step{}});
+    rank.steps[1].lane = 1;
+    rank.steps[1].after = {0};
+    rank.steps.push_back(second);
+    Step join;
+    join.after = {3};
+    rank.steps.push_back(join);
+  }
   expect_fault(wrong, "may signal it before");
 }
 

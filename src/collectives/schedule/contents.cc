@@ -140,12 +140,12 @@ class Run {
     if (one == nullptr) return after_call(number, now);
     if (now.item >= 0) {
       const StepItem& item = one->kernel.items[index_of(now.item)];
-      return sum(number, now, item.sources, item.target);
+      return item.targets.empty() ? "" : sum(number, now, item.sources, item.targets);
     }
     std::string fault;
-    for (std::size_t i = 0;
-         fault.empty() && now.item != OrderedStep::kEnd && i < one->copies.size(); ++i) {
-      fault = sum(number, now, {one->copies[i].from}, one->copies[i].to);
+    for (std::size_t i = 0; fault.empty() && now.has_place_in_queue() && i < one->copies.size();
+         ++i) {
+      fault = sum(number, now, {one->copies[i].from}, {one->copies[i].to});
     }
     return fault;
   }
@@ -212,34 +212,50 @@ class Run {
     return call * static_cast<int>(calls_.order[index_of(call)]->ranks.size()) + rank;
   }
 
-  // Writes the sum of the sources to the target.
+  // Writes the sum of the sources to the targets.
   std::string sum(int number, const OrderedStep& step, const std::vector<Place>& sources,
-                  const Place& target) {
+                  const std::vector<Place>& targets) {
     const CollectiveSchedule& call = call_of(step);
     std::vector<std::vector<ByteValue>> read;
-    bool adds = false;
-    std::string fault = fault_of_place(number, call, target);
+    std::string fault = fault_of_sizes(number, call, sources, targets);
     for (std::size_t i = 0; fault.empty() && i < sources.size(); ++i) {
-      fault = fault_of_place(number, call, sources[i]);
-      if (!fault.empty()) break;
-      if (sources[i].bytes != target.bytes) {
-        return fmt::format("{} writes {} bytes from {}", order_.text_of(number), target.bytes,
-                           sources[i].bytes);
-      }
       const Located from = locate(call, sources[i]);
-      fault = from.buffer->read(number, from.begin, from.begin + target.bytes, read.emplace_back());
-      adds = adds || (sources[i].buffer == target.buffer && sources[i].rank == target.rank &&
-                      sources[i].offset == target.offset);
+      fault =
+          from.buffer->read(number, from.begin, from.begin + sources[i].bytes, read.emplace_back());
     }
-    const Located to = fault.empty() ? locate(call, target) : Located{};
-    if (fault.empty()) {
-      for (const ByteValue& value : sum_of(std::move(read), to.begin)) {
-        fault = to.buffer->write(number, value);
-        if (!fault.empty()) break;
+    for (std::size_t i = 0; fault.empty() && i < targets.size(); ++i) {
+      const bool adds = std::any_of(sources.begin(), sources.end(),
+                                    [&](const Place& source) { return source == targets[i]; });
+      fault = write(number, step, sum_of(read, locate(call, targets[i]).begin), targets[i]);
+      if (fault.empty() && targets[i].buffer == BufferRole::recv && !adds) {
+        fault = count_writes(number, step, targets[i]);
       }
     }
-    if (fault.empty() && target.buffer == BufferRole::recv && !adds) {
-      fault = count_writes(number, step, target);
+    return fault;
+  }
+
+  std::string write(int number, const OrderedStep& step, const std::vector<ByteValue>& values,
+                    const Place& target) {
+    const Located to = locate(call_of(step), target);
+    std::string fault;
+    for (std::size_t i = 0; fault.empty() && i < values.size(); ++i) {
+      fault = to.buffer->write(number, values[i]);
+    }
+    return fault;
+  }
+
+  std::string fault_of_sizes(int number, const CollectiveSchedule& call,
+                             const std::vector<Place>& sources,
+                             const std::vector<Place>& targets) const {
+    std::string fault;
+    for (const auto* places : {&targets, &sources}) {
+      for (const Place& place : *places) {
+        if (fault.empty()) fault = fault_of_place(number, call, place);
+        if (fault.empty() && place.bytes != targets.front().bytes) {
+          fault = fmt::format("{} writes {} bytes from {}", order_.text_of(number),
+                              targets.front().bytes, sources.front().bytes);
+        }
+      }
     }
     return fault;
   }

@@ -37,6 +37,7 @@ class Removals {
         without_edges(static_cast<int>(rank), static_cast<int>(step));
       }
     }
+    without_barriers();
     note_semaphores();
     for (const auto& [semaphore, uses] : uses_) {
       if (semaphore[0] >= first_group_) without_semaphore(semaphore, uses);
@@ -79,6 +80,25 @@ class Removals {
     }
     found->second = !fault_of(without).empty();
     return found->second;
+  }
+
+  // Of the kernels of all ranks together.
+  void without_barriers() {
+    for (std::size_t step = 0; step < whole_.ranks.front().steps.size(); ++step) {
+      const auto& barriers = whole_.ranks.front().steps[step].kernel.barriers;
+      if (!barriers) continue;
+      for (const bool opens : {true, false}) {
+        if (opens ? !barriers->opens : !barriers->closes || barriers->closes_for_speed) continue;
+        CollectiveSchedule without = whole_;
+        for (RankSchedule& rank : without.ranks) {
+          KernelBarriers& own = *rank.steps[step].kernel.barriers;
+          (opens ? own.opens : own.closes) = false;
+        }
+        if (!fault_of(without).empty()) continue;
+        unnoticed_.push_back(
+            fmt::format("the barrier {} step {}", opens ? "before" : "after", step));
+      }
+    }
   }
 
   void note_semaphores() {

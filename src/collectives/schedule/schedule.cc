@@ -2,9 +2,77 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace duet {
+
+std::vector<SemaphoreAt> barrier_signals(const RankSchedule& schedule,
+                                         const KernelBarriers& barriers) {
+  std::vector<SemaphoreAt> signals;
+  for (int step = 1; step < schedule.ranks; ++step) {
+    const int peer = (schedule.rank + step) % schedule.ranks;
+    signals.push_back({barriers.group, peer, schedule.rank, 0});
+  }
+  return signals;
+}
+
+std::vector<SemaphoreAt> barrier_waits(const RankSchedule& schedule,
+                                       const KernelBarriers& barriers) {
+  std::vector<SemaphoreAt> waits = barrier_signals(schedule, barriers);
+  for (SemaphoreAt& each : waits) std::swap(each.owner, each.peer);
+  return waits;
+}
+
+namespace {
+
+void move_numbers(Step& step, int steps, int groups) {
+  for (auto* list : {&step.after, &step.after_for_speed}) {
+    for (int& earlier : *list) earlier += steps;
+  }
+  const auto move = [groups](std::vector<SemaphoreAt>& list) {
+    for (SemaphoreAt& each : list) each.group += groups;
+  };
+  move(step.waits);
+  move(step.signals);
+  for (StepItem& item : step.kernel.items) {
+    move(item.waits);
+    move(item.signals);
+  }
+  if (step.kernel.barriers) step.kernel.barriers->group += groups;
+}
+
+}  // namespace
+
+RankSchedule in_a_row(RankSchedule first, const RankSchedule& second) {
+  const int groups = static_cast<int>(first.semaphores.size());
+  const int steps = static_cast<int>(first.steps.size());
+  first.semaphores.insert(first.semaphores.end(), second.semaphores.begin(),
+                          second.semaphores.end());
+  first.slot_bytes = std::max(first.slot_bytes, second.slot_bytes);
+  first.pushes_to_recv = first.pushes_to_recv || second.pushes_to_recv;
+  first.reads_send = first.reads_send || second.reads_send;
+  first.read_by_others += second.read_by_others;
+  for (Step step : second.steps) {
+    move_numbers(step, steps, groups);
+    first.steps.push_back(std::move(step));
+  }
+  return first;
+}
+
+std::uint64_t wire_bytes_of(const RankSchedule& schedule) {
+  std::uint64_t bytes = schedule.read_by_others;
+  const auto add = [&](const Place& target) {
+    if (target.rank != schedule.rank) bytes += target.bytes;
+  };
+  for (const Step& step : schedule.steps) {
+    for (const StepCopy& copy : step.copies) add(copy.to);
+    for (const StepItem& item : step.kernel.items) {
+      for (const Place& target : item.targets) add(target);
+    }
+  }
+  return bytes;
+}
 
 std::string name(BufferRole buffer) {
   switch (buffer) {

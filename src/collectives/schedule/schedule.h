@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct Place {
   int rank = 0;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+
+  bool operator==(const Place& other) const {
+    return buffer == other.buffer && rank == other.rank && offset == other.offset &&
+           bytes == other.bytes;
+  }
 };
 
 // Semaphores of one purpose. Each rank owns `count` for every rank, itself included, or so many in
@@ -33,8 +39,14 @@ struct SemaphoreGroup {
   int initial = 0;              // 0 or 1: its value whenever no rank is in a call
   bool only_for_speed = false;  // the result is right without it
   bool for_every_rank = true;   // else SemaphoreAt::peer is 0
+  // Of kernels alone: a word for each of so many blocks. 0: streams wait for it too.
+  int blocks = 0;
+  bool counts = false;  // never set back: a wait is for the signal with its own number
 
-  int total(int ranks) const { return for_every_rank ? count * ranks : count; }  // of a rank
+  // Of a rank, in all.
+  int words(int ranks) const {
+    return count * (for_every_rank ? ranks : 1) * (blocks > 0 ? blocks : 1);
+  }
 };
 
 // A semaphore with the values 0 and 1, in memory of `owner`, whose streams wait for it and set it
@@ -51,23 +63,47 @@ struct StepCopy {
   KernelShape shape;
 };
 
-// What a kernel does once all `waits` are 1: writes the sum of the sources to the target, sets the
-// waits back to 0, and sets `signals` to 1. All places are of equal size; where that is 0 there are
-// no sources.
+// What a kernel does once all `waits` are 1: writes the sum of the sources to every target, sets
+// the waits back to 0, and sets `signals` to 1. All places are of equal size. An item that only
+// waits and signals has none.
 struct StepItem {
   std::vector<SemaphoreAt> waits;
   std::vector<Place> sources;
-  Place target;
+  std::vector<Place> targets;
   std::vector<SemaphoreAt> signals;
 };
 
-// A kernel that works on the rank's own device, as LocalKernel: item after item. No items: none.
+// Of a kernel with the kernels of all other ranks: before its items and after them each rank
+// signals every other one and waits for it.
+struct KernelBarriers {
+  int group = 0;  // in RankSchedule::semaphores; counts
+  bool opens = true, closes = true;
+  bool closes_for_speed = false;  // the result is right without the one that closes
+};
+
+// What a rank exchanges with another one, or with itself, where it sends packets. Its own part may
+// be where it belongs.
+struct PacketPart {
+  Place source;  // for the other rank
+  Place target;  // for what the other rank has; where parts are reduced, the same for all
+};
+
+// A kernel. Without items and barriers: none.
 struct StepKernel {
   std::vector<StepItem> items;
   DType dtype = DType::fp32;  // of elements that are reduced
   Reduction op = Reduction::sum;
   int blocks = 0;
-  bool adds = false;  // as LocalKernel: the target is the first of two sources
+  // A LocalKernel, whose items run one after the other.
+  bool adds = false;      // the target is the first of two sources
+  bool by_block = false;  // LocalKernel::semaphores_by_block
+  // A PeerKernel, whose items run side by side.
+  std::optional<KernelBarriers> barriers;
+  // Not empty: a PacketKernel. By distance from this rank, from the rank itself on; the items are
+  // what devices without packets do.
+  std::vector<PacketPart> packets;
+
+  bool is_none() const { return items.empty() && !barriers; }
 };
 
 // What a rank enqueues on one of its lanes: it starts when the lane's step before it and all of
@@ -91,11 +127,26 @@ struct Step {
 struct RankSchedule {
   int rank = 0, ranks = 1;
   std::vector<SemaphoreGroup> semaphores;
-  std::uint64_t slot_bytes = 0;  // of the buffer `slots` at each rank
-  bool pushes_to_recv = false;   // whether ranks write to other ranks' receive buffers
-  std::string algorithm;         // in words, for the journal; the own rank's
-  std::vector<Step> steps;       // in the order of enqueueing
+  std::uint64_t slot_bytes = 0;      // of the buffer `slots` at each rank
+  bool pushes_to_recv = false;       // whether ranks write to other ranks' receive buffers
+  bool reads_send = false;           // whether ranks read other ranks' send buffers
+  std::uint64_t read_by_others = 0;  // bytes of the rank's own that other ranks read
+  std::string algorithm;             // in words, for the journal; the own rank's
+  std::vector<Step> steps;           // in the order of enqueueing
 };
+
+// What the rank signals at all others in a barrier, and what it waits for.
+std::vector<SemaphoreAt> barrier_signals(const RankSchedule& schedule,
+                                         const KernelBarriers& barriers);
+std::vector<SemaphoreAt> barrier_waits(const RankSchedule& schedule,
+                                       const KernelBarriers& barriers);
+
+// The second one behind the first, on the caller's stream, with semaphores of its own. At most one
+// has slots.
+RankSchedule in_a_row(RankSchedule first, const RankSchedule& second);
+
+// Bytes that leave the rank in a call.
+std::uint64_t wire_bytes_of(const RankSchedule& schedule);
 
 std::string name(BufferRole buffer);
 // "send of rank 1, 64 bytes from 0 on"

@@ -1,30 +1,40 @@
 #include "collectives/schedule/schedule_memory.h"
 
+#include <algorithm>
+
 #include "collectives/peer/staging.h"
 
 namespace duet {
 namespace {
 
-int semaphores_of(const RankSchedule& schedule) {
-  int count = 0;
-  for (const SemaphoreGroup& group : schedule.semaphores) count += group.total(schedule.ranks);
-  return count;
+std::uint64_t packet_bytes_of(const RankSchedule& schedule) {
+  for (const Step& step : schedule.steps) {
+    if (!step.kernel.packets.empty()) return step.kernel.packets.front().source.bytes;
+  }
+  return 0;
 }
 
 }  // namespace
 
 ScheduleMemory::ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdog& watchdog)
-    : device_(rank.device),
-      groups_(schedule.semaphores),
-      semaphores_(rank, semaphores_of(schedule)),
-      watched_(watchdog, semaphores_) {
-  int first = 0;
+    : device_(rank.device), groups_(schedule.semaphores) {
+  int streams = 0, blocks = 0;
   for (const SemaphoreGroup& group : groups_) {
-    first_.push_back(first);
-    const int behind = first + group.total(schedule.ranks);
-    for (; first < behind; ++first) {
-      if (group.initial != 0) device_.signal(semaphores_.at(rank.index, first), 1);
-    }
+    int& next = group.blocks > 0 ? blocks : streams;
+    first_.push_back(next);
+    next += group.words(schedule.ranks);
+  }
+  if (streams > 0) {
+    semaphores_.emplace(rank, streams);
+    watched_.emplace(watchdog, *semaphores_);
+  }
+  if (blocks > 0) {
+    words_.emplace(rank, blocks);
+    watched_words_.emplace(watchdog, *words_);
+  }
+  set_initial_values(rank.index, schedule.ranks);
+  if (const std::uint64_t bytes = packet_bytes_of(schedule); bytes > 0) {
+    packets_.emplace(rank, packet_buffer_bytes(bytes));
   }
   if (schedule.slot_bytes == 0) return;
   slots_.emplace(
@@ -32,10 +42,22 @@ ScheduleMemory::ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdo
       "the other ranks' staging memory");
 }
 
+void ScheduleMemory::set_initial_values(int rank, int ranks) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (groups_[group].initial == 0) continue;
+    const int behind = first_[group] + groups_[group].words(ranks);
+    for (int word = first_[group]; word < behind; ++word) {
+      device_.signal(semaphores_->at(rank, word), 1);
+    }
+  }
+}
+
 Semaphore ScheduleMemory::at(const SemaphoreAt& semaphore) const {
-  const int count = groups_[index_of(semaphore.group)].count;
-  return semaphores_.at(semaphore.owner, first_[index_of(semaphore.group)] +
-                                             semaphore.peer * count + semaphore.index);
+  const SemaphoreGroup& group = groups_[index_of(semaphore.group)];
+  const int first = first_[index_of(semaphore.group)];
+  const int index = semaphore.peer * group.count + semaphore.index;
+  if (group.blocks == 0) return semaphores_->at(semaphore.owner, first + index);
+  return {words_->at(semaphore.owner, first + index * group.blocks, group.blocks)};
 }
 
 void ScheduleMemory::poison() {
@@ -50,7 +72,9 @@ void ScheduleMemoryPool::share(bool on) {
 std::shared_ptr<ScheduleMemory> ScheduleMemoryPool::memory(Rank& rank, const RankSchedule& schedule,
                                                            Watchdog& watchdog) {
   const auto make = [&] { return std::make_shared<ScheduleMemory>(rank, schedule, watchdog); };
-  if (!shares_ || schedule.slot_bytes == 0) return make();
+  const bool counts = std::any_of(schedule.semaphores.begin(), schedule.semaphores.end(),
+                                  [](const SemaphoreGroup& group) { return group.counts; });
+  if (!shares_ || schedule.slot_bytes == 0 || counts) return make();
   Sizes sizes{schedule.slot_bytes, {}};
   for (const SemaphoreGroup& group : schedule.semaphores) {
     sizes.second.emplace_back(group.count, group.initial, group.for_every_rank);

@@ -1,4 +1,4 @@
-// The semaphores and staging slots of a schedule at all ranks.
+// The semaphores, staging slots and packet buffers of a schedule at all ranks.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +22,27 @@ class ScheduleMemory {
 
   Semaphore at(const SemaphoreAt& semaphore) const;
   const Span& slots(int rank) const { return slots_->at(rank); }
+  // The packet buffer at `owner` that `source` writes.
+  Span packets(int owner, int source) const { return packets_->at(owner, source); }
   // Blocking, while no rank is in a call: overwrites this rank's slots.
   void poison();
 
  private:
+  void set_initial_values(int rank, int ranks);
+
   Device& device_;
   const std::vector<SemaphoreGroup> groups_;
-  std::vector<int> first_;  // by group
-  SpacedPeerSemaphores semaphores_;
+  std::vector<int> first_;                          // by group
+  std::optional<SpacedPeerSemaphores> semaphores_;  // that streams wait for
+  std::optional<PeerSemaphores> words_;             // that blocks of kernels wait for
+  std::optional<PacketBuffers> packets_;
   std::optional<OfferedMemory> slots_;
-  Watched watched_;
+  std::optional<Watched> watched_, watched_words_;
 };
 
 // Each plan has its own memory, or, while sharing is on, all plans whose schedules need slots and
 // semaphores of the same sizes share them. A call leaves the semaphores as it found them, so that
-// the next call may be another plan's.
+// the next call may be another plan's; plans whose semaphores count have their own.
 class ScheduleMemoryPool {
  public:
   // After sharing is switched off, shared memory is freed with the last plan that uses it.

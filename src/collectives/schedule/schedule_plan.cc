@@ -25,70 +25,32 @@ std::set<int> awaited_later(const RankSchedule& schedule) {
 }  // namespace
 
 SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
-                           const CollectiveBuffers& buffers, ScheduleSession session)
+                           const CollectiveBuffers& buffers, const ScheduleSession& session)
     : device_(rank.device),
       algorithm_(schedule.algorithm),
-      send_(buffers.send),
-      recv_(buffers.recv),
-      lanes_(std::move(session.lanes)),
-      all_recv_(schedule.pushes_to_recv
-                    ? std::make_optional<PeerMemory>(rank, buffers.recv,
-                                                     "the other ranks' receive buffers")
-                    : std::nullopt),
-      memory_(session.pool != nullptr
-                  ? session.pool->memory(rank, schedule, session.watchdog)
-                  : std::make_shared<ScheduleMemory>(rank, schedule, session.watchdog)) {
+      lanes_(session.lanes),
+      binding_(rank, schedule, buffers, session) {
   const std::set<int> awaited = awaited_later(schedule);
   for (int step = 0; step < static_cast<int>(schedule.steps.size()); ++step) {
     add_step(schedule, step);
     if (awaited.count(step) != 0) event_behind(schedule, step);
   }
-}
-
-Span SchedulePlan::span_of(const Place& place) const {
-  const auto whole = [&]() -> const Span& {
-    if (place.buffer == BufferRole::slots) return memory_->slots(place.rank);
-    if (place.buffer == BufferRole::send) return send_;
-    return all_recv_ ? all_recv_->at(place.rank) : recv_;
-  };
-  return whole().slice(place.offset, place.bytes);
-}
-
-std::vector<Semaphore> SchedulePlan::semaphores_of(const std::vector<SemaphoreAt>& list) const {
-  std::vector<Semaphore> semaphores;
-  for (const SemaphoreAt& each : list) semaphores.push_back(memory_->at(each));
-  return semaphores;
+  add_wire_bytes(wire_bytes_of(schedule));
 }
 
 void SchedulePlan::add_step(const RankSchedule& schedule, int step) {
   const Step& one = schedule.steps[index_of(step)];
   wait_for_steps(schedule, step);
-  add_handshake(one.lane, {{}, semaphores_of(one.waits)});
+  add_handshake(one.lane, {{}, binding_.semaphores_of(one.waits)});
   for (const StepCopy& copy : one.copies) {
-    calls_.push_back(
-        {one.lane, Copy{span_of(copy.to), span_of(copy.from), copy.executor, copy.shape}});
-    if (copy.to.rank != schedule.rank) add_wire_bytes(copy.to.bytes);
+    calls_.push_back({one.lane, Copy{binding_.span_of(copy.to), binding_.span_of(copy.from),
+                                     copy.executor, copy.shape}});
   }
-  if (!one.kernel.items.empty()) add_kernel(schedule.rank, one.lane, one.kernel);
-  add_handshake(one.lane, {semaphores_of(one.signals), {}});
-}
-
-void SchedulePlan::add_kernel(int rank, int lane, const StepKernel& kernel) {
-  LocalKernel local;
-  local.dtype = kernel.dtype;
-  local.op = kernel.op;
-  local.blocks = kernel.blocks;
-  local.adds = kernel.adds;
-  for (const StepItem& item : kernel.items) {
-    LocalKernelItem& one = local.items.emplace_back();
-    for (const Place& source : item.sources) one.sources.push_back(span_of(source));
-    if (!item.sources.empty()) one.destinations = {span_of(item.target)};
-    one.waits = semaphores_of(item.waits);
-    one.signals = semaphores_of(item.signals);
-    if (item.target.rank != rank) add_wire_bytes(item.target.bytes);
+  if (!one.kernel.is_none()) {
+    kernels_.push_back(binding_.prepare(one.kernel));
+    calls_.push_back({one.lane, kernels_.back().get()});
   }
-  kernels_.push_back(device_.prepare(local));
-  calls_.push_back({lane, kernels_.back().get()});
+  add_handshake(one.lane, {binding_.semaphores_of(one.signals), {}});
 }
 
 // Of a lane's step that only signals and its next one that only waits, a single call.

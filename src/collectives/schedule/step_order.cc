@@ -50,9 +50,30 @@ void StepOrder::number_lanes() {
       }
     }
   }
+  number_item_lanes(lanes);
   first_lane_ = {0};
   for (const int count : lanes) first_lane_.push_back(first_lane_.back() + count);
   last_of_lane_.assign(index_of(first_lane_.back()), -1);
+}
+
+// Those of each lane have lanes of their own, so that no two kernels are in order for this alone.
+void StepOrder::number_item_lanes(std::vector<int>& lanes) {
+  for (std::size_t rank = 0; rank < lanes.size(); ++rank) {
+    std::vector<int> most(index_of(lanes[rank]), 0);
+    for (const CollectiveSchedule* one : calls_.order) {
+      if (rank >= one->ranks.size()) continue;
+      for (const Step& step : one->ranks[rank].steps) {
+        if (!step.kernel.barriers) continue;
+        int& items = most[index_of(step.lane)];
+        items = std::max(items, static_cast<int>(step.kernel.items.size()));
+      }
+    }
+    item_lanes_.emplace_back();
+    for (const int items : most) {
+      item_lanes_.back().push_back(lanes[rank]);
+      lanes[rank] += items;
+    }
+  }
 }
 
 int StepOrder::add_step(int call, int rank, int step, int item, int lane) {
@@ -77,13 +98,33 @@ int StepOrder::add_kernel(int call, int rank, int step) {
   return add_step(call, rank, step, OrderedStep::kEnd, one.lane);
 }
 
+int StepOrder::add_peer_kernel(int call, int rank, int step) {
+  const Step& one = calls_.order[index_of(call)]->ranks[index_of(rank)].steps[index_of(step)];
+  const KernelBarriers& barriers = *one.kernel.barriers;
+  const auto add = [&](int part, int lane) { return add_step(call, rank, step, part, lane); };
+  if (barriers.opens) add(OrderedStep::kSignal, one.lane);
+  if (barriers.opens) add(OrderedStep::kWait, one.lane);
+  const int begin = static_cast<int>(steps_.size()) - 1;
+  std::vector<int> items;
+  for (int item = 0; item < static_cast<int>(one.kernel.items.size()); ++item) {
+    items.push_back(add(item, item_lanes_[index_of(rank)][index_of(one.lane)] + item));
+    edges_.back().push_back({begin, kNoSemaphore});
+  }
+  const bool closes = barriers.closes && (speed_.semaphores || !barriers.closes_for_speed);
+  const int behind = add(closes ? OrderedStep::kLastSignal : OrderedStep::kEnd, one.lane);
+  for (const int item : items) edges_.back().push_back({item, kNoSemaphore});
+  if (!closes) return behind;
+  add(OrderedStep::kLastWait, one.lane);
+  return add(OrderedStep::kEnd, one.lane);
+}
+
 void StepOrder::add_rank(int call, int rank) {
   const RankSchedule& schedule = calls_.order[index_of(call)]->ranks[index_of(rank)];
   add_step(call, rank, OrderedStep::kBefore, OrderedStep::kWhole, 0);
   std::vector<int> ends;  // by step
   for (int step = 0; step < static_cast<int>(schedule.steps.size()); ++step) {
     const Step& one = schedule.steps[index_of(step)];
-    const bool has_kernel = !one.kernel.items.empty();
+    const bool has_kernel = !one.kernel.is_none();
     ends.push_back(add_step(call, rank, step,
                             has_kernel ? OrderedStep::kStart : OrderedStep::kWhole, one.lane));
     for (const auto* list : {&one.after, &one.after_for_speed}) {
@@ -92,7 +133,9 @@ void StepOrder::add_rank(int call, int rank) {
         edges_.back().push_back({ends[index_of(earlier)], kNoSemaphore});
       }
     }
-    if (has_kernel) ends.back() = add_kernel(call, rank, step);
+    if (!has_kernel) continue;
+    ends.back() =
+        one.kernel.barriers ? add_peer_kernel(call, rank, step) : add_kernel(call, rank, step);
   }
   add_step(call, rank, static_cast<int>(schedule.steps.size()), OrderedStep::kWhole, 0);
 }
@@ -105,16 +148,18 @@ const Step* StepOrder::step_of(int step) const {
 
 namespace {
 
-const std::vector<SemaphoreAt> kNone;
-
-const std::vector<SemaphoreAt>& waits_of(const Step& step, int item) {
+std::vector<SemaphoreAt> waits_of(const RankSchedule& schedule, const Step& step, int item) {
   if (item >= 0) return step.kernel.items[index_of(item)].waits;
-  return item == OrderedStep::kEnd ? kNone : step.waits;
+  if (item == OrderedStep::kWhole || item == OrderedStep::kStart) return step.waits;
+  if (item != OrderedStep::kWait && item != OrderedStep::kLastWait) return {};
+  return barrier_waits(schedule, *step.kernel.barriers);
 }
 
-const std::vector<SemaphoreAt>& signals_of(const Step& step, int item) {
+std::vector<SemaphoreAt> signals_of(const RankSchedule& schedule, const Step& step, int item) {
   if (item >= 0) return step.kernel.items[index_of(item)].signals;
-  return item == OrderedStep::kStart ? kNone : step.signals;
+  if (item == OrderedStep::kWhole || item == OrderedStep::kEnd) return step.signals;
+  if (item != OrderedStep::kSignal && item != OrderedStep::kLastSignal) return {};
+  return barrier_signals(schedule, *step.kernel.barriers);
 }
 
 }  // namespace
@@ -127,7 +172,9 @@ StepOrder::Uses* StepOrder::uses_of(int call, const RankSchedule& schedule,
   const Key key{calls_.shared_memory ? nullptr : calls_.order[index_of(call)], semaphore.group,
                 semaphore.owner, semaphore.peer, semaphore.index};
   const auto [found, is_new] = known_.emplace(key, uses_.size());
-  if (is_new) uses_.push_back({duet::text_of(schedule, semaphore), group.initial, {}, {}, {}});
+  if (is_new) {
+    uses_.push_back({duet::text_of(schedule, semaphore), group.initial, group.counts, {}, {}, {}});
+  }
   return &uses_[found->second];
 }
 
@@ -139,13 +186,13 @@ void StepOrder::note_semaphores() {
       const RankSchedule& schedule = calls_.order[index_of(step.call)]->ranks[index_of(step.rank)];
       const Step* const one = step_of(number);
       if (one == nullptr) continue;
-      for (const SemaphoreAt& each : waits_of(*one, step.item)) {
+      for (const SemaphoreAt& each : waits_of(schedule, *one, step.item)) {
         Uses* const uses = uses_of(step.call, schedule, each);
         if (uses == nullptr) continue;
         uses->waits.push_back(number);
         --uses->balance[step.call];
       }
-      for (const SemaphoreAt& each : signals_of(*one, step.item)) {
+      for (const SemaphoreAt& each : signals_of(schedule, *one, step.item)) {
         Uses* const uses = uses_of(step.call, schedule, each);
         if (uses == nullptr) continue;
         uses->signals.push_back(number);
@@ -222,6 +269,11 @@ bool StepOrder::before_without(int step, int other, int semaphore) const {
 std::string StepOrder::check_pairs() const {
   for (std::size_t index = 0; index < uses_.size(); ++index) {
     const Uses& uses = uses_[index];
+    if (uses.counts) {
+      std::string fault = check_count(uses);
+      if (!fault.empty()) return fault;
+      continue;
+    }
     for (std::size_t wait = 0; wait < uses.waits.size(); ++wait) {
       const int now = uses.waits[wait];
       const std::size_t next_signal = wait + 1 - index_of(uses.initial);
@@ -240,6 +292,16 @@ std::string StepOrder::check_pairs() const {
   return "";
 }
 
+// A number that comes late would take back one that is larger.
+std::string StepOrder::check_count(const Uses& uses) const {
+  for (std::size_t next = 1; next < uses.signals.size(); ++next) {
+    if (before(uses.signals[next - 1], uses.signals[next])) continue;
+    return fmt::format("{}: {} may signal it before {} has", uses.name, text_of(uses.signals[next]),
+                       text_of(uses.signals[next - 1]));
+  }
+  return "";
+}
+
 // With one queue for all lanes of a device a step starts only when those enqueued before it have
 // started. Numbers 2 i and 2 i + 1 are the start and the end of step i.
 std::string StepOrder::check_queues() const {
@@ -251,8 +313,7 @@ std::string StepOrder::check_queues() const {
   for (const auto& of_rank : of_rank_) {
     int before = -1;
     for (const int step : of_rank) {
-      const int item = steps_[index_of(step)].item;
-      if (item >= 0 || item == OrderedStep::kEnd) continue;  // no place in a queue
+      if (!steps_[index_of(step)].has_place_in_queue()) continue;
       if (before >= 0) edges[index_of(2 * step)].push_back({2 * before, 0});
       before = step;
     }

@@ -11,22 +11,27 @@
 namespace duet {
 
 // A step of a call, or what the caller does on lane 0 before the call or after it. Of a kernel its
-// start, each item and its end, one after the other on the step's lane.
+// start, each item and its end, one after the other on the step's lane; items that run side by side
+// are on lanes of their own, between the signals and the waits of barriers.
 struct OrderedStep {
   int call = 0, rank = 0;
   int step = 0;      // kBefore, a step of the rank's schedule, or the number of those
-  int item = 0;      // kStart, kEnd or the kernel's item; kWhole: a step without a kernel
+  int item = 0;      // the kernel's item or one of its other parts; kWhole: a step without a kernel
   int lane = 0;      // among the lanes of all ranks
   int position = 0;  // in its lane
 
   static constexpr int kBefore = -1;
   static constexpr int kWhole = -1, kStart = -2, kEnd = -3;
+  static constexpr int kSignal = -4, kWait = -5;          // of the barrier that opens
+  static constexpr int kLastSignal = -6, kLastWait = -7;  // of the one that closes
+
+  bool has_place_in_queue() const { return item == kWhole || item == kStart; }
 };
 
 // Of what is only for speed, what counts; the rest is as if it were not there.
 struct SpeedParts {
   bool edges = true;       // Step::after_for_speed
-  bool semaphores = true;  // SemaphoreGroup::only_for_speed
+  bool semaphores = true;  // SemaphoreGroup::only_for_speed, KernelBarriers::closes_for_speed
 };
 
 class StepOrder {
@@ -56,19 +61,23 @@ class StepOrder {
   struct Uses {
     std::string name;
     int initial = 0;
+    bool counts = false;
     std::vector<int> waits, signals;
     std::map<int, int> balance;  // by call: signals less waits
   };
   using Key = std::tuple<const CollectiveSchedule*, int, int, int, int>;
 
   void number_lanes();
+  void number_item_lanes(std::vector<int>& lanes);
   void add_rank(int call, int rank);
   int add_step(int call, int rank, int step, int item, int lane);
   int add_kernel(int call, int rank, int step);
+  int add_peer_kernel(int call, int rank, int step);
   Uses* uses_of(int call, const RankSchedule& schedule, const SemaphoreAt& at);
   void note_semaphores();
   std::string pair_semaphores();
   std::string check_pairs() const;
+  std::string check_count(const Uses& uses) const;
   std::string check_queues() const;
   void set_clocks();
   bool before_without(int step, int other, int semaphore) const;
@@ -76,7 +85,8 @@ class StepOrder {
 
   const CheckedCalls& calls_;
   const SpeedParts speed_;
-  std::vector<int> first_lane_;  // by rank; behind the last: the number of all
+  std::vector<int> first_lane_;               // by rank; behind the last: the number of all
+  std::vector<std::vector<int>> item_lanes_;  // by rank and lane: the first of items side by side
   std::vector<OrderedStep> steps_;
   Edges edges_;
   std::vector<int> last_of_lane_;          // by lane; -1: none

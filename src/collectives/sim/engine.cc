@@ -10,7 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/peer/kernel_plan.h"
+#include "collectives/planning.h"
+#include "collectives/schedule/algorithms/peer_kernels.h"
+#include "collectives/schedule/schedule_plan.h"
 #include "device/sim/sim.h"
 
 namespace duet {
@@ -55,30 +57,24 @@ class BarrierCounters {
 };
 
 // `most`: upper limit of the kernel's compute units; 0: as many as the platform states.
-KernelLaunch launch_of(Rank& rank, CollectiveKind kind, int most, BarrierCounters& counters) {
+std::unique_ptr<CollectivePlan> plan_model(Rank& rank, const Collective& collective,
+                                           const CollectiveBuffers& buffers, Watchdog& watchdog,
+                                           int most, BarrierCounters& counters) {
   const sim::LibraryModel& library = sim::library_of(rank.device);
-  const sim::LibraryKernel& kernel = by_pairs(kind) ? library.all_to_all : library.all_gather;
-  return {most > 0 ? std::min(most, kernel.units) : kernel.units,
-          [&, algorithm = node_algorithm(kind)](Device& on, const PeerKernel& peers) {
-            return sim::prepare_as_library(on, peers, kernel, algorithm, counters.next(rank));
-          }};
+  const sim::LibraryKernel& kernel =
+      by_pairs(collective.kind) ? library.all_to_all : library.all_gather;
+  const int units = most > 0 ? std::min(most, kernel.units) : kernel.units;
+  RankSchedule schedule =
+      peer_kernels(collective, rank.index, rank.size, {in_place(buffers), false, units});
+  schedule.semaphores.clear();  // prepare_as_library() synchronises the ranks
+  schedule.algorithm = fmt::format("model of {}: {}", library.name, schedule.algorithm);
+  const auto prepare = [&](Device& on, const PeerKernel& peers) {
+    return sim::prepare_as_library(on, peers, kernel, node_algorithm(collective.kind),
+                                   counters.next(rank));
+  };
+  return std::make_unique<SchedulePlan>(rank, schedule, buffers,
+                                        ScheduleSession{{}, watchdog, nullptr, prepare});
 }
-
-class ModelledPlan : public KernelPlan {
- public:
-  ModelledPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-               Watchdog& watchdog, int most, BarrierCounters& counters)
-      : KernelPlan(rank, collective, buffers, watchdog,
-                   launch_of(rank, collective.kind, most, counters)),
-        library_(sim::library_of(rank.device).name) {}
-
-  std::string algorithm() const override {
-    return fmt::format("model of {}: {}", library_, KernelPlan::algorithm());
-  }
-
- private:
-  std::string library_;
-};
 
 class ModelledSession : public CollectiveSession {
  public:
@@ -93,7 +89,7 @@ class ModelledSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>&) override {
-    return std::make_unique<ModelledPlan>(rank, collective, buffers, watchdog_, most_, counters_);
+    return plan_model(rank, collective, buffers, watchdog_, most_, counters_);
   }
 
  private:

@@ -114,8 +114,10 @@ class Additions {
     const int owner = (rank_ + step) % ranks_;
     const ByteRange now = piece_of(owner, piece);
     StepItem item;
-    item.target = sum(owner, now);
-    if (now.bytes > 0) item.sources = {item.target, sent(owner, now)};
+    if (now.bytes > 0) {
+      item.targets = {sum(owner, now)};
+      item.sources = {sum(owner, now), sent(owner, now)};
+    }
     item.waits = {turn(owner, step, piece)};
     if (step + 1 < ranks_) {
       item.signals = {turn(owner, step + 1, piece)};

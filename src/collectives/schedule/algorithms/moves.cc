@@ -36,7 +36,12 @@ class Moves {
   }
 
   RankSchedule schedule() {
-    RankSchedule schedule{rank_, ranks_, {{"ready"}, {"done"}}, 0, true, text(), {}};
+    RankSchedule schedule;
+    schedule.rank = rank_;
+    schedule.ranks = ranks_;
+    schedule.semaphores = {{"ready"}, {"done"}};
+    schedule.pushes_to_recv = true;
+    schedule.algorithm = text();
     ScheduleWriter writer(schedule);
     greet(writer);
     const int side = lanes_ - 1 + (to_[index_of(rank_)].empty() ? 0 : 1);

@@ -94,7 +94,7 @@ class StagedReduction {
     const std::uint64_t target = reduced_target(collective_, rank_, slots_.ranks());
     StepItem item;
     item.sources = {{BufferRole::send, rank_, begin + now.begin, now.bytes}};
-    item.target = {BufferRole::recv, rank_, target + now.begin, now.bytes};
+    item.targets = {{BufferRole::recv, rank_, target + now.begin, now.bytes}};
     for (int step = 1; step < slots_.ranks(); ++step) {
       const int from = (rank_ + step) % slots_.ranks();
       item.sources.push_back(in_slot(rank_, from, piece, now.bytes));

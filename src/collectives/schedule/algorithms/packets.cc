@@ -1,0 +1,65 @@
+#include "collectives/schedule/algorithms/packets.h"
+
+#include <algorithm>
+
+#include "device/collective_kernel.h"
+
+namespace duet {
+namespace {
+
+// Of all parts of a rank together. On 4 x H200 packets save 0.7 to 2 us up to 256 KiB and 0.2 to
+// 1 us at 512 KiB; at 1 MiB the packets' numbers, half of what is sent, take as long on the wire as
+// the barriers did.
+constexpr std::uint64_t kMostBytes = 512 << 10;
+
+// From every rank to every rank, itself too, in this order; empty where the collective has
+// something else.
+std::vector<Move> even_moves(const Collective& c, int ranks) {
+  const auto pairs = index_of(ranks) * index_of(ranks);
+  if (c.kind != CollectiveKind::reduce_scatter) {
+    if (reduces(c.kind)) return {};
+    std::vector<Move> all = moves(c, ranks);
+    const bool even = all.size() == pairs &&
+                      std::all_of(all.begin(), all.end(),
+                                  [&](const Move& m) { return m.bytes == all.front().bytes; });
+    return even ? all : std::vector<Move>{};
+  }
+  std::vector<Move> all;
+  const std::uint64_t bytes = c.count * size_of(c.dtype);
+  for (int from = 0; from < ranks; ++from) {
+    for (int to = 0; to < ranks; ++to) {
+      all.push_back({from, to, static_cast<std::uint64_t>(to) * bytes, 0, bytes});
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::uint64_t packet_bytes(const Collective& collective, int ranks) {
+  if (ranks < 2 || index_of(ranks) > kMostPacketPeers + 1) return 0;
+  const std::vector<Move> all = even_moves(collective, ranks);
+  if (all.empty()) return 0;
+  const std::uint64_t bytes = all.front().bytes;
+  const bool fits =
+      bytes % kPacketDataBytes == 0 && bytes * static_cast<std::uint64_t>(ranks) <= kMostBytes;
+  return fits ? bytes : 0;
+}
+
+std::vector<PacketPart> packet_parts(const Collective& collective, int rank, int ranks,
+                                     bool in_place) {
+  const std::vector<Move> all = even_moves(collective, ranks);
+  std::vector<PacketPart> parts;
+  for (int distance = 0; distance < ranks; ++distance) {
+    const int peer = (rank + distance) % ranks;
+    const Move& to = all[index_of(rank * ranks + peer)];
+    const Move& from = all[index_of(peer * ranks + rank)];
+    parts.push_back({{BufferRole::send, rank, to.from_offset, to.bytes},
+                     {BufferRole::recv, rank, from.to_offset, from.bytes}});
+  }
+  const bool stays = in_place && !reduces(collective.kind);
+  if (stays) parts.front().target = parts.front().source;
+  return parts;
+}
+
+}  // namespace duet

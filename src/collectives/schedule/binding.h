@@ -1,0 +1,56 @@
+// The memory of all ranks that a schedule's places and semaphores stand for.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "collectives/engine.h"
+#include "collectives/schedule/schedule.h"
+#include "collectives/schedule/schedule_memory.h"
+#include "device/collective_kernel.h"
+#include "team/peer_memory.h"
+
+namespace duet {
+
+// Prepares a kernel instead of Device::prepare(), and synchronises the ranks itself: the kernel has
+// no words of peers.
+using PreparePeerKernel =
+    std::function<std::unique_ptr<PreparedKernel>(Device&, const PeerKernel&)>;
+
+// What a session has for its plans.
+struct ScheduleSession {
+  std::vector<Stream*> lanes;  // lane i > 0 is the one at i - 1
+  Watchdog& watchdog;
+  ScheduleMemoryPool* pool = nullptr;  // of memory that plans may share
+  PreparePeerKernel prepare = nullptr;
+};
+
+class Binding {
+ public:
+  // Collective: every rank constructs it inside Team::each() with its part of the same schedule.
+  // Throws Unreachable on all ranks where one cannot map memory that the schedule accesses.
+  Binding(Rank& rank, const RankSchedule& schedule, const CollectiveBuffers& buffers,
+          const ScheduleSession& session);
+
+  Span span_of(const Place& place) const;
+  std::vector<Semaphore> semaphores_of(const std::vector<SemaphoreAt>& list) const;
+  std::unique_ptr<PreparedKernel> prepare(const StepKernel& kernel) const;
+  void poison_slots() const { memory_->poison(); }
+
+ private:
+  LocalKernel local_kernel(const StepKernel& kernel) const;
+  PeerKernel peer_kernel(const StepKernel& kernel) const;
+  PacketKernel packet_kernel(PeerKernel barrier, const StepKernel& kernel) const;
+
+  Device& device_;
+  const int rank_, ranks_;
+  const PreparePeerKernel prepare_peer_kernel_;
+  const Span send_, recv_;
+  // Before the semaphores: where it fails, no rank has mapped another's.
+  std::optional<PeerMemory> all_send_, all_recv_;
+  std::shared_ptr<ScheduleMemory> memory_;
+};
+
+}  // namespace duet
