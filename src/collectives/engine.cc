@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "collectives/cpu/engine.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "collectives/sim/engine.h"
 #include "core/suggestion.h"
 

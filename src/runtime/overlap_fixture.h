@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/peer/calls_fixture.h"
+#include "collectives/session/calls_fixture.h"
 #include "communicator/communicator.h"
 #include "runtime/overlap.h"
 

@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
-#include "collectives/peer/calls_fixture.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
+#include "collectives/session/calls_fixture.h"
 #include "communicator/communicator.h"
 #include "core/error.h"
 #include "count_allocations.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "team/launch.h"

@@ -8,8 +8,8 @@
 #include <limits>
 #include <optional>
 
-#include "collectives/peer/session_memory.h"
 #include "collectives/planning.h"
+#include "collectives/session/session_memory.h"
 #include "device/device.h"
 #include "device/reduce.h"
 #include "team/failure_flag.h"

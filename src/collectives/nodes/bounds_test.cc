@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "collectives/collective_work.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "timing/sampler.h"
 
 namespace duet {

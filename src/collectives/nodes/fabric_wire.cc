@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "collectives/peer/peer_channels.h"
+#include "collectives/session/peer_channels.h"
 #include "core/error.h"
 #include "core/packing.h"
 

@@ -11,7 +11,7 @@
 #include "collectives/nodes/messages.h"
 #include "collectives/nodes/rails_fixture.h"
 #include "collectives/nodes/staged_wire.h"
-#include "collectives/peer/calls_fixture.h"
+#include "collectives/session/calls_fixture.h"
 #include "core/error.h"
 #include "timing/sampler.h"
 

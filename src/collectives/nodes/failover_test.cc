@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "collectives/nodes/rails_fixture.h"
-#include "collectives/peer/calls_fixture.h"
+#include "collectives/session/calls_fixture.h"
 #include "core/error.h"
 #include "fabric/library.h"
 

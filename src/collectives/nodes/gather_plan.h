@@ -8,9 +8,9 @@
 #include "collectives/nodes/local_moves.h"
 #include "collectives/nodes/node_handshakes.h"
 #include "collectives/nodes/wire.h"
-#include "collectives/peer/partition.h"
-#include "collectives/peer/peer_channels.h"
-#include "collectives/peer/peer_plan.h"
+#include "collectives/partition.h"
+#include "collectives/session/peer_channels.h"
+#include "collectives/session/peer_plan.h"
 
 namespace duet {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/peer/lanes.h"
+#include "collectives/session/lanes.h"
 #include "device/collective_kernel.h"
 
 namespace duet {

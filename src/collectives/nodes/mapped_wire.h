@@ -7,8 +7,8 @@
 #include <string>
 
 #include "collectives/nodes/wire.h"
-#include "collectives/peer/lanes.h"
-#include "collectives/peer/peer_channels.h"
+#include "collectives/session/lanes.h"
+#include "collectives/session/peer_channels.h"
 
 namespace duet {
 

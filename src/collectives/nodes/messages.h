@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "collectives/peer/partition.h"
+#include "collectives/partition.h"
 
 namespace duet {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "collectives/nodes/wire.h"
-#include "collectives/peer/peer_channels.h"
+#include "collectives/session/peer_channels.h"
 
 namespace duet {
 

@@ -14,8 +14,8 @@
 #include "collectives/nodes/mapped_wire.h"
 #include "collectives/nodes/scatter_plan.h"
 #include "collectives/nodes/session.h"
-#include "collectives/peer/calls_fixture.h"
-#include "collectives/peer/peer_channels.h"
+#include "collectives/session/calls_fixture.h"
+#include "collectives/session/peer_channels.h"
 #include "timing/prepared.h"
 #include "timing/sampler.h"
 

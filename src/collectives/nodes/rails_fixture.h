@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collectives/nodes/fabric_wire.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "core/error.h"
 #include "fabric/library.h"
 #include "team/processes_fixture.h"

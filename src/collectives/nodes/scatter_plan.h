@@ -17,9 +17,9 @@
 
 #include "collectives/nodes/local_moves.h"
 #include "collectives/nodes/wire.h"
-#include "collectives/peer/partition.h"
-#include "collectives/peer/peer_plan.h"
-#include "collectives/peer/staging.h"
+#include "collectives/partition.h"
+#include "collectives/session/peer_plan.h"
+#include "collectives/session/staging.h"
 
 namespace duet {
 

@@ -12,9 +12,9 @@
 #include "collectives/nodes/mapped_wire.h"
 #include "collectives/nodes/messages.h"
 #include "collectives/nodes/staged_wire.h"
-#include "collectives/peer/rank_lanes.h"
-#include "collectives/peer/session_memory.h"
-#include "collectives/peer/team_links.h"
+#include "collectives/session/rank_lanes.h"
+#include "collectives/session/session_memory.h"
+#include "collectives/session/team_links.h"
 #include "core/deadline.h"
 #include "core/packing.h"
 
@@ -28,7 +28,7 @@ constexpr std::uint64_t kGatherFrom = 80 << 20, kExchangeFrom = 16 << 20;
 
 class NodesSession : public CollectiveSession {
  public:
-  NodesSession(Team& team, PeerEngineKind kind, NodeMap map)
+  NodesSession(Team& team, OwnEngineKind kind, NodeMap map)
       : team_(team),
         kind_(kind),
         map_(std::move(map)),
@@ -121,8 +121,8 @@ class NodesSession : public CollectiveSession {
   }
 
   MoveBy moves_by(const Collective& collective, int ranks) const {
-    if (kind_ == PeerEngineKind::dma) return MoveBy::copy_engines;
-    if (kind_ == PeerEngineKind::kernel) return MoveBy::kernel;
+    if (kind_ == OwnEngineKind::dma) return MoveBy::copy_engines;
+    if (kind_ == OwnEngineKind::kernel) return MoveBy::kernel;
     const bool exchanges = collective.kind == CollectiveKind::all_to_all;
     const std::uint64_t node_bytes =
         size_bytes(collective, ranks) / static_cast<std::uint64_t>(map_.nodes());
@@ -159,7 +159,7 @@ class NodesSession : public CollectiveSession {
   }
 
   Team& team_;
-  PeerEngineKind kind_;
+  OwnEngineKind kind_;
   NodeMap map_;
   bool mapped_;              // messages are copies
   std::string not_reached_;  // why no plan can be made; "" if plans can
@@ -173,8 +173,7 @@ class NodesSession : public CollectiveSession {
 
 }  // namespace
 
-std::unique_ptr<CollectiveSession> open_nodes_session(Team& team, PeerEngineKind kind,
-                                                      NodeMap map) {
+std::unique_ptr<CollectiveSession> open_nodes_session(Team& team, OwnEngineKind kind, NodeMap map) {
   return std::make_unique<NodesSession>(team, kind, std::move(map));
 }
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "collectives/engine.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "team/nodes.h"
 
 namespace duet {
@@ -12,6 +12,6 @@ namespace duet {
 // Collective among processes, outside of Team::each(). `map` is the team's and has several nodes.
 // Where nodes are unequal or ranks are reached by no wire, the session supports nothing, with that
 // reason.
-std::unique_ptr<CollectiveSession> open_nodes_session(Team& team, PeerEngineKind kind, NodeMap map);
+std::unique_ptr<CollectiveSession> open_nodes_session(Team& team, OwnEngineKind kind, NodeMap map);
 
 }  // namespace duet

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "collectives/nodes/fabric_wire.h"
-#include "collectives/peer/lanes.h"
-#include "collectives/peer/peer_channels.h"
+#include "collectives/session/lanes.h"
+#include "collectives/session/peer_channels.h"
 
 namespace duet {
 

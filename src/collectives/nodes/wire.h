@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/watchdog.h"
 #include "device/stream.h"
 #include "team/nodes.h"
 

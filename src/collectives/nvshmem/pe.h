@@ -7,7 +7,7 @@
 
 #include "collectives/memory.h"
 #include "collectives/nvshmem/calls.h"
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/watchdog.h"
 #include "device/device.h"
 
 namespace duet::nvshmem {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "collectives/peer/in_flight.h"
 #include "collectives/peer/reductions_fixture.h"
 #include "collectives/peer/scheduled_plans.h"

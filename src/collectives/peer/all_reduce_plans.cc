@@ -11,7 +11,7 @@
 
 #include <utility>
 
-#include "collectives/peer/partition.h"
+#include "collectives/partition.h"
 #include "collectives/peer/scheduled_plans.h"
 
 namespace duet {

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "collectives/peer/lanes.h"
-#include "collectives/peer/peer_channels.h"
-#include "collectives/peer/peer_plan.h"
+#include "collectives/session/lanes.h"
+#include "collectives/session/peer_channels.h"
+#include "collectives/session/peer_plan.h"
 
 namespace duet {
 

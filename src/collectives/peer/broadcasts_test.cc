@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "collectives/peer/calls_fixture.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "collectives/peer/scheduled_plans.h"
+#include "collectives/session/calls_fixture.h"
 
 namespace duet {
 namespace {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "collectives/collective_work.h"
-#include "collectives/peer/calls_fixture.h"
-#include "collectives/peer/engine.h"
-#include "collectives/peer/watchdog.h"
+#include "collectives/own_engines.h"
+#include "collectives/session/calls_fixture.h"
+#include "collectives/session/watchdog.h"
 #include "core/error.h"
 #include "timing/sampler.h"
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "collectives/peer/partition.h"
+#include "collectives/partition.h"
 #include "core/error.h"
 
 namespace duet {

@@ -1,8 +1,8 @@
 // Moves straight into peers' memory, with the local copy at once and deferred.
 #include <gtest/gtest.h>
 
-#include "collectives/peer/calls_fixture.h"
 #include "collectives/peer/scheduled_plans.h"
+#include "collectives/session/calls_fixture.h"
 
 namespace duet {
 namespace {

@@ -2,8 +2,8 @@
 // ranks out of step, two sessions at once, and ranks that disagree.
 #include <gtest/gtest.h>
 
-#include "collectives/peer/calls_fixture.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
+#include "collectives/session/calls_fixture.h"
 #include "core/error.h"
 
 namespace duet {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collectives/peer/all_reduce_plans.h"
-#include "collectives/peer/calls_fixture.h"
+#include "collectives/session/calls_fixture.h"
 
 namespace duet {
 

@@ -2,7 +2,7 @@
 // parts.
 #include <gtest/gtest.h>
 
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "collectives/peer/reductions_fixture.h"
 #include "collectives/peer/scheduled_plans.h"
 

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "collectives/engine.h"
-#include "collectives/peer/lanes.h"
-#include "collectives/peer/partition.h"
-#include "collectives/peer/staging.h"
-#include "collectives/peer/watchdog.h"
+#include "collectives/partition.h"
 #include "collectives/schedule/algorithms/additions.h"
 #include "collectives/schedule/local_copy.h"
 #include "collectives/schedule/schedule_memory.h"
+#include "collectives/session/lanes.h"
+#include "collectives/session/staging.h"
+#include "collectives/session/watchdog.h"
 
 namespace duet {
 

@@ -2,9 +2,9 @@
 // ranks out of step, and two sessions at once.
 #include <gtest/gtest.h>
 
-#include "collectives/peer/calls_fixture.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "collectives/peer/scheduled_plans.h"
+#include "collectives/session/calls_fixture.h"
 
 namespace duet {
 namespace {

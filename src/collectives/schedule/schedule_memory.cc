@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "collectives/peer/staging.h"
+#include "collectives/session/staging.h"
 
 namespace duet {
 namespace {

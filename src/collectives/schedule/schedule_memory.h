@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/peer/peer_channels.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/session/peer_channels.h"
 #include "team/offered_memory.h"
 
 namespace duet {

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "collectives/peer/peer_plan.h"
 #include "collectives/schedule/binding.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/session/peer_plan.h"
 
 namespace duet {
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/collective_work.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "core/error.h"
 #include "timing/sampler.h"
 

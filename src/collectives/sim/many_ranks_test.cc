@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <fstream>
 
-#include "collectives/peer/calls_fixture.h"
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
+#include "collectives/session/calls_fixture.h"
 #include "device/sim/platform.h"
 
 namespace duet {

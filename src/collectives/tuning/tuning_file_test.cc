@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "collectives/peer/engine.h"
+#include "collectives/own_engines.h"
 #include "core/error.h"
 
 namespace duet {

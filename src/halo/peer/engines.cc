@@ -2,7 +2,7 @@
 
 #include "collectives/nodes/network.h"
 #include "collectives/nodes/staged_wire.h"
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/watchdog.h"
 #include "halo/peer/fused_plan.h"
 #include "halo/peer/nodes_plan.h"
 #include "halo/peer/pushing_plan.h"

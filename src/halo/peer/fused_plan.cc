@@ -1,6 +1,6 @@
 #include "halo/peer/fused_plan.h"
 
-#include "collectives/peer/lanes.h"
+#include "collectives/session/lanes.h"
 #include "halo/peer/neighbours.h"
 
 namespace duet {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/watchdog.h"
 #include "halo/engine.h"
 
 namespace duet {

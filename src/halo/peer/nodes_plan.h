@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "collectives/nodes/wire.h"
-#include "collectives/peer/lanes.h"
+#include "collectives/session/lanes.h"
 #include "halo/engine.h"
 #include "halo/parts.h"
 #include "halo/peer/neighbours.h"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "collectives/peer/lanes.h"
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/lanes.h"
+#include "collectives/session/watchdog.h"
 #include "halo/parts.h"
 #include "halo/peer/neighbours.h"
 

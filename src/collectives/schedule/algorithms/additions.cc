@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collectives/peer/partition.h"
+#include "collectives/partition.h"
 #include "collectives/schedule/local_copy.h"
 #include "core/error.h"
 

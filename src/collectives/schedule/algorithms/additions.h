@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "collectives/collective.h"
-#include "collectives/schedule/copy_lanes.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/session/copy_lanes.h"
 
 namespace duet {
 

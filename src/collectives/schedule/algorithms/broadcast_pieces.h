@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "collectives/peer/partition.h"
-#include "collectives/schedule/copy_lanes.h"
+#include "collectives/partition.h"
+#include "collectives/session/copy_lanes.h"
 
 namespace duet {
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "collectives/peer/partition.h"
-#include "collectives/schedule/copy_lanes.h"
+#include "collectives/partition.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/session/copy_lanes.h"
 
 namespace duet {
 

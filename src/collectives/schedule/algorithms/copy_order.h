@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "collectives/schedule/copy_lanes.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/session/copy_lanes.h"
 
 namespace duet {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "collectives/peer/partition.h"
+#include "collectives/partition.h"
 
 namespace duet {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "collectives/collective.h"
-#include "collectives/schedule/copy_lanes.h"
 #include "collectives/schedule/local_copy.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/session/copy_lanes.h"
 
 namespace duet {
 

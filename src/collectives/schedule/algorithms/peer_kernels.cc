@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/peer/partition.h"
+#include "collectives/partition.h"
 #include "collectives/schedule/algorithms/kernel_items.h"
 #include "collectives/schedule/algorithms/packets.h"
 

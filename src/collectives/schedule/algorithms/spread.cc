@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "collectives/peer/partition.h"
+#include "collectives/partition.h"
 #include "collectives/schedule/algorithms/copy_order.h"
 
 namespace duet {

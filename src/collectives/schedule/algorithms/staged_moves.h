@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "collectives/collective.h"
-#include "collectives/peer/staging.h"
-#include "collectives/schedule/copy_lanes.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/session/copy_lanes.h"
+#include "collectives/session/staging.h"
 
 namespace duet {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collectives/peer/partition.h"
+#include "collectives/partition.h"
 #include "collectives/schedule/algorithms/copy_order.h"
 #include "collectives/schedule/algorithms/staging_slots.h"
 #include "device/collective_kernel.h"

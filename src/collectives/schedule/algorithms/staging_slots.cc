@@ -1,6 +1,6 @@
 #include "collectives/schedule/algorithms/staging_slots.h"
 
-#include "collectives/peer/staging.h"
+#include "collectives/session/staging.h"
 
 namespace duet {
 namespace {

@@ -1,4 +1,4 @@
-#include "collectives/peer/team_links.h"
+#include "collectives/session/team_links.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "collectives/peer/lanes.h"
+#include "collectives/session/lanes.h"
 
 namespace duet {
 

@@ -1,4 +1,4 @@
-#include "collectives/peer/lanes.h"
+#include "collectives/session/lanes.h"
 
 #include <utility>
 

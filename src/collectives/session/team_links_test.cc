@@ -1,5 +1,5 @@
 // Processes that see different links: all use the same TeamLinks, or all throw.
-#include "collectives/peer/team_links.h"
+#include "collectives/session/team_links.h"
 
 #include <gtest/gtest.h>
 

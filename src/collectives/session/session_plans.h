@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collectives/engine.h"
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/watchdog.h"
 
 namespace duet {
 

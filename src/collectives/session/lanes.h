@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/schedule/copy_lanes.h"
+#include "collectives/session/copy_lanes.h"
 #include "device/device.h"
 
 namespace duet {

@@ -8,7 +8,7 @@
 
 namespace duet {
 
-enum class PeerEngineKind { dma, sdma, kernel, fastest };
+enum class OwnEngineKind { dma, sdma, kernel, fastest };
 
 std::unique_ptr<CollectiveEngine> make_dma_collectives();
 // As dma, by copies of Executor::sdma: within one node, and not captured.

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "collectives/peer/lanes.h"
-#include "collectives/peer/peer_channels.h"
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/lanes.h"
+#include "collectives/session/peer_channels.h"
+#include "collectives/session/watchdog.h"
 #include "team/offered_memory.h"
 
 namespace duet {

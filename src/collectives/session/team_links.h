@@ -3,7 +3,7 @@
 // wait for signals that never come.
 #pragma once
 
-#include "collectives/peer/lanes.h"
+#include "collectives/session/lanes.h"
 #include "team/team.h"
 
 namespace duet {

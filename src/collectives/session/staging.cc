@@ -1,4 +1,4 @@
-#include "collectives/peer/staging.h"
+#include "collectives/session/staging.h"
 
 #include <algorithm>
 

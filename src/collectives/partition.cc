@@ -1,4 +1,4 @@
-#include "collectives/peer/partition.h"
+#include "collectives/partition.h"
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@ namespace {
 constexpr std::uint64_t kPieceGrain = 64 << 10;
 // A smaller copy takes longer to start than to run.
 constexpr std::uint64_t kSmallest = 1 << 20;
-constexpr std::uint64_t kFewest = 3;  // where they are large enough
-constexpr std::uint64_t kTail = 4;    // the last quarter of the last piece is a piece by itself
+constexpr std::uint64_t kFewestPieces = 3;  // where they are large enough
+constexpr std::uint64_t kTail = 4;  // the last quarter of the last piece is a piece by itself
 
 }  // namespace
 
@@ -45,8 +45,9 @@ std::vector<Move> part_to_all(const Collective& c, int ranks) {
 
 std::vector<ByteRange> cut_into_pieces(std::uint64_t bytes, std::uint64_t largest) {
   if (bytes == 0) return {};
-  const std::uint64_t count = std::max((bytes + largest - 1) / largest,
-                                       std::min(kFewest, bytes / std::min(kSmallest, largest)));
+  const std::uint64_t count =
+      std::max((bytes + largest - 1) / largest,
+               std::min(kFewestPieces, bytes / std::min(kSmallest, largest)));
   const std::uint64_t each =
       count < 2 ? bytes : (bytes / count + kPieceGrain - 1) / kPieceGrain * kPieceGrain;
   std::vector<ByteRange> pieces;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "collectives/memory.h"
-#include "collectives/peer/session_plans.h"
+#include "collectives/session/session_plans.h"
 
 namespace duet {
 

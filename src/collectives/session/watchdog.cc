@@ -1,6 +1,6 @@
 // A thread that sleeps until something fails, but for its probes, and then releases waits until
 // nobody needs it.
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/watchdog.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 // for it, so that no rank polls over a link.
 #pragma once
 
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/watchdog.h"
 #include "device/collective_kernel.h"
 #include "team/offered_memory.h"
 #include "team/peer_memory.h"

@@ -1,4 +1,4 @@
-#include "collectives/peer/peer_channels.h"
+#include "collectives/session/peer_channels.h"
 
 #include <limits>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "collectives/peer/session_plans.h"
+#include "collectives/session/session_plans.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,21 +1,19 @@
-#include "collectives/peer/engine.h"
+#include "collectives/peer/session.h"
 
 #include <algorithm>
 #include <string_view>
 
-#include "collectives/nodes/session.h"
 #include "collectives/peer/all_reduce_plans.h"
 #include "collectives/peer/in_flight.h"
-#include "collectives/peer/rank_lanes.h"
 #include "collectives/peer/scheduled_plans.h"
-#include "collectives/peer/session_memory.h"
-#include "collectives/peer/session_plans.h"
-#include "collectives/peer/team_links.h"
 #include "collectives/planning.h"
 #include "collectives/schedule/algorithms/broadcast_pieces.h"
 #include "collectives/schedule/algorithms/relay.h"
+#include "collectives/session/rank_lanes.h"
+#include "collectives/session/session_memory.h"
+#include "collectives/session/session_plans.h"
+#include "collectives/session/team_links.h"
 #include "collectives/tuning/thresholds.h"
-#include "team/offered_memory.h"
 
 namespace duet {
 namespace {
@@ -78,13 +76,13 @@ std::unique_ptr<CollectivePlan> if_reachable(const Make& make) try {
 
 class PeerSession : public CollectiveSession {
  public:
-  PeerSession(Team& team, PeerEngineKind kind)
+  PeerSession(Team& team, OwnEngineKind kind)
       : kind_(kind),
         links_(team_links(team, team.size())),
-        thresholds_(kind == PeerEngineKind::fastest ? team_thresholds(team) : Thresholds{}),
+        thresholds_(kind == OwnEngineKind::fastest ? team_thresholds(team) : Thresholds{}),
         plans_(std::make_shared<SessionPlans>(team)),
         pools_(static_cast<std::size_t>(team.local_size())) {
-    if (kind == PeerEngineKind::sdma) links_.copying.executor = Executor::sdma;
+    if (kind == OwnEngineKind::sdma) links_.copying.executor = Executor::sdma;
     team.together([&] {
       for (int local = 0; local < team.local_size(); ++local) {
         lanes_.emplace_back(team.local_rank(local).device, links_.copying);
@@ -95,13 +93,13 @@ class PeerSession : public CollectiveSession {
   std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const override {
     if (!in_place) return std::nullopt;
     const bool swaps = collective.kind == CollectiveKind::all_to_all;
-    if (has_in_place(collective.kind) && !(swaps && kind_ == PeerEngineKind::kernel))
+    if (has_in_place(collective.kind) && !(swaps && kind_ == OwnEngineKind::kernel))
       return std::nullopt;
     return Skipped{"in place it would overwrite what it has still to send"};
   }
 
   std::optional<Skipped> uncapturable() const override {
-    if (kind_ != PeerEngineKind::sdma) return std::nullopt;
+    if (kind_ != OwnEngineKind::sdma) return std::nullopt;
     return Skipped{"copies by sdma are submitted by the CPU"};
   }
 
@@ -141,7 +139,7 @@ class PeerSession : public CollectiveSession {
     };
     const bool any_swaps = any(kSwaps);
     const auto kernel = [&] { return kernel_plan(rank, collective, buffers); };
-    if (kind_ == PeerEngineKind::kernel) return kernel();
+    if (kind_ == OwnEngineKind::kernel) return kernel();
     std::unique_ptr<CollectivePlan> plan;
     if (prefers_kernel(collective, rank.size) && !any_swaps) plan = if_reachable(kernel);
     if (plan) return plan;
@@ -218,11 +216,11 @@ class PeerSession : public CollectiveSession {
   }
 
   bool prefers_kernel(const Collective& collective, int ranks) const {
-    return kind_ == PeerEngineKind::fastest &&
+    return kind_ == OwnEngineKind::fastest &&
            size_bytes(collective, ranks) < thresholds_.dma_from(collective.kind);
   }
 
-  PeerEngineKind kind_;
+  OwnEngineKind kind_;
   TeamLinks links_;
   Thresholds thresholds_;
   std::shared_ptr<SessionPlans> plans_;
@@ -231,59 +229,10 @@ class PeerSession : public CollectiveSession {
   std::vector<ScheduleMemoryPool> pools_;  // by local rank
 };
 
-// Throws Unavailable, on all ranks, where a device has no engine for copies to another one.
-void require_sdma(Team& team) {
-  if (NodeMap::of(team).nodes() > 1) throw Unavailable("sdma: expected ranks of one node");
-  team.each([](Rank& rank) {
-    const OfferedMemory words(
-        rank, [&rank] { return rank.device.allocate(sizeof(std::uint64_t)); },
-        "the other ranks' words");
-    rank.team.all_or_none(rank, "all ranks to find engines for their copies", [&] {
-      for (int peer = 0; peer < rank.size; ++peer) {
-        if (peer == rank.index) continue;
-        rank.device.copy_engine({words.at(peer), words.at(rank.index), Executor::sdma, {}});
-      }
-    });
-  });
-}
-
-class PeerEngine : public CollectiveEngine {
- public:
-  PeerEngine(std::string name, PeerEngineKind kind) : name_(std::move(name)), kind_(kind) {}
-  std::string name() const override { return name_; }
-  std::string device_kind() const override { return kind_ == PeerEngineKind::sdma ? "hip" : ""; }
-  void check_settings(Team& team) const override {
-    chosen_reductions();
-    if (kind_ == PeerEngineKind::fastest) team_thresholds(team);
-  }
-  std::unique_ptr<CollectiveSession> open(Team& team) override {
-    if (kind_ == PeerEngineKind::sdma) require_sdma(team);
-    NodeMap nodes = NodeMap::of(team);
-    if (nodes.nodes() > 1) return open_nodes_session(team, kind_, std::move(nodes));
-    return std::make_unique<PeerSession>(team, kind_);
-  }
-
- private:
-  std::string name_;
-  PeerEngineKind kind_;
-};
-
 }  // namespace
 
-std::unique_ptr<CollectiveEngine> make_dma_collectives() {
-  return std::make_unique<PeerEngine>("dma", PeerEngineKind::dma);
-}
-
-std::unique_ptr<CollectiveEngine> make_sdma_collectives() {
-  return std::make_unique<PeerEngine>("sdma", PeerEngineKind::sdma);
-}
-
-std::unique_ptr<CollectiveEngine> make_kernel_collectives() {
-  return std::make_unique<PeerEngine>("kernel", PeerEngineKind::kernel);
-}
-
-std::unique_ptr<CollectiveEngine> make_auto_collectives() {
-  return std::make_unique<PeerEngine>("auto", PeerEngineKind::fastest);
+std::unique_ptr<CollectiveSession> open_peer_session(Team& team, OwnEngineKind kind) {
+  return std::make_unique<PeerSession>(team, kind);
 }
 
 }  // namespace duet

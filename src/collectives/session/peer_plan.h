@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "collectives/engine.h"
-#include "collectives/peer/watchdog.h"
+#include "collectives/session/watchdog.h"
 
 namespace duet {
 
