@@ -14,6 +14,8 @@
 
 namespace duet {
 
+struct RankSchedule;
+
 struct CollectiveBuffers {
   Span send, recv;
 };
@@ -29,6 +31,8 @@ class CollectivePlan {
   // Overwrites the plan's staging memory, so that verification cannot pass on stale contents of
   // earlier calls. Blocking. The caller makes sure that no rank is in a call.
   virtual void poison_staging() {}
+  // What the rank enqueues, where the session keeps schedules and the plan is one; else nullptr.
+  virtual const RankSchedule* schedule() const { return nullptr; }
   // Bytes that leave this rank over a wire in one call; 0: not known.
   virtual double wire_bytes() const { return 0; }
   // Those of them that leave the node; 0: none, or not known.
@@ -63,6 +67,9 @@ class CollectiveSession {
   // be under way at the same time, so each rank enqueues them on one stream. All ranks switch it
   // before the same plan; it is off at first. See SharedStaging.
   virtual void share_staging(const Rank&, bool) {}
+  // Whether plans that are made from now on keep their schedules, which are long for large
+  // collectives. Off at first; called outside Team::each().
+  virtual void keep_schedules(bool) {}
   // Makes this rank's plan. Collective: every rank makes the same call, which may block. It
   // succeeds on all ranks or throws on all, as Team::all_or_none() does; after an error all may
   // plan again.

@@ -19,21 +19,23 @@ namespace {
 
 // By pushes, or through slots where some rank cannot map receive buffers; the same on all ranks.
 std::unique_ptr<CollectivePlan> second_half(Rank& rank, const Collective& collective,
-                                            const Span& recv, SideStreams& lanes,
-                                            Watchdog& watchdog, bool out_of_step) try {
-  return plan_spread(rank, collective, recv, lanes, watchdog, out_of_step);
+                                            const Span& recv, const ScheduleSession& session,
+                                            bool out_of_step) try {
+  return plan_spread(rank, collective, recv, session, out_of_step);
 } catch (const Unreachable&) {
-  return plan_staged_moves(rank, part_to_all(collective, rank.size), {recv, recv}, lanes, watchdog);
+  return plan_staged_moves(rank, part_to_all(collective, rank.size), {recv, recv}, session);
 }
 
 }  // namespace
 
 SpreadPlan::SpreadPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-                       SideStreams& lanes, Watchdog& watchdog,
-                       std::unique_ptr<CollectivePlan> first, bool out_of_step)
+                       const ScheduleSession& session, std::unique_ptr<CollectivePlan> first,
+                       bool out_of_step)
     : first_(std::move(first)),
-      second_(second_half(rank, collective, buffers.recv, lanes, watchdog, out_of_step)) {
+      second_(second_half(rank, collective, buffers.recv, session, out_of_step)) {
   add_wire_bytes(static_cast<std::uint64_t>(first_->wire_bytes() + second_->wire_bytes()));
+  const RankSchedule *const one = first_->schedule(), *const other = second_->schedule();
+  if (one != nullptr && other != nullptr) kept_ = in_a_row(*one, *other);
 }
 
 void SpreadPlan::enqueue(Stream& stream) {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
-#include "collectives/session/lanes.h"
-#include "collectives/session/peer_channels.h"
+#include "collectives/schedule/binding.h"
 #include "collectives/session/peer_plan.h"
 
 namespace duet {
@@ -16,15 +16,17 @@ class SpreadPlan : public PeerPlan {
   // Collective: every rank constructs it inside Team::each(). `first` does what spread() expects;
   // `out_of_step`: SpreadOptions.
   SpreadPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-             SideStreams& lanes, Watchdog& watchdog, std::unique_ptr<CollectivePlan> first,
+             const ScheduleSession& session, std::unique_ptr<CollectivePlan> first,
              bool out_of_step);
 
   void enqueue(Stream& stream) override;
   void poison_staging() override;
   std::string algorithm() const override;
+  const RankSchedule* schedule() const override { return kept_ ? &*kept_ : nullptr; }
 
  private:
   std::unique_ptr<CollectivePlan> first_, second_;
+  std::optional<RankSchedule> kept_;
 };
 
 }  // namespace duet

@@ -50,15 +50,15 @@ class Broadcasts : public ::testing::TestWithParam<const char*> {
       lanes_.push_back(std::make_unique<SideStreams>(team_.local_rank(local).device, copying));
     }
     return [this, setting](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return plan_broadcast_pipeline(rank, c, buffers,
-                                     *lanes_[static_cast<std::size_t>(rank.local)], watchdog_,
-                                     cut(setting.bytes, setting.piece));
+      return plan_broadcast_pipeline(
+          rank, c, buffers, {watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()},
+          cut(setting.bytes, setting.piece));
     };
   }
 
   MakePlan by_kernels(const Setting& setting) {
     return [this, setting](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return plan_relay(rank, c, buffers, watchdog_, setting.piece);
+      return plan_relay(rank, c, buffers, {watchdog_}, setting.piece);
     };
   }
 

@@ -18,8 +18,9 @@ class Moves : public ::testing::TestWithParam<const char*> {
 
   MakePlan behind(std::size_t defer_bytes) {
     return [this, defer_bytes](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return plan_direct_moves(rank, c, buffers, *lanes_[static_cast<std::size_t>(rank.local)],
-                               watchdog_, defer_bytes);
+      return plan_direct_moves(rank, c, buffers,
+                               {watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()},
+                               defer_bytes);
     };
   }
 

@@ -13,7 +13,7 @@ namespace duet {
 
 // Makes the plan of a reduce_scatter, or of the first half of an all_reduce.
 using MakeFirst = std::function<std::unique_ptr<CollectivePlan>(
-    Rank&, const Collective&, const CollectiveBuffers&, SideStreams&, Watchdog&)>;
+    Rank&, const Collective&, const CollectiveBuffers&, const ScheduleSession&)>;
 
 class ReductionSession : public CollectiveSession {
  public:
@@ -31,11 +31,10 @@ class ReductionSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>&) override {
-    SideStreams& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
-    auto first = make_(rank, collective, buffers, lanes, watchdog_);
+    const ScheduleSession session{watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()};
+    auto first = make_(rank, collective, buffers, session);
     if (collective.kind == CollectiveKind::reduce_scatter) return first;
-    return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes, watchdog_,
-                                        std::move(first), true);
+    return std::make_unique<SpreadPlan>(rank, collective, buffers, session, std::move(first), true);
   }
 
  private:

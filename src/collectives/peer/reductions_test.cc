@@ -14,14 +14,13 @@ namespace {
 class Slots : public ReductionSession {
  public:
   Slots(Team& team, std::uint64_t largest)
-      : ReductionSession(team,
-                         [this, largest](Rank& rank, const Collective& collective,
-                                         const CollectiveBuffers& buffers, SideStreams& lanes,
-                                         Watchdog& watchdog) {
-                           return plan_staged_reduction(
-                               rank, collective, buffers, lanes, watchdog,
-                               pools_[static_cast<std::size_t>(rank.local)], largest);
-                         }),
+      : ReductionSession(
+            team,
+            [this, largest](Rank& rank, const Collective& collective,
+                            const CollectiveBuffers& buffers, ScheduleSession session) {
+              session.pool = &pools_[static_cast<std::size_t>(rank.local)];
+              return plan_staged_reduction(rank, collective, buffers, session, largest);
+            }),
         pools_(static_cast<std::size_t>(team.local_size())) {}
 
  private:

@@ -21,16 +21,6 @@
 namespace duet {
 namespace {
 
-void add_streams(std::vector<Stream*>& streams, SideStreams& lanes) {
-  for (int lane = 0; lane < lanes.copying().count; ++lane) streams.push_back(&lanes.at(lane));
-}
-
-ScheduleSession session_of(SideStreams& lanes, Watchdog& watchdog) {
-  ScheduleSession session{{}, watchdog};
-  add_streams(session.lanes, lanes);
-  return session;
-}
-
 bool own_part_aligned(const Rank& rank, const Collective& collective,
                       const CollectiveBuffers& buffers) {
   for (const Move& move : moves_from(collective, rank.index, rank.size)) {
@@ -85,97 +75,93 @@ bool can_send_packets(Rank& rank, const Collective& collective, const Collective
 
 std::unique_ptr<CollectivePlan> plan_peer_kernels(Rank& rank, const Collective& collective,
                                                   const CollectiveBuffers& buffers,
-                                                  Watchdog& watchdog) {
+                                                  const ScheduleSession& session) {
   const KernelOptions options{in_place(buffers), can_send_packets(rank, collective, buffers)};
-  return std::make_unique<SchedulePlan>(rank,
-                                        peer_kernels(collective, rank.index, rank.size, options),
-                                        buffers, ScheduleSession{{}, watchdog});
+  return std::make_unique<SchedulePlan>(
+      rank, peer_kernels(collective, rank.index, rank.size, options), buffers, session);
 }
 
 std::unique_ptr<CollectivePlan> plan_relay(Rank& rank, const Collective& collective,
-                                           const CollectiveBuffers& buffers, Watchdog& watchdog,
+                                           const CollectiveBuffers& buffers,
+                                           const ScheduleSession& session,
                                            std::uint64_t piece_bytes) {
   const std::vector<int> units = gather_numbers(rank, rank.device.info().compute_units);
   const int least = *std::min_element(units.begin(), units.end());
   const RelayOptions options{in_place(buffers), piece_bytes, std::min(kMostRelayBlocks, least)};
   return std::make_unique<SchedulePlan>(rank, relay(collective, rank.index, rank.size, options),
-                                        buffers, ScheduleSession{{}, watchdog});
+                                        buffers, session);
 }
 
 std::unique_ptr<CollectivePlan> plan_pulled_reduction(Rank& rank, const Collective& collective,
                                                       const CollectiveBuffers& buffers,
-                                                      Watchdog& watchdog) {
+                                                      const ScheduleSession& session) {
   return std::make_unique<SchedulePlan>(rank, pulled_reduction(collective, rank.index, rank.size),
-                                        buffers, ScheduleSession{{}, watchdog});
+                                        buffers, session);
 }
 
 std::unique_ptr<CollectivePlan> plan_direct_moves(Rank& rank, const Collective& collective,
                                                   const CollectiveBuffers& buffers,
-                                                  SideStreams& lanes, Watchdog& watchdog,
+                                                  const ScheduleSession& session,
                                                   std::uint64_t defer_bytes) {
-  const MoveOptions options{lanes.copying(), in_place(buffers),
+  const MoveOptions options{session.lanes->copying(), in_place(buffers),
                             own_part_aligned(rank, collective, buffers), defer_bytes};
-  return std::make_unique<SchedulePlan>(rank,
-                                        direct_moves(collective, rank.index, rank.size, options),
-                                        buffers, session_of(lanes, watchdog));
+  return std::make_unique<SchedulePlan>(
+      rank, direct_moves(collective, rank.index, rank.size, options), buffers, session);
 }
 
 std::unique_ptr<CollectivePlan> plan_broadcast_pipeline(Rank& rank, const Collective& collective,
                                                         const CollectiveBuffers& buffers,
-                                                        SideStreams& lanes, Watchdog& watchdog,
+                                                        const ScheduleSession& session,
                                                         const std::vector<ByteRange>& pieces) {
-  const BroadcastOptions options{collective.root, lanes.copying(), pieces, in_place(buffers)};
+  const BroadcastOptions options{collective.root, session.lanes->copying(), pieces,
+                                 in_place(buffers)};
   return std::make_unique<SchedulePlan>(rank, broadcast_pipeline(rank.index, rank.size, options),
-                                        buffers, session_of(lanes, watchdog));
+                                        buffers, session);
 }
 
 std::unique_ptr<CollectivePlan> plan_additions(Rank& rank, const Collective& collective,
-                                               const CollectiveBuffers& buffers, SideStreams& lanes,
-                                               Watchdog& watchdog, std::uint64_t largest_piece) {
+                                               const CollectiveBuffers& buffers,
+                                               const ScheduleSession& session,
+                                               std::uint64_t largest_piece) {
   const ByteRange own = reduced_part(collective, rank.index, rank.size);
   const std::uint64_t target = reduced_target(collective, rank.index, rank.size);
   const Span from = buffers.send.slice(own.begin, own.bytes);
   const Span to = buffers.recv.slice(target, own.bytes);
-  const AdditionOptions options{lanes.copying(), from.data == to.data, aligned_alike(to, from),
-                                largest_piece};
+  const AdditionOptions options{session.lanes->copying(), from.data == to.data,
+                                aligned_alike(to, from), largest_piece};
   return std::make_unique<SchedulePlan>(rank, additions(collective, rank.index, rank.size, options),
-                                        buffers, session_of(lanes, watchdog));
+                                        buffers, session);
 }
 
 std::unique_ptr<CollectivePlan> plan_spread(Rank& rank, const Collective& collective,
-                                            const Span& recv, SideStreams& lanes,
-                                            Watchdog& watchdog, bool out_of_step) {
+                                            const Span& recv, const ScheduleSession& session,
+                                            bool out_of_step) {
   return std::make_unique<SchedulePlan>(
-      rank, spread(collective, rank.index, rank.size, {lanes.copying(), out_of_step}),
-      CollectiveBuffers{recv, recv}, session_of(lanes, watchdog));
+      rank, spread(collective, rank.index, rank.size, {session.lanes->copying(), out_of_step}),
+      CollectiveBuffers{recv, recv}, session);
 }
 
 std::unique_ptr<CollectivePlan> plan_staged_moves(Rank& rank, const std::vector<Move>& moves,
                                                   const CollectiveBuffers& buffers,
-                                                  SideStreams& lanes, Watchdog& watchdog,
+                                                  const ScheduleSession& session,
                                                   std::uint64_t largest_piece) {
   StagedMoveOptions options = staged_options(rank, moves, buffers);
-  options.copying = lanes.copying();
+  options.copying = session.lanes->copying();
   options.largest_piece = largest_piece;
-  ScheduleSession session = session_of(lanes, watchdog);
-  add_streams(session.lanes, lanes.copying_out());
   return std::make_unique<SchedulePlan>(rank, staged_moves(moves, rank.index, rank.size, options),
-                                        buffers, std::move(session));
+                                        buffers, session);
 }
 
 std::unique_ptr<CollectivePlan> plan_staged_reduction(Rank& rank, const Collective& collective,
                                                       const CollectiveBuffers& buffers,
-                                                      SideStreams& lanes, Watchdog& watchdog,
-                                                      ScheduleMemoryPool& pool,
+                                                      const ScheduleSession& session,
                                                       std::uint64_t largest_piece) {
   const ByteRange own = reduced_part(collective, rank.index, rank.size);
-  const StagedReductionOptions options{
-      lanes.copying(), gather_numbers(rank, misalignment(buffers.send, own.begin)), largest_piece};
-  ScheduleSession session = session_of(lanes, watchdog);
-  session.pool = &pool;
+  const StagedReductionOptions options{session.lanes->copying(),
+                                       gather_numbers(rank, misalignment(buffers.send, own.begin)),
+                                       largest_piece};
   return std::make_unique<SchedulePlan>(
-      rank, staged_reduction(collective, rank.index, rank.size, options), buffers,
-      std::move(session));
+      rank, staged_reduction(collective, rank.index, rank.size, options), buffers, session);
 }
 
 }  // namespace duet

@@ -103,6 +103,8 @@ class PeerSession : public CollectiveSession {
     return Skipped{"copies by sdma are submitted by the CPU"};
   }
 
+  void keep_schedules(bool on) override { keeps_schedules_ = on; }
+
   void share_staging(const Rank& rank, bool on) override { pool(rank).share(on); }
 
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override {
@@ -148,6 +150,9 @@ class PeerSession : public CollectiveSession {
   }
 
   Watchdog& watchdog() { return plans_->watchdog(); }
+  ScheduleSession parts(const Rank& rank) {
+    return {watchdog(), &lanes(rank), &pool(rank), keeps_schedules_};
+  }
   SideStreams& lanes(const Rank& rank) {
     return lanes_[static_cast<std::size_t>(rank.local)].after(watchdog().failures());
   }
@@ -162,8 +167,8 @@ class PeerSession : public CollectiveSession {
     const std::uint64_t bytes = size_bytes(collective, rank.size);
     const bool relayed = collective.kind == CollectiveKind::broadcast && rank.size > 2 &&
                          bytes >= kRelayedBytes && links_.copying.in_order;
-    if (!relayed) return plan_peer_kernels(rank, collective, buffers, watchdog());
-    return plan_relay(rank, collective, buffers, watchdog(),
+    if (!relayed) return plan_peer_kernels(rank, collective, buffers, parts(rank));
+    return plan_relay(rank, collective, buffers, parts(rank),
                       best_relayed_piece(bytes, rank.size - 1));
   }
 
@@ -176,9 +181,9 @@ class PeerSession : public CollectiveSession {
       pieces = broadcast_pieces(size_bytes(collective, rank.size), rank.size, own.copying());
     }
     if (pieces.empty()) {
-      return plan_direct_moves(rank, collective, buffers, own, watchdog());
+      return plan_direct_moves(rank, collective, buffers, parts(rank));
     }
-    return plan_broadcast_pipeline(rank, collective, buffers, own, watchdog(), pieces);
+    return plan_broadcast_pipeline(rank, collective, buffers, parts(rank), pieces);
   }
 
   std::unique_ptr<CollectivePlan> move(Rank& rank, const Collective& collective,
@@ -186,7 +191,7 @@ class PeerSession : public CollectiveSession {
     std::unique_ptr<CollectivePlan> plan;
     if (!any_swaps) plan = if_reachable([&] { return direct_pushes(rank, collective, buffers); });
     if (plan) return plan;
-    return plan_staged_moves(rank, moves(collective, rank.size), buffers, lanes(rank), watchdog());
+    return plan_staged_moves(rank, moves(collective, rank.size), buffers, parts(rank));
   }
 
   // `adds`: all ranks want parts to be added where they arrive, and their devices and buffers allow
@@ -199,20 +204,19 @@ class PeerSession : public CollectiveSession {
     std::unique_ptr<CollectivePlan> plan;
     if (adds) {
       out_of_step = rank.size > 2;
-      plan = if_reachable(
-          [&] { return plan_additions(rank, collective, buffers, lanes(rank), watchdog()); });
+      plan = if_reachable([&] { return plan_additions(rank, collective, buffers, parts(rank)); });
     }
     if (plan == nullptr && half && bytes < kSlotsFrom) {
       plan = if_reachable(
-          [&] { return plan_pulled_reduction(rank, collective, buffers, watchdog()); });
+          [&] { return plan_pulled_reduction(rank, collective, buffers, parts(rank)); });
     }
     if (plan == nullptr) {
       out_of_step = true;
-      plan = plan_staged_reduction(rank, collective, buffers, lanes(rank), watchdog(), pool(rank));
+      plan = plan_staged_reduction(rank, collective, buffers, parts(rank));
     }
     if (!half) return plan;
-    return std::make_unique<SpreadPlan>(rank, collective, buffers, lanes(rank), watchdog(),
-                                        std::move(plan), out_of_step);
+    return std::make_unique<SpreadPlan>(rank, collective, buffers, parts(rank), std::move(plan),
+                                        out_of_step);
   }
 
   bool prefers_kernel(const Collective& collective, int ranks) const {
@@ -221,6 +225,7 @@ class PeerSession : public CollectiveSession {
   }
 
   OwnEngineKind kind_;
+  bool keeps_schedules_ = false;
   TeamLinks links_;
   Thresholds thresholds_;
   std::shared_ptr<SessionPlans> plans_;

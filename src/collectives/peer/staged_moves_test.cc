@@ -32,7 +32,8 @@ class StagedMoves : public ::testing::TestWithParam<const char*> {
     }
     return [this, largest](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
       return plan_staged_moves(rank, moves(c, rank.size), buffers,
-                               *lanes_[static_cast<std::size_t>(rank.local)], watchdog_, largest);
+                               {watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()},
+                               largest);
     };
   }
 

@@ -9,6 +9,7 @@
 #include "collectives/engine.h"
 #include "collectives/schedule/schedule.h"
 #include "collectives/schedule/schedule_memory.h"
+#include "collectives/session/lanes.h"
 #include "device/collective_kernel.h"
 #include "team/peer_memory.h"
 
@@ -21,9 +22,10 @@ using PreparePeerKernel =
 
 // What a session has for its plans.
 struct ScheduleSession {
-  std::vector<Stream*> lanes;  // lane i > 0 is the one at i - 1
   Watchdog& watchdog;
+  SideStreams* lanes = nullptr;        // lane 1 is the first, and so on; then those that copy out
   ScheduleMemoryPool* pool = nullptr;  // of memory that plans may share
+  bool keeps_schedules = false;
   PreparePeerKernel prepare = nullptr;
 };
 

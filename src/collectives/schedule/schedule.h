@@ -127,9 +127,11 @@ struct Step {
 struct RankSchedule {
   int rank = 0, ranks = 1;
   std::vector<SemaphoreGroup> semaphores;
-  std::uint64_t slot_bytes = 0;      // of the buffer `slots` at each rank
-  bool pushes_to_recv = false;       // whether ranks write to other ranks' receive buffers
-  bool reads_send = false;           // whether ranks read other ranks' send buffers
+  std::uint64_t slot_bytes = 0;  // of the buffer `slots` at each rank
+  bool pushes_to_recv = false;   // whether ranks write to other ranks' receive buffers
+  bool reads_send = false;       // whether ranks read other ranks' send buffers
+  // Whether plans of equal sizes, on one caller's stream, may have the same slots and semaphores.
+  bool may_share_memory = false;
   std::uint64_t read_by_others = 0;  // bytes of the rank's own that other ranks read
   std::string algorithm;             // in words, for the journal; the own rank's
   std::vector<Step> steps;           // in the order of enqueueing

@@ -1,7 +1,5 @@
 #include "collectives/schedule/schedule_memory.h"
 
-#include <algorithm>
-
 #include "collectives/session/staging.h"
 
 namespace duet {
@@ -72,9 +70,7 @@ void ScheduleMemoryPool::share(bool on) {
 std::shared_ptr<ScheduleMemory> ScheduleMemoryPool::memory(Rank& rank, const RankSchedule& schedule,
                                                            Watchdog& watchdog) {
   const auto make = [&] { return std::make_shared<ScheduleMemory>(rank, schedule, watchdog); };
-  const bool counts = std::any_of(schedule.semaphores.begin(), schedule.semaphores.end(),
-                                  [](const SemaphoreGroup& group) { return group.counts; });
-  if (!shares_ || schedule.slot_bytes == 0 || counts) return make();
+  if (!shares_ || !schedule.may_share_memory) return make();
   Sizes sizes{schedule.slot_bytes, {}};
   for (const SemaphoreGroup& group : schedule.semaphores) {
     sizes.second.emplace_back(group.count, group.initial, group.for_every_rank);

@@ -40,9 +40,9 @@ class ScheduleMemory {
   std::optional<Watched> watched_, watched_words_;
 };
 
-// Each plan has its own memory, or, while sharing is on, all plans whose schedules need slots and
-// semaphores of the same sizes share them. A call leaves the semaphores as it found them, so that
-// the next call may be another plan's; plans whose semaphores count have their own.
+// Each plan has its own memory, or, while sharing is on, all plans whose schedules may share theirs
+// and are of the same sizes have the same. A call leaves the semaphores as it found them, so that
+// the next call may be another plan's.
 class ScheduleMemoryPool {
  public:
   // After sharing is switched off, shared memory is freed with the last plan that uses it.

@@ -1,5 +1,6 @@
 #include "collectives/schedule/schedule_plan.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -22,14 +23,26 @@ std::set<int> awaited_later(const RankSchedule& schedule) {
   return awaited;
 }
 
+std::vector<Stream*> streams_for(const RankSchedule& schedule, SideStreams* lanes) {
+  int most = 0;
+  for (const Step& step : schedule.steps) most = std::max(most, step.lane);
+  std::vector<Stream*> streams;
+  for (int lane = 0; lane < most; ++lane) {
+    const int beyond = lane - lanes->copying().count;
+    streams.push_back(beyond < 0 ? &lanes->at(lane) : &lanes->copying_out().at(beyond));
+  }
+  return streams;
+}
+
 }  // namespace
 
 SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
                            const CollectiveBuffers& buffers, const ScheduleSession& session)
     : device_(rank.device),
       algorithm_(schedule.algorithm),
-      lanes_(session.lanes),
-      binding_(rank, schedule, buffers, session) {
+      lanes_(streams_for(schedule, session.lanes)),
+      binding_(rank, schedule, buffers, session),
+      kept_(session.keeps_schedules ? std::make_optional(schedule) : std::nullopt) {
   const std::set<int> awaited = awaited_later(schedule);
   for (int step = 0; step < static_cast<int>(schedule.steps.size()); ++step) {
     add_step(schedule, step);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -23,6 +24,7 @@ class SchedulePlan : public PeerPlan {
   void enqueue(Stream& stream) override;
   void poison_staging() override { binding_.poison_slots(); }
   std::string algorithm() const override { return algorithm_; }
+  const RankSchedule* schedule() const override { return kept_ ? &*kept_ : nullptr; }
 
  private:
   struct Record {
@@ -43,8 +45,9 @@ class SchedulePlan : public PeerPlan {
 
   Device& device_;
   const std::string algorithm_;
-  const std::vector<Stream*> lanes_;
+  const std::vector<Stream*> lanes_;  // lane i > 0 is the one at i - 1
   const Binding binding_;
+  const std::optional<RankSchedule> kept_;
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;
   std::map<int, std::unique_ptr<Event>> events_;  // by the step that has ended then
   std::vector<Call> calls_;

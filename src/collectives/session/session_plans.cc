@@ -56,6 +56,7 @@ class PlanInUse : public CollectivePlan {
   }
 
   std::string algorithm() const override { return plan_->algorithm(); }
+  const RankSchedule* schedule() const override { return plan_->schedule(); }
   double wire_bytes() const override { return plan_->wire_bytes(); }
   double network_bytes() const override { return plan_->network_bytes(); }
   bool host_driven() const override { return plan_->host_driven(); }

@@ -72,8 +72,8 @@ std::unique_ptr<CollectivePlan> plan_model(Rank& rank, const Collective& collect
     return sim::prepare_as_library(on, peers, kernel, node_algorithm(collective.kind),
                                    counters.next(rank));
   };
-  return std::make_unique<SchedulePlan>(rank, schedule, buffers,
-                                        ScheduleSession{{}, watchdog, nullptr, prepare});
+  return std::make_unique<SchedulePlan>(
+      rank, schedule, buffers, ScheduleSession{watchdog, nullptr, nullptr, false, prepare});
 }
 
 class ModelledSession : public CollectiveSession {

@@ -38,6 +38,7 @@ class StagedReduction {
     RankSchedule schedule = slots_.schedule();
     schedule.algorithm = fmt::format("pushes through {} slots; reduced by {} blocks",
                                      slots_.count(), blocks_that_reduce(slots_.ranks()));
+    schedule.may_share_memory = true;
     ScheduleWriter writer(schedule);
     writer.fork(1, lanes_);
     reduce(writer);
