@@ -15,6 +15,7 @@
 #include "cli/network_flags.h"
 #include "cli/outputs.h"
 #include "cli/own_machines.h"
+#include "cli/show_schedule.h"
 #include "cli/tuning.h"
 #include "collectives/cases.h"
 #include "collectives/tuning/changeover.h"
@@ -90,6 +91,7 @@ class CollectiveCommand : public Command {
                    "engine auto (docs/collectives.md); if NCCL is installed, also at which sizes "
                    "the drop-in is as fast as NCCL, for duet nccl-env; default sizes 64K (with "
                    "NCCL 8K) to 1G (CPUs: 16M)");
+    add_show_schedule_flags(*app_, schedule_);
     add_nccl_flags();
     add_nccl_tests_flags(*app_, nccl_tests_);
     add_mode_flags(*app_, mode_);
@@ -113,6 +115,7 @@ class CollectiveCommand : public Command {
     CollectiveOptions options = parsed();
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {default_device(processes)};
+    if (schedule_.show) return show(processes, options, devices);
     std::optional<CollectiveTuning> tuning;  // outlives the jobs, which pass it their results
     if (tune_) tuning.emplace(processes);
     RunPlan plan;
@@ -139,6 +142,21 @@ class CollectiveCommand : public Command {
     std::ostream nowhere(nullptr);
     if (tuning) tuning->store(output_.quiet ? nowhere : text_stream(output_));
     return code;
+  }
+
+  int show(Processes& processes, CollectiveOptions& options,
+           const std::vector<std::string>& devices) const {
+    if (processes.size() > 1) throw UsageError("--show-schedule: expected one process");
+    if (options.engines.empty()) options.engines = {"dma", "kernel", "auto"};
+    std::vector<ShownMachine> machines;
+    RunPlan plan;
+    open_own_machines(plan, devices, processes);
+    for (const auto& machine : plan.machines) {
+      require_ranks(*machine);
+      machines.push_back({machine.get(), plan.names[machines.size()]});
+    }
+    show_schedules(machines, options, schedule_, output_);
+    return 0;
   }
 
   std::string default_device(const Processes& processes) const {
@@ -199,6 +217,7 @@ class CollectiveCommand : public Command {
     CollectiveOptions options;
     options.kinds = kinds_ == "all" ? all_collectives() : parse_list(kinds_, parse_collective);
     if (!engines_.empty()) options.engines = split(engines_, ',');
+    require_show_schedule(schedule_, output_, tune_);
     if (tune_) {
       if (!engines_.empty()) throw UsageError("--tune and --engine: expected one of them");
       refuse_given({{"--list", output_.list}}, "expected without --tune, which needs measurements");
@@ -323,6 +342,7 @@ class CollectiveCommand : public Command {
       packets_;
   std::string iterations_, warm_ups_, checks_, gpus_, threads_, timeout_, graph_;
   NcclTestsFlags nccl_tests_;
+  ShowScheduleFlags schedule_;
   bool loop_ = false, tune_ = false;
 };
 

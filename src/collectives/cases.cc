@@ -77,13 +77,7 @@ class CollectiveCases {
   }
 
   Benchmark benchmark() {
-    for (const CollectiveKind kind : options_.kinds) {
-      for (const DType dtype : types_of(kind)) {
-        for (const Reduction op : ops_of(kind)) {
-          for (const Skew skew : skews_of(kind)) add_curve(kind, dtype, op, skew);
-        }
-      }
-    }
+    for_each([this](const Engine& engine, const Call& call) { add_case(engine, call); });
     // The drop-in keeps mappings of peers' memory that has been freed, and other engines could not
     // map what has come to the same address since.
     std::stable_partition(cases_.begin(), cases_.end(),
@@ -96,7 +90,50 @@ class CollectiveCases {
     return {std::move(cases_), conclude};
   }
 
+  void plan(const std::function<void(const PlannedCase&)>& take) {
+    for_each([&](const Engine& engine, const Call& call) {
+      CollectiveSession& session = sessions_->session(*engine);
+      session.keep_schedules(true);
+      take(planned(session, engine->name(), call));
+      session.keep_schedules(false);
+    });
+    sessions_->close();
+  }
+
  private:
+  using Engine = std::shared_ptr<CollectiveEngine>;
+  using Visit = std::function<void(const Engine&, const Call&)>;
+
+  PlannedCase planned(CollectiveSession& session, const std::string& engine, const Call& call) {
+    PlannedCase result{engine, size_bytes(call.collective, ranks_), "", {}, std::nullopt};
+    result.skipped = session.unsupported(call.collective, call.in_place);
+    if (result.skipped) return result;
+    CollectiveWork work(sessions_->team(), session, call.collective, call.in_place, false);
+    result.schedule.collective = call.collective;
+    sessions_->team().each([&](Rank& rank) { work.prepare(rank, {}); });
+    result.algorithm = work.algorithm();
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const RankSchedule* const own = work.plan(rank).schedule();
+      if (own == nullptr) break;
+      result.schedule.ranks.push_back(*own);
+      result.schedule.in_place.push_back(call.in_place &&
+                                         send_bytes(call.collective, rank, ranks_) > 0 &&
+                                         recv_bytes(call.collective, rank, ranks_) > 0);
+    }
+    sessions_->team().each([&](Rank& rank) { work.release(rank); });
+    return result;
+  }
+
+  void for_each(const Visit& visit) {
+    for (const CollectiveKind kind : options_.kinds) {
+      for (const DType dtype : types_of(kind)) {
+        for (const Reduction op : ops_of(kind)) {
+          for (const Skew skew : skews_of(kind)) visit_curve(visit, kind, dtype, op, skew);
+        }
+      }
+    }
+  }
+
   std::vector<Reduction> ops_of(CollectiveKind kind) const {
     return reduces(kind) ? options_.ops : std::vector<Reduction>{Reduction::sum};
   }
@@ -127,7 +164,7 @@ class CollectiveCases {
     return c;
   }
 
-  void add_curve(CollectiveKind kind, DType dtype, Reduction op, Skew skew) {
+  void visit_curve(const Visit& visit, CollectiveKind kind, DType dtype, Reduction op, Skew skew) {
     const std::vector<std::uint64_t> sizes =
         options_.sizes.empty() ? default_collective_sizes(kind, machine_) : options_.sizes;
     const std::uint64_t least = least_collective_bytes(kind, dtype, ranks_);
@@ -139,7 +176,7 @@ class CollectiveCases {
       for (const bool in_place : options_.in_place) {
         if (in_place && !has_in_place(kind)) continue;
         call.in_place = in_place;
-        for (CollectiveEngine* engine : engines_) add_cases(*engine, call);
+        for (CollectiveEngine* engine : engines_) visit_packets(visit, *engine, call);
       }
     }
   }
@@ -175,20 +212,19 @@ class CollectiveCases {
 
   // A case for each size of packets, where the engine has them. Of packets that hold a whole chunk
   // the smallest is enough.
-  void add_cases(CollectiveEngine& engine, Call call) {
+  void visit_packets(const Visit& visit, CollectiveEngine& engine, Call call) {
     const Collective& c = call.collective;
     const bool cut = c.kind == CollectiveKind::all_to_all && engine.with_packets(kDefaultPacket);
-    if (!cut) return add_case(engine.name(), {std::shared_ptr<void>(), &engine}, call);
+    if (!cut) return visit({std::shared_ptr<void>(), &engine}, call);
     for (const std::uint64_t bytes : options_.packets) {
       call.packet = bytes;
-      add_case(engine.name(), engine.with_packets(bytes), call);
+      visit(engine.with_packets(bytes), call);
       if (bytes >= c.count * size_of(c.dtype)) return;
     }
   }
 
-  void add_case(const std::string& name, const std::shared_ptr<CollectiveEngine>& engine,
-                const Call& call) {
-    const CaseId id{"collective", options_.device_name, name,
+  void add_case(const Engine& engine, const Call& call) {
+    const CaseId id{"collective", options_.device_name, engine->name(),
                     axes(call, options_.graph, ranks_, nodes_)};
     const Mode mode =
         options_.packets_mode && compares_packets(id) ? *options_.packets_mode : options_.mode;
@@ -259,6 +295,11 @@ std::uint64_t least_collective_bytes(CollectiveKind kind, DType dtype, int ranks
   one.dtype = dtype;
   one.count = 1;
   return size_bytes(one, ranks);
+}
+
+void plan_collectives(Machine& machine, const CollectiveOptions& options,
+                      const std::function<void(const PlannedCase&)>& take) {
+  CollectiveCases(machine, options, nullptr, nullptr).plan(take);
 }
 
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collectives/collective_work.h"
+#include "collectives/schedule/checker.h"
 #include "collectives/skew.h"
 #include "device/machine.h"
 #include "team/network_options.h"
@@ -61,5 +62,19 @@ std::uint64_t least_collective_bytes(CollectiveKind kind, DType dtype, int ranks
 // that are no multiple of 16 bytes.
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,
                                std::function<bool()> stop, Processes* processes = nullptr);
+
+// A case's plans.
+struct PlannedCase {
+  std::string engine;
+  std::uint64_t bytes = 0;      // size_bytes()
+  std::string algorithm;        // rank 0's
+  CollectiveSchedule schedule;  // without ranks: the plans are none
+  std::optional<Skipped> skipped;
+};
+
+// Plans the benchmark's cases and runs none: calls `take` for each. By one process. Throws as
+// collective_benchmark().
+void plan_collectives(Machine& machine, const CollectiveOptions& options,
+                      const std::function<void(const PlannedCase&)>& take);
 
 }  // namespace duet

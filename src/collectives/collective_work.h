@@ -52,6 +52,10 @@ class CollectiveWork : public Work {
 
   // The algorithm that rank 0's plan has chosen; "" before prepare().
   const std::string& algorithm() const { return known_.algorithm; }
+  // Of a local rank, after prepare().
+  const CollectivePlan& plan(int local) const {
+    return *states_[static_cast<std::size_t>(local)].plan;
+  }
   // For each rank, the median CPU time of one enqueue() in seconds. Collective among processes;
   // called outside Team::each().
   std::vector<double> enqueue_seconds() const;

@@ -59,6 +59,11 @@ expect_code 0 run quick --dry-run
 diff listed out > /dev/null || fail "--dry-run is not --list"
 refuses '--json: expected without --list' "${local_copy[@]}" --list --json a.jsonl
 refuses '--list: expected without --tune' collective all_gather --tune --list
+refuses '--mark-speed: expected --show-schedule as well' collective all_gather --mark-speed
+refuses '--csv: expected without --show-schedule' collective all_gather --show-schedule --csv a.csv
+refuses '--rank: expected without --json' collective all_gather --show-schedule --rank 0 --json -
+refuses '--rank 3: expected a whole number from 0 to 2' collective all_gather --show-schedule --rank 3 --device host:3
+refuses 'no engine of these has schedules on host:2: expected dma, kernel or auto' collective all_gather --show-schedule --engine host --device host:2
 refuses '--check: expected without --list' "${local_copy[@]}" --list --check
 
 # Without effect.

@@ -60,6 +60,28 @@ RankSchedule in_a_row(RankSchedule first, const RankSchedule& second) {
   return first;
 }
 
+RankSchedule without_speed(RankSchedule schedule) {
+  const auto erase = [&schedule](std::vector<SemaphoreAt>& list) {
+    list.erase(std::remove_if(list.begin(), list.end(),
+                              [&](const SemaphoreAt& each) {
+                                return schedule.semaphores[index_of(each.group)].only_for_speed;
+                              }),
+               list.end());
+  };
+  for (Step& step : schedule.steps) {
+    step.after_for_speed.clear();
+    erase(step.waits);
+    erase(step.signals);
+    for (StepItem& item : step.kernel.items) {
+      erase(item.waits);
+      erase(item.signals);
+    }
+    auto& barriers = step.kernel.barriers;
+    if (barriers && barriers->closes_for_speed) barriers->closes = false;
+  }
+  return schedule;
+}
+
 std::uint64_t wire_bytes_of(const RankSchedule& schedule) {
   std::uint64_t bytes = schedule.read_by_others;
   const auto add = [&](const Place& target) {

@@ -147,6 +147,9 @@ std::vector<SemaphoreAt> barrier_waits(const RankSchedule& schedule,
 // has slots.
 RankSchedule in_a_row(RankSchedule first, const RankSchedule& second);
 
+// The schedule without what is only for speed.
+RankSchedule without_speed(RankSchedule schedule);
+
 // Bytes that leave the rank in a call.
 std::uint64_t wire_bytes_of(const RankSchedule& schedule);
 

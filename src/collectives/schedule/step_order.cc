@@ -255,6 +255,16 @@ bool StepOrder::before(int step, int other) const {
   return ended_[index_of(other)][index_of(first.lane)] > first.position;
 }
 
+std::vector<int> StepOrder::rows() const {
+  std::vector<int> rows(steps_.size(), 0);
+  for (const int step : sorted_) {
+    for (const Edge& edge : edges_[index_of(step)]) {
+      rows[index_of(step)] = std::max(rows[index_of(step)], rows[index_of(edge.from)] + 1);
+    }
+  }
+  return rows;
+}
+
 // As before(), if `other` did not wait for the semaphore.
 bool StepOrder::before_without(int step, int other, int semaphore) const {
   for (const Edge& edge : edges_[index_of(other)]) {

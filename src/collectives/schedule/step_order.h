@@ -49,6 +49,8 @@ class StepOrder {
   // Numbers of steps(): each stands behind those that have ended when it starts.
   const std::vector<int>& sorted() const { return sorted_; }
   bool before(int step, int other) const;
+  // By step, the number of steps in the longest chain of those that have ended when it starts.
+  std::vector<int> rows() const;
   std::string text_of(int step) const;  // "step 4 of rank 1 in call 2"
 
  private:

@@ -1,0 +1,215 @@
+#include "cli/show_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "cli/lists.h"
+#include "collectives/schedule/packet_steps.h"
+#include "collectives/schedule/picture.h"
+#include "collectives/schedule/printed_form.h"
+#include "core/error.h"
+#include "core/output_file.h"
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+constexpr std::size_t kWidestPicture = 120;
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0, begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    widest = std::max(widest, end - begin);
+    begin = end + 1;
+  }
+  return widest;
+}
+
+bool any_in_place(const CollectiveSchedule& schedule) {
+  return std::find(schedule.in_place.begin(), schedule.in_place.end(), true) !=
+         schedule.in_place.end();
+}
+
+class Shown {
+ public:
+  Shown(const ShownMachine& on, const ShowScheduleFlags& flags, std::ostream& out, bool json,
+        bool in_table)
+      : device_(on.name), flags_(flags), out_(out), json_(json), in_table_(in_table) {
+    if (flags.rank.empty()) return;
+    rank_ = parse_number(flags.rank, 0, "--rank", on.machine->size() - 1);
+  }
+
+  void take(const PlannedCase& planned) {
+    if (planned.skipped || planned.schedule.ranks.empty()) return;
+    any_ = true;
+    if (in_table_ && !json_) return add_row(planned);
+    CollectiveSchedule schedule = planned.schedule;
+    const std::string fault = fault_of(schedule);
+    if (!fault.empty()) throw Error(fmt::format("{}: {}", title(planned), fault));
+    if (flags_.without_speed) {
+      for (RankSchedule& rank : schedule.ranks) rank = without_speed(std::move(rank));
+    }
+    print(schedule, title(planned) + ": " + planned.algorithm);
+    if (!sends_packets(schedule.ranks.front())) return;
+    for (const int half : {0, 1}) {
+      if (half > 0 && !json_) break;  // it differs in the slots' places alone
+      CollectiveSchedule packets = schedule;
+      for (RankSchedule& rank : packets.ranks) rank = with_packets_as_items(rank, half);
+      print(packets,
+            fmt::format("{}: packets on GPUs, calls {}, {}, ...", title(planned), half, half + 2),
+            true);
+    }
+  }
+
+  void end() {
+    write_tables();
+    if (any_) return;
+    throw UsageError(fmt::format(
+        "--show-schedule: no engine of these has schedules on {}: expected dma, kernel or auto "
+        "within one node",
+        device_));
+  }
+
+ private:
+  std::string title(const PlannedCase& planned) const {
+    const Collective& c = planned.schedule.collective;
+    return fmt::format("{} of {} by {} on {}, {}", name(c.kind), format_bytes(planned.bytes),
+                       planned.engine, device_,
+                       any_in_place(planned.schedule) ? "in place" : "out of place");
+  }
+
+  void print(const CollectiveSchedule& schedule, const std::string& title, bool shared = false) {
+    if (json_) {
+      out_ << printed_form(schedule, title, shared).dump() << "\n";
+      return;
+    }
+    begin_block();
+    out_ << title << "\n\n";
+    if (rank_) {
+      out_ << picture_of(schedule, {*rank_});
+      return;
+    }
+    std::vector<int> all;
+    for (const RankSchedule& rank : schedule.ranks) all.push_back(rank.rank);
+    const std::string picture = picture_of(schedule, all);
+    if (widest_line(picture) <= kWidestPicture) {
+      out_ << picture;
+      return;
+    }
+    for (const int rank : all)
+      out_ << picture_of(schedule, {rank}) << (rank == all.back() ? "" : "\n");
+  }
+
+  // An empty line between two.
+  void begin_block() {
+    if (has_block_) out_ << "\n";
+    has_block_ = true;
+  }
+
+  // Sizes with one algorithm are one row.
+  void add_row(const PlannedCase& planned) {
+    const std::string head =
+        fmt::format("{} by {} on {}, {}", name(planned.schedule.collective.kind), planned.engine,
+                    device_, any_in_place(planned.schedule) ? "in place" : "out of place");
+    Row row{planned.bytes, planned.bytes, planned.algorithm,
+            planned.schedule.ranks.front().steps.size()};
+    std::vector<Row>* rows = nullptr;
+    for (auto& table : tables_) {
+      if (table.first == head) rows = &table.second;
+    }
+    if (rows == nullptr) rows = &tables_.emplace_back(head, std::vector<Row>{}).second;
+    if (!rows->empty() && rows->back().algorithm == row.algorithm) {
+      rows->back().last = row.last;
+      return;
+    }
+    rows->push_back(std::move(row));
+  }
+
+  void write_tables() {
+    for (const auto& [head, rows] : tables_) {
+      begin_block();
+      out_ << head << "\n\n"
+           << fmt::format("  {:>14} {:>14}  {:>6}  {}\n", "from", "to", "steps", "algorithm");
+      for (const Row& row : rows) {
+        out_ << fmt::format("  {:>14} {:>14}  {:>6}  {}\n", format_bytes(row.first),
+                            format_bytes(row.last), row.steps, row.algorithm);
+      }
+    }
+  }
+
+  struct Row {
+    std::uint64_t first = 0, last = 0;
+    std::string algorithm;
+    std::size_t steps = 0;  // of rank 0
+  };
+
+  const std::string device_;
+  const ShowScheduleFlags& flags_;
+  std::ostream& out_;
+  const bool json_, in_table_;
+  std::optional<int> rank_;
+  bool any_ = false, has_block_ = false;
+  std::vector<std::pair<std::string, std::vector<Row>>> tables_;  // by head
+};
+
+}  // namespace
+
+void add_show_schedule_flags(CLI::App& app, ShowScheduleFlags& flags) {
+  app.add_flag("--show-schedule", flags.show,
+               "Show what the ranks enqueue, checked, and measure nothing: who copies what and who "
+               "waits for whom; with several sizes a table of the algorithms. With --json as JSON "
+               "for programs (docs/schedules.md)")
+      ->group("Schedules");
+  app.add_flag("--mark-speed", flags.without_speed,
+               "--show-schedule: leave out what is only for speed")
+      ->group("Schedules");
+  app.add_option("--rank", flags.rank, "--show-schedule: only this rank's part")
+      ->type_name("RANK")
+      ->group("Schedules");
+}
+
+void require_show_schedule(const ShowScheduleFlags& flags, const OutputFlags& output, bool tunes) {
+  if (!flags.show) {
+    return refuse_given({{"--mark-speed", flags.without_speed}, {"--rank", !flags.rank.empty()}},
+                        "expected --show-schedule as well");
+  }
+  refuse_given({{"--tune", tunes},
+                {"--csv", !output.csv.empty()},
+                {"--report", output.report.has_value()},
+                {"--check", output.check},
+                {"--resume", output.resume},
+                {"--list", output.list},
+                {"--quiet", output.quiet},
+                {"--table", !output.table.empty()}},
+               "expected without --show-schedule, which measures nothing");
+  if (!flags.rank.empty() && !output.json.empty()) {
+    throw UsageError("--rank: expected without --json, which has all ranks");
+  }
+}
+
+void show_schedules(const std::vector<ShownMachine>& machines, const CollectiveOptions& options,
+                    const ShowScheduleFlags& flags, const OutputFlags& output) {
+  const bool json = !output.json.empty();
+  std::ostringstream text;
+  for (const ShownMachine& each : machines) {
+    Shown shown(each, flags, text, json, options.sizes.size() != 1);
+    plan_collectives(*each.machine, options,
+                     [&](const PlannedCase& planned) { shown.take(planned); });
+    shown.end();
+  }
+  if (!json) {
+    std::cout << text.str();
+    return;
+  }
+  OutputFile file = OutputFile::create(output.json, "name another file");
+  file.write(text.str());
+}
+
+}  // namespace duet

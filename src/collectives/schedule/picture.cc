@@ -1,0 +1,215 @@
+#include "collectives/schedule/picture.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "collectives/schedule/step_order.h"
+#include "core/units.h"
+
+namespace duet {
+namespace {
+
+// "1,2", or "all" for all others.
+std::string ranks_text(const RankSchedule& schedule, const std::vector<int>& others) {
+  const bool all = static_cast<int>(others.size()) == schedule.ranks - 1 && schedule.ranks > 2;
+  return all ? "all" : fmt::format("{}", fmt::join(others, ","));
+}
+
+// One line for the semaphores of each group and index.
+std::vector<std::string> semaphore_lines(const RankSchedule& schedule,
+                                         const std::vector<SemaphoreAt>& list, bool signals) {
+  std::map<std::pair<int, int>, std::vector<int>> others;
+  std::vector<std::pair<int, int>> order;
+  for (const SemaphoreAt& each : list) {
+    const std::pair<int, int> key{each.group, each.index};
+    if (others.find(key) == others.end()) order.push_back(key);
+    const bool named = schedule.semaphores[index_of(each.group)].for_every_rank;
+    std::vector<int>& ranks = others[key];
+    if (signals) {
+      ranks.push_back(each.owner);
+    } else if (named) {
+      ranks.push_back(each.peer);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& key : order) {
+    const SemaphoreGroup& group = schedule.semaphores[index_of(key.first)];
+    const std::string index = group.count > 1 ? fmt::format("[{}]", key.second) : "";
+    std::string line = fmt::format("{} {}{}", signals ? "signal" : "wait", group.name, index);
+    if (!others[key].empty()) {
+      line += fmt::format(" {} {}", signals ? "->" : "<-", ranks_text(schedule, others[key]));
+    }
+    if (group.only_for_speed) line += " (speed)";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// "64K", as sizes are typed.
+std::string offset_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kKilo = 1 << 10, kMega = 1 << 20;
+  if (bytes > 0 && bytes % kMega == 0) return fmt::format("{}M", bytes / kMega);
+  if (bytes > 0 && bytes % kKilo == 0) return fmt::format("{}K", bytes / kKilo);
+  return std::to_string(bytes);
+}
+
+std::string place_text(int rank, const Place& place) {
+  const std::string at = place.rank == rank ? "" : fmt::format("@{}", place.rank);
+  return fmt::format("{}{}+{}", name(place.buffer), at, offset_text(place.offset));
+}
+
+std::string move_text(int rank, const std::vector<Place>& from, const std::vector<Place>& to) {
+  std::vector<std::string> sources, targets;
+  for (const Place& each : from) sources.push_back(place_text(rank, each));
+  for (const Place& each : to) targets.push_back(place_text(rank, each));
+  return fmt::format("{} {} -> {}, {}", from.size() > 1 ? "add" : "copy", fmt::join(sources, " + "),
+                     fmt::join(targets, " and "), format_bytes(to.front().bytes));
+}
+
+class Picture {
+ public:
+  Picture(const CollectiveSchedule& schedule, const std::vector<int>& ranks)
+      : all_(schedule), calls_{{&schedule}, false}, order_(calls_, {}), ranks_(ranks) {
+    static_cast<void>(order_.fault());
+  }
+
+  std::string text() {
+    const std::vector<int> rows = order_.rows();
+    for (std::size_t number = 0; number < rows.size(); ++number) {
+      add(static_cast<int>(number), rows[number]);
+    }
+    std::string text;
+    std::vector<std::size_t> widths;
+    for (const int rank : ranks_) widths.push_back(width_of(rank));
+    write_row(text, widths, heads());
+    for (const auto& row : rows_) {
+      std::size_t lines = 0;
+      for (const auto& column : row.second) lines = std::max(lines, column.second.size());
+      for (std::size_t line = 0; line < lines; ++line) write_line(text, widths, row.second, line);
+    }
+    return text;
+  }
+
+ private:
+  using Row = std::map<int, std::vector<std::string>>;  // lines by rank
+
+  std::vector<std::string> heads() const {
+    std::vector<std::string> heads;
+    for (const int rank : ranks_) heads.push_back(fmt::format("rank {}", rank));
+    return heads;
+  }
+
+  std::size_t width_of(int rank) const {
+    std::size_t width = fmt::format("rank {}", rank).size();
+    for (const auto& row : rows_) {
+      const auto column = row.second.find(rank);
+      if (column == row.second.end()) continue;
+      for (const std::string& line : column->second) width = std::max(width, line.size());
+    }
+    return width;
+  }
+
+  void write_line(std::string& text, const std::vector<std::size_t>& widths, const Row& row,
+                  std::size_t line) const {
+    std::vector<std::string> cells;
+    for (const int rank : ranks_) {
+      const auto column = row.find(rank);
+      const bool has = column != row.end() && line < column->second.size();
+      cells.push_back(has ? column->second[line] : "");
+    }
+    write_row(text, widths, cells);
+  }
+
+  static void write_row(std::string& text, const std::vector<std::size_t>& widths,
+                        const std::vector<std::string>& cells) {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      line += fmt::format("{:<{}}{}", cells[i], widths[i], i + 1 < cells.size() ? "   " : "");
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+
+  void add(int number, int row) {
+    const OrderedStep& now = order_.steps()[index_of(number)];
+    const Step* const step = order_.step_of(number);
+    if (step == nullptr || std::find(ranks_.begin(), ranks_.end(), now.rank) == ranks_.end())
+      return;
+    std::vector<std::string>& lines = rows_[row][now.rank];
+    for (const std::string& line : lines_of(now, *step)) {
+      lines.push_back(fmt::format("{} {}", step->lane, line));
+    }
+  }
+
+  std::vector<std::string> lines_of(const OrderedStep& now, const Step& step) const {
+    const RankSchedule& schedule = all_.ranks[index_of(now.rank)];
+    std::vector<std::string> lines;
+    const auto take = [&lines](std::vector<std::string> more) {
+      lines.insert(lines.end(), more.begin(), more.end());
+    };
+    if (now.item >= 0) {
+      const StepItem& item = step.kernel.items[index_of(now.item)];
+      take(semaphore_lines(schedule, item.waits, false));
+      if (!item.targets.empty()) lines.push_back(move_text(now.rank, item.sources, item.targets));
+      take(semaphore_lines(schedule, item.signals, true));
+    } else if (now.has_place_in_queue()) {
+      add_edges(schedule, step, lines);
+      take(semaphore_lines(schedule, step.waits, false));
+      for (const StepCopy& copy : step.copies)
+        lines.push_back(move_text(now.rank, {copy.from}, {copy.to}));
+      if (now.item == OrderedStep::kStart)
+        lines.push_back(fmt::format("kernel of {} blocks", step.kernel.blocks));
+    }
+    for (std::string& line : barrier_lines(schedule, step, now.item)) lines.push_back(line);
+    if (now.item == OrderedStep::kWhole || now.item == OrderedStep::kEnd)
+      take(semaphore_lines(schedule, step.signals, true));
+    return lines;
+  }
+
+  static std::vector<std::string> barrier_lines(const RankSchedule& schedule, const Step& step,
+                                                int part) {
+    const bool opens = part == OrderedStep::kSignal || part == OrderedStep::kWait;
+    const bool closes = part == OrderedStep::kLastSignal || part == OrderedStep::kLastWait;
+    if (!opens && !closes) return {};
+    const KernelBarriers& barriers = *step.kernel.barriers;
+    const bool signals = part == OrderedStep::kSignal || part == OrderedStep::kLastSignal;
+    auto lines = semaphore_lines(
+        schedule, signals ? barrier_signals(schedule, barriers) : barrier_waits(schedule, barriers),
+        signals);
+    for (std::string& line : lines) {
+      if (closes && barriers.closes_for_speed) line += " (speed)";
+    }
+    return lines;
+  }
+
+  static void add_edges(const RankSchedule& schedule, const Step& step,
+                        std::vector<std::string>& lines) {
+    for (const auto* list : {&step.after, &step.after_for_speed}) {
+      std::set<int> lanes;
+      for (const int earlier : *list) lanes.insert(schedule.steps[index_of(earlier)].lane);
+      lanes.erase(step.lane);
+      if (lanes.empty()) continue;
+      lines.push_back(fmt::format("behind lane {}{}", fmt::join(lanes, ","),
+                                  list == &step.after_for_speed ? " (speed)" : ""));
+    }
+  }
+
+  const CollectiveSchedule& all_;
+  const CheckedCalls calls_;
+  StepOrder order_;
+  const std::vector<int> ranks_;
+  std::map<int, Row> rows_;
+};
+
+}  // namespace
+
+std::string picture_of(const CollectiveSchedule& schedule, const std::vector<int>& ranks) {
+  return Picture(schedule, ranks).text();
+}
+
+}  // namespace duet

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Printed schedules, run by a program that knows their form alone: printed.sh DUET PYTHON
+set -euo pipefail
+duet=${1:?usage: printed.sh DUET PYTHON}
+python=${2:?usage: printed.sh DUET PYTHON}
+here=$(cd "$(dirname "$0")" && pwd)
+
+# runs FLAGS...: of the schedules that the command prints, as they are and without what is for speed.
+runs() {
+  for speed in "" --mark-speed; do
+    "$duet" collective "$@" --show-schedule $speed --json - | "$python" "$here/run_printed.py" ||
+      { echo "failed: duet collective $* --show-schedule $speed"; exit 1; }
+  done
+}
+moves=all_gather,all_to_all,broadcast,gather,scatter,send_recv
+runs $moves -b 96 -d int8 --device host:4
+runs $moves,all_to_all_v -b 60 -d int8 --skew random --device sim:h200:devices=5
+runs $moves -b 48 -d int8 --device sim:mi300x:devices=3
+runs reduce_scatter,all_reduce -b 96 -d int32 --device host:4
+runs all_reduce -b 8 -d int32 --device host:3
+DUET_REDUCTIONS=in-flight runs reduce_scatter -b 96 -d int32 --device sim:h200:devices=3
+DUET_REDUCTIONS=slots runs reduce_scatter -b 96 -d int32 --device sim:h200:devices=3
+
+# It is no blind eye: a schedule with a copy, a wait or an edge less is wrong.
+good=$("$duet" collective all_gather -b 96 -d int8 --device host:3 --engine dma --in-place out --show-schedule --json -)
+wrong() {
+  if "$python" -c "
+import json, sys
+form = json.loads(sys.stdin.read())
+steps = form['steps']
+$1
+print(json.dumps(form))" <<<"$good" | "$python" "$here/run_printed.py" 2>/dev/null; then
+    echo "not noticed: $1"
+    exit 1
+  fi
+}
+wrong "next(s for s in steps if 'writes' in s).pop('writes')"
+wrong "[s.pop('waits') for s in steps if any('done' in w for w in s.get('waits', []))][0]"
+wrong "[s.pop('signals') for s in steps if any('ready' in w for w in s.get('signals', []))][0]"
+wrong "next(s for s in steps if 'reads' in s)['reads'][0][1] += 1"
+echo "all schedules run"
