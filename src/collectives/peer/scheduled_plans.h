@@ -7,8 +7,8 @@
 #include "collectives/engine.h"
 #include "collectives/partition.h"
 #include "collectives/schedule/algorithms/additions.h"
-#include "collectives/schedule/local_copy.h"
 #include "collectives/schedule/binding.h"
+#include "collectives/schedule/local_copy.h"
 #include "collectives/session/staging.h"
 
 namespace duet {
