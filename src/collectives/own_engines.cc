@@ -5,6 +5,7 @@
 #include "collectives/nodes/session.h"
 #include "collectives/peer/in_flight.h"
 #include "collectives/peer/session.h"
+#include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/tuning/thresholds.h"
 #include "team/nodes.h"
 #include "team/offered_memory.h"
@@ -35,6 +36,7 @@ class OwnEngine : public CollectiveEngine {
   std::string device_kind() const override { return kind_ == OwnEngineKind::sdma ? "hip" : ""; }
   void check_settings(Team& team) const override {
     chosen_reductions();
+    chosen_algorithm();
     if (kind_ == OwnEngineKind::fastest) team_thresholds(team);
   }
   std::unique_ptr<CollectiveSession> open(Team& team) override {

@@ -7,7 +7,6 @@
 #include "collectives/own_engines.h"
 #include "collectives/peer/in_flight.h"
 #include "collectives/peer/reductions_fixture.h"
-#include "collectives/peer/scheduled_plans.h"
 #include "core/error.h"
 
 namespace duet {
@@ -16,9 +15,8 @@ namespace {
 class Additions : public ::testing::TestWithParam<const char*> {
  protected:
   void run(CollectiveKind kind, std::uint64_t count, const Rounds& rounds) {
-    for (const std::uint64_t largest : {kAddedPiece, std::uint64_t{64} << 10}) {
-      ReductionSession session(
-          team_, [largest](auto&... arguments) { return plan_additions(arguments..., largest); });
+    for (const std::uint64_t largest : {std::uint64_t{0}, std::uint64_t{64} << 10}) {
+      ReductionSession session(team_, additions(), largest);
       run_calls(team_, plans_of(session), collective_of(kind, count), rounds);
     }
   }
@@ -45,9 +43,7 @@ TEST_P(Additions, CapturedAndNot) { run(CollectiveKind::reduce_scatter, 70001, {
 // Each rank's part begins where its own elements are.
 TEST_P(Additions, InPlace) {
   constexpr std::size_t kCount = 70001;
-  ReductionSession session(team_, [](auto&... arguments) {
-    return plan_additions(arguments..., std::uint64_t{64} << 10);
-  });
+  ReductionSession session(team_, additions(), 64 << 10);
   team_.each([&](Rank& rank) {
     const auto ranks = static_cast<std::size_t>(rank.size);
     const auto own = static_cast<std::size_t>(rank.index);
@@ -68,7 +64,7 @@ TEST_P(Additions, InPlace) {
 }
 
 TEST_P(Additions, SendEachByteOnce) {
-  ReductionSession session(team_, [](auto&... arguments) { return plan_additions(arguments...); });
+  ReductionSession session(team_, additions());
   team_.each([&](Rank& rank) {
     const Calls calls(rank, plans_of(session), collective_of(CollectiveKind::reduce_scatter, 1000),
                       1);

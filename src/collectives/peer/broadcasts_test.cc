@@ -5,19 +5,11 @@
 #include <algorithm>
 
 #include "collectives/own_engines.h"
-#include "collectives/peer/scheduled_plans.h"
+#include "collectives/peer/plans_fixture.h"
 #include "collectives/session/calls_fixture.h"
 
 namespace duet {
 namespace {
-
-std::vector<ByteRange> cut(std::uint64_t bytes, std::uint64_t each) {
-  std::vector<ByteRange> pieces;
-  for (std::uint64_t begin = 0; begin < bytes; begin += each) {
-    pieces.push_back({begin, std::min(each, bytes - begin)});
-  }
-  return pieces;
-}
 
 struct Setting {
   std::uint64_t bytes = 0;
@@ -50,15 +42,16 @@ class Broadcasts : public ::testing::TestWithParam<const char*> {
       lanes_.push_back(std::make_unique<SideStreams>(team_.local_rank(local).device, copying));
     }
     return [this, setting](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return plan_broadcast_pipeline(
-          rank, c, buffers, {watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()},
-          cut(setting.bytes, setting.piece));
+      return plan_by(broadcast_pipeline(), rank, c, buffers,
+                     {watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()},
+                     [&](AlgorithmInput& input) { input.largest_piece = setting.piece; });
     };
   }
 
   MakePlan by_kernels(const Setting& setting) {
     return [this, setting](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return plan_relay(rank, c, buffers, {watchdog_}, setting.piece);
+      return plan_by(relay(), rank, c, buffers, {watchdog_},
+                     [&](AlgorithmInput& input) { input.largest_piece = setting.piece; });
     };
   }
 

@@ -1,4 +1,4 @@
-// When parts of a reduction are added where they arrive: schedule/algorithms/additions.h.
+// When parts of a reduction are added where they arrive: schedule/algorithms/additions.cc.
 #pragma once
 
 #include "collectives/engine.h"

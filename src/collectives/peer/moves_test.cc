@@ -1,7 +1,8 @@
 // Moves straight into peers' memory, with the local copy at once and deferred.
 #include <gtest/gtest.h>
 
-#include "collectives/peer/scheduled_plans.h"
+#include "collectives/peer/plans_fixture.h"
+#include "collectives/schedule/local_copy.h"
 #include "collectives/session/calls_fixture.h"
 
 namespace duet {
@@ -18,9 +19,9 @@ class Moves : public ::testing::TestWithParam<const char*> {
 
   MakePlan behind(std::size_t defer_bytes) {
     return [this, defer_bytes](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return plan_direct_moves(rank, c, buffers,
-                               {watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()},
-                               defer_bytes);
+      return plan_by(direct_moves(), rank, c, buffers,
+                     {watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()},
+                     [&](AlgorithmInput& input) { input.defer_bytes = defer_bytes; });
     };
   }
 

@@ -1,23 +1,23 @@
-// A session whose reductions begin with a plan of the test's choice, at any size.
+// A session whose reductions begin with an algorithm of the test's choice, at any size.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
-#include "collectives/peer/all_reduce_plans.h"
+#include "collectives/peer/halves_plan.h"
+#include "collectives/peer/plans_fixture.h"
 #include "collectives/session/calls_fixture.h"
 
 namespace duet {
 
-// Makes the plan of a reduce_scatter, or of the first half of an all_reduce.
-using MakeFirst = std::function<std::unique_ptr<CollectivePlan>(
-    Rank&, const Collective&, const CollectiveBuffers&, const ScheduleSession&)>;
-
 class ReductionSession : public CollectiveSession {
  public:
-  ReductionSession(Team& team, MakeFirst make) : watchdog_(team), make_(std::move(make)) {
+  // In pieces of at most so many bytes; 0: as the algorithm chooses.
+  ReductionSession(Team& team, const Algorithm& first, std::uint64_t largest_piece = 0)
+      : watchdog_(team),
+        first_(first),
+        largest_piece_(largest_piece),
+        pools_(static_cast<std::size_t>(team.local_size())) {
     for (int local = 0; local < team.local_size(); ++local) {
       lanes_.push_back(
           std::make_unique<SideStreams>(team.local_rank(local).device, CopyLanes{2, true}));
@@ -31,16 +31,22 @@ class ReductionSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>&) override {
-    const ScheduleSession session{watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()};
-    auto first = make_(rank, collective, buffers, session);
+    const auto local = static_cast<std::size_t>(rank.local);
+    const ScheduleSession session{watchdog_, lanes_[local].get(), &pools_[local]};
+    const auto pieces = [this](AlgorithmInput& input) { input.largest_piece = largest_piece_; };
+    auto first = plan_by(first_, rank, collective, buffers, session, pieces);
     if (collective.kind == CollectiveKind::reduce_scatter) return first;
-    return std::make_unique<SpreadPlan>(rank, collective, buffers, session, std::move(first), true);
+    const auto late = [](AlgorithmInput& input) { input.out_of_step = true; };
+    auto second = plan_by(spread(), rank, collective, {buffers.recv, buffers.recv}, session, late);
+    return std::make_unique<HalvesPlan>(std::move(first), std::move(second));
   }
 
  private:
   Watchdog watchdog_;
-  MakeFirst make_;
+  const Algorithm first_;
+  const std::uint64_t largest_piece_;
   std::vector<std::unique_ptr<SideStreams>> lanes_;
+  std::vector<ScheduleMemoryPool> pools_;  // by local rank
 };
 
 }  // namespace duet

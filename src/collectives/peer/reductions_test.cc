@@ -4,36 +4,18 @@
 
 #include "collectives/own_engines.h"
 #include "collectives/peer/reductions_fixture.h"
-#include "collectives/peer/scheduled_plans.h"
 
 namespace duet {
 namespace {
-
-// Through slots at any size, in pieces of limited size. `dma` itself uses another algorithm for
-// small sizes.
-class Slots : public ReductionSession {
- public:
-  Slots(Team& team, std::uint64_t largest)
-      : ReductionSession(
-            team,
-            [this, largest](Rank& rank, const Collective& collective,
-                            const CollectiveBuffers& buffers, ScheduleSession session) {
-              session.pool = &pools_[static_cast<std::size_t>(rank.local)];
-              return plan_staged_reduction(rank, collective, buffers, session, largest);
-            }),
-        pools_(static_cast<std::size_t>(team.local_size())) {}
-
- private:
-  std::vector<ScheduleMemoryPool> pools_;
-};
 
 class Reductions : public ::testing::TestWithParam<const char*> {
  protected:
   void run(CollectiveKind kind, std::uint64_t count, const Rounds& rounds) {
     run_calls(team_, plans_of(*make_dma_collectives()->open(team_)), collective_of(kind, count),
               rounds);
-    for (const std::uint64_t largest : {kLargestPiece, std::uint64_t{64} << 10}) {
-      Slots slots(team_, largest);
+    // Through slots at any size: `dma` itself has another algorithm for small ones.
+    for (const std::uint64_t largest : {std::uint64_t{0}, std::uint64_t{64} << 10}) {
+      ReductionSession slots(team_, staged_reduction(), largest);
       run_calls(team_, plans_of(slots), collective_of(kind, count), rounds);
     }
   }

@@ -1,14 +1,12 @@
 #include "collectives/peer/session.h"
 
-#include <algorithm>
-#include <string_view>
+#include <utility>
 
-#include "collectives/peer/all_reduce_plans.h"
+#include "collectives/peer/call_facts.h"
+#include "collectives/peer/halves_plan.h"
 #include "collectives/peer/in_flight.h"
-#include "collectives/peer/scheduled_plans.h"
-#include "collectives/planning.h"
 #include "collectives/schedule/algorithms/broadcast_pieces.h"
-#include "collectives/schedule/algorithms/relay.h"
+#include "collectives/schedule/schedule_plan.h"
 #include "collectives/session/rank_lanes.h"
 #include "collectives/session/session_memory.h"
 #include "collectives/session/session_plans.h"
@@ -57,23 +55,6 @@ bool wants_to_add(const Collective& collective, int ranks, bool shares_staging) 
 // From this size on a broadcast by kernels behind a switch goes from rank to rank.
 constexpr std::uint64_t kRelayedBytes = 8 << 20;
 
-// Whether parts are received where parts for other ranks are sent from.
-bool swaps(const Collective& collective, const CollectiveBuffers& buffers) {
-  return collective.kind == CollectiveKind::all_to_all && in_place(buffers);
-}
-
-// What a rank tells the others of a call that it is to plan.
-constexpr std::string_view kSwaps = "in place", kCannotAdd = "does not add";
-
-// nullptr where the plan needs memory that some rank cannot reach (no mapping, no peer access); the
-// same on all ranks.
-template <class Make>
-std::unique_ptr<CollectivePlan> if_reachable(const Make& make) try {
-  return make();
-} catch (const Unreachable&) {
-  return nullptr;
-}
-
 class PeerSession : public CollectiveSession {
  public:
   PeerSession(Team& team, OwnEngineKind kind)
@@ -114,10 +95,8 @@ class PeerSession : public CollectiveSession {
  protected:
   std::string request(const Rank& rank, const Collective& collective,
                       const CollectiveBuffers& buffers) override {
-    if (swaps(collective, buffers)) return std::string(kSwaps);
-    const bool adds = wants_to_add(collective, rank.size, pool(rank).shares()) &&
-                      can_add(rank, collective, buffers);
-    return std::string(adds ? "" : kCannotAdd);
+    const bool wants = wants_to_add(collective, rank.size, pool(rank).shares());
+    return call_facts(rank, collective, buffers, wants).text();
   }
 
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
@@ -133,20 +112,98 @@ class PeerSession : public CollectiveSession {
   }
 
  private:
+  // In the order in which they are tried, where some rank cannot map what one accesses.
+  using Tries = std::vector<Algorithm>;
+
   std::unique_ptr<CollectivePlan> choose(Rank& rank, const Collective& collective,
                                          const CollectiveBuffers& buffers,
                                          const std::vector<std::string>& requests) {
-    const auto any = [&requests](std::string_view what) {
-      return std::find(requests.begin(), requests.end(), what) != requests.end();
+    AlgorithmInput input = algorithm_input(rank, collective, buffers, links_.copying, requests);
+    const Algorithm* chosen = chosen_algorithm();
+    if (chosen != nullptr && !chosen->fits(input)) chosen = nullptr;
+    const bool halves = collective.kind == CollectiveKind::all_reduce;
+    const auto whole = [&](const Tries& tries) { return plan(rank, input, buffers, tries); };
+    if (chosen != nullptr && (chosen->half == Half::none || !halves)) return whole({*chosen});
+    if (kind_ == OwnEngineKind::kernel && chosen == nullptr) return whole({by_kernels(input)});
+    const bool by_kernel = prefers_kernel(input) && chosen == nullptr;
+    if (!halves) {
+      Tries tries = reduces(collective.kind) ? reductions(input) : moving(input);
+      if (by_kernel) tries.insert(tries.begin(), by_kernels(input));
+      return whole(tries);
+    }
+    if (by_kernel) {
+      if (auto all = if_reachable([&] { return whole({by_kernels(input)}); })) return all;
+    }
+    return plan_halves(rank, input, buffers, chosen);
+  }
+
+  // nullptr where the plan needs memory that some rank cannot reach (no mapping, no peer access);
+  // the same on all ranks.
+  template <class Make>
+  static std::unique_ptr<CollectivePlan> if_reachable(const Make& make) try {
+    return make();
+  } catch (const Unreachable&) {
+    return nullptr;
+  }
+
+  std::unique_ptr<CollectivePlan> plan(Rank& rank, const AlgorithmInput& input,
+                                       const CollectiveBuffers& buffers, const Tries& tries) {
+    const auto make = [&](const Algorithm& algorithm) {
+      return std::make_unique<SchedulePlan>(rank, algorithm.schedule(input), buffers, parts(rank));
     };
-    const bool any_swaps = any(kSwaps);
-    const auto kernel = [&] { return kernel_plan(rank, collective, buffers); };
-    if (kind_ == OwnEngineKind::kernel) return kernel();
-    std::unique_ptr<CollectivePlan> plan;
-    if (prefers_kernel(collective, rank.size) && !any_swaps) plan = if_reachable(kernel);
-    if (plan) return plan;
-    return reduces(collective.kind) ? reduction(rank, collective, buffers, !any(kCannotAdd))
-                                    : move(rank, collective, buffers, any_swaps);
+    for (std::size_t i = 0; i + 1 < tries.size(); ++i) {
+      if (auto plan = if_reachable([&] { return make(tries[i]); })) return plan;
+    }
+    return make(tries.back());
+  }
+
+  // All ranks take the same tries, and so the same first half.
+  std::unique_ptr<CollectivePlan> plan_halves(Rank& rank, AlgorithmInput input,
+                                              const CollectiveBuffers& buffers,
+                                              const Algorithm* chosen) {
+    const auto is = [&](Half half) { return chosen != nullptr && chosen->half == half; };
+    Tries tries = is(Half::first) ? Tries{*chosen} : reductions(input);
+    std::unique_ptr<CollectivePlan> first;
+    for (std::size_t i = 0; first == nullptr; ++i) {
+      const auto make = [&] { return plan(rank, input, buffers, {tries[i]}); };
+      first = i + 1 < tries.size() ? if_reachable(make) : make();
+      input.out_of_step = leaves_out_of_step(tries[i], input.ranks);
+    }
+    const Tries seconds = is(Half::second) ? Tries{*chosen} : Tries{spread(), staged_spread()};
+    auto second = plan(rank, input, {buffers.recv, buffers.recv}, seconds);
+    return std::make_unique<HalvesPlan>(std::move(first), std::move(second));
+  }
+
+  static bool leaves_out_of_step(const Algorithm& first, int ranks) {
+    if (first.name == additions().name) return ranks > 2;
+    return first.name != pulled_reduction().name;
+  }
+
+  Algorithm by_kernels(const AlgorithmInput& input) const {
+    const bool relayed = input.collective.kind == CollectiveKind::broadcast && input.ranks > 2 &&
+                         size_bytes(input.collective, input.ranks) >= kRelayedBytes &&
+                         links_.copying.in_order;
+    return relayed ? relay() : peer_kernels();
+  }
+
+  // By copy engines into mapped receive buffers, else through slots.
+  Tries moving(const AlgorithmInput& input) const {
+    if (input.any_swaps) return {staged_moves()};
+    const std::uint64_t bytes = size_bytes(input.collective, input.ranks);
+    const bool in_pieces = input.collective.kind == CollectiveKind::broadcast &&
+                           !broadcast_pieces(bytes, input.ranks, input.copying).empty();
+    return {in_pieces ? broadcast_pipeline() : direct_moves(), staged_moves()};
+  }
+
+  // A reduce_scatter, or the first half of an all_reduce.
+  Tries reductions(const AlgorithmInput& input) const {
+    const bool pulls = input.collective.kind == CollectiveKind::all_reduce &&
+                       size_bytes(input.collective, input.ranks) < kSlotsFrom;
+    Tries tries;
+    if (additions().fits(input)) tries.push_back(additions());
+    if (pulls) tries.push_back(pulled_reduction());
+    tries.push_back(staged_reduction());
+    return tries;
   }
 
   Watchdog& watchdog() { return plans_->watchdog(); }
@@ -161,67 +218,9 @@ class PeerSession : public CollectiveSession {
     return pools_[static_cast<std::size_t>(rank.local)];
   }
 
-  // By kernels that access the peers' buffers.
-  std::unique_ptr<CollectivePlan> kernel_plan(Rank& rank, const Collective& collective,
-                                              const CollectiveBuffers& buffers) {
-    const std::uint64_t bytes = size_bytes(collective, rank.size);
-    const bool relayed = collective.kind == CollectiveKind::broadcast && rank.size > 2 &&
-                         bytes >= kRelayedBytes && links_.copying.in_order;
-    if (!relayed) return plan_peer_kernels(rank, collective, buffers, parts(rank));
-    return plan_relay(rank, collective, buffers, parts(rank),
-                      best_relayed_piece(bytes, rank.size - 1));
-  }
-
-  // By copy engines into mapped receive buffers.
-  std::unique_ptr<CollectivePlan> direct_pushes(Rank& rank, const Collective& collective,
-                                                const CollectiveBuffers& buffers) {
-    SideStreams& own = lanes(rank);
-    std::vector<ByteRange> pieces;
-    if (collective.kind == CollectiveKind::broadcast) {
-      pieces = broadcast_pieces(size_bytes(collective, rank.size), rank.size, own.copying());
-    }
-    if (pieces.empty()) {
-      return plan_direct_moves(rank, collective, buffers, parts(rank));
-    }
-    return plan_broadcast_pipeline(rank, collective, buffers, parts(rank), pieces);
-  }
-
-  std::unique_ptr<CollectivePlan> move(Rank& rank, const Collective& collective,
-                                       const CollectiveBuffers& buffers, bool any_swaps) {
-    std::unique_ptr<CollectivePlan> plan;
-    if (!any_swaps) plan = if_reachable([&] { return direct_pushes(rank, collective, buffers); });
-    if (plan) return plan;
-    return plan_staged_moves(rank, moves(collective, rank.size), buffers, parts(rank));
-  }
-
-  // `adds`: all ranks want parts to be added where they arrive, and their devices and buffers allow
-  // it.
-  std::unique_ptr<CollectivePlan> reduction(Rank& rank, const Collective& collective,
-                                            const CollectiveBuffers& buffers, bool adds) {
-    const bool half = collective.kind == CollectiveKind::all_reduce;
-    const std::uint64_t bytes = size_bytes(collective, rank.size);
-    bool out_of_step = false;
-    std::unique_ptr<CollectivePlan> plan;
-    if (adds) {
-      out_of_step = rank.size > 2;
-      plan = if_reachable([&] { return plan_additions(rank, collective, buffers, parts(rank)); });
-    }
-    if (plan == nullptr && half && bytes < kSlotsFrom) {
-      plan = if_reachable(
-          [&] { return plan_pulled_reduction(rank, collective, buffers, parts(rank)); });
-    }
-    if (plan == nullptr) {
-      out_of_step = true;
-      plan = plan_staged_reduction(rank, collective, buffers, parts(rank));
-    }
-    if (!half) return plan;
-    return std::make_unique<SpreadPlan>(rank, collective, buffers, parts(rank), std::move(plan),
-                                        out_of_step);
-  }
-
-  bool prefers_kernel(const Collective& collective, int ranks) const {
-    return kind_ == OwnEngineKind::fastest &&
-           size_bytes(collective, ranks) < thresholds_.dma_from(collective.kind);
+  bool prefers_kernel(const AlgorithmInput& input) const {
+    return kind_ == OwnEngineKind::fastest && !input.any_swaps &&
+           size_bytes(input.collective, input.ranks) < thresholds_.dma_from(input.collective.kind);
   }
 
   OwnEngineKind kind_;

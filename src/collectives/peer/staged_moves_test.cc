@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/own_engines.h"
-#include "collectives/peer/scheduled_plans.h"
+#include "collectives/peer/plans_fixture.h"
 #include "collectives/session/calls_fixture.h"
 
 namespace duet {
@@ -31,9 +31,9 @@ class StagedMoves : public ::testing::TestWithParam<const char*> {
       lanes_.push_back(std::make_unique<SideStreams>(team_.local_rank(local).device, copying));
     }
     return [this, largest](Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-      return plan_staged_moves(rank, moves(c, rank.size), buffers,
-                               {watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()},
-                               largest);
+      return plan_by(staged_moves(), rank, c, buffers,
+                     {watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()},
+                     [&](AlgorithmInput& input) { input.largest_piece = largest; });
     };
   }
 

@@ -5,21 +5,13 @@
 
 #include <algorithm>
 
-#include "collectives/schedule/algorithms/additions.h"
-#include "collectives/schedule/algorithms/broadcast_pipeline.h"
+#include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/copy_order.h"
-#include "collectives/schedule/algorithms/moves.h"
 #include "collectives/schedule/algorithms/packets.h"
-#include "collectives/schedule/algorithms/peer_kernels.h"
-#include "collectives/schedule/algorithms/relay.h"
-#include "collectives/schedule/algorithms/spread.h"
-#include "collectives/schedule/algorithms/staged_moves.h"
-#include "collectives/schedule/algorithms/staged_reduction.h"
 #include "collectives/schedule/algorithms/staging_slots.h"
 #include "collectives/schedule/packet_steps.h"
 #include "collectives/schedule/removals_fixture.h"
 #include "collectives/schedule/step_order.h"
-#include "core/error.h"
 
 namespace duet {
 namespace {
@@ -42,18 +34,70 @@ std::vector<CollectiveKind> kinds_that_move() {
 
 enum class Places { apart, in_place, mixed };  // mixed: in place on every other rank
 
-CollectiveSchedule moves_of(const Collective& collective, int ranks, MoveOptions options,
-                            Places places = Places::apart) {
-  CollectiveSchedule all{collective, {}, {}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    const bool has_both =
-        send_bytes(collective, rank, ranks) > 0 && recv_bytes(collective, rank, ranks) > 0;
-    options.in_place =
-        has_both && (places == Places::in_place || (places == Places::mixed && rank % 2 == 0));
-    all.in_place.push_back(options.in_place);
-    all.ranks.push_back(direct_moves(collective, rank, ranks, options));
+AlgorithmInput input_of(const Collective& collective, int ranks, CopyLanes copying,
+                        std::uint64_t largest_piece = 0) {
+  AlgorithmInput input{collective, 0, ranks, copying};
+  input.largest_piece = largest_piece;
+  return input;
+}
+
+// All ranks' schedules by the algorithm, or by its two halves.
+CollectiveSchedule schedules(AlgorithmInput input, const std::vector<Algorithm>& parts,
+                             Places places = Places::apart) {
+  CollectiveSchedule all{input.collective, {}, {}};
+  for (input.rank = 0; input.rank < input.ranks; ++input.rank) {
+    const bool has_both = send_bytes(input.collective, input.rank, input.ranks) > 0 &&
+                          recv_bytes(input.collective, input.rank, input.ranks) > 0;
+    input.in_place = has_both && (places == Places::in_place ||
+                                  (places == Places::mixed && input.rank % 2 == 0));
+    all.in_place.push_back(input.in_place);
+    RankSchedule schedule = parts.front().schedule(input);
+    for (std::size_t part = 1; part < parts.size(); ++part) {
+      schedule = in_a_row(std::move(schedule), parts[part].schedule(input));
+    }
+    all.ranks.push_back(std::move(schedule));
   }
   return all;
+}
+
+// An algorithm of the list, with another half where it is one; empty: it does not fit.
+std::vector<Algorithm> whole_of(const Algorithm& algorithm, const AlgorithmInput& input) {
+  if (!algorithm.fits(input)) return {};
+  if (input.collective.kind == CollectiveKind::all_reduce) {
+    if (algorithm.half == Half::first) return {algorithm, spread()};
+    if (algorithm.half == Half::second) return {staged_reduction(), algorithm};
+  }
+  return {algorithm};
+}
+
+// What is in the list is proved, without a test of its own.
+TEST(Algorithms, AreRightWhereTheyFit) {
+  for (const Algorithm& algorithm : all_algorithms()) {
+    for (const int ranks : {1, 2, 3, 4, 7, 8}) {
+      for (const CollectiveKind kind : all_collectives()) {
+        for (const std::uint64_t count : {0, 5, 64, 1403}) {
+          for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
+            if (places != Places::apart && !has_in_place(kind)) continue;
+            AlgorithmInput input =
+                input_of(call_of(kind, count, ranks, ranks / 2), ranks, {2, true}, 1 << 16);
+            input.any_swaps = places != Places::apart && kind == CollectiveKind::all_to_all;
+            const std::vector<Algorithm> parts = whole_of(algorithm, input);
+            if (parts.empty()) continue;
+            ASSERT_EQ(fault_of(schedules(input, parts, places)), "")
+                << algorithm.name << ": " << name(kind) << " of " << count << ", " << ranks
+                << " ranks";
+          }
+        }
+      }
+    }
+  }
+}
+
+CollectiveSchedule moves_of(const Collective& collective, int ranks, CopyLanes copying,
+                            std::uint64_t defer_bytes = 0, Places places = Places::apart) {
+  AlgorithmInput input = input_of(collective, ranks, copying);
+  input.defer_bytes = defer_bytes;
+  return schedules(input, {direct_moves()}, places);
 }
 
 TEST(DirectMoves, AreRightForEveryKindAndNumberOfRanks) {
@@ -61,8 +105,7 @@ TEST(DirectMoves, AreRightForEveryKindAndNumberOfRanks) {
     for (const CollectiveKind kind : kinds_that_move()) {
       const Collective c = call_of(kind, 37, ranks, ranks / 2);
       for (const int lanes : {1, 2, 3, 16}) {
-        const MoveOptions options{{lanes, lanes < 3}};
-        ASSERT_EQ(fault_of(moves_of(c, ranks, options)), "")
+        ASSERT_EQ(fault_of(moves_of(c, ranks, {lanes, lanes < 3})), "")
             << name(kind) << ", " << ranks << " ranks, " << lanes << " lanes";
       }
     }
@@ -76,10 +119,9 @@ TEST(DirectMoves, AreRightInPlaceAndForEverySize) {
       for (const std::uint64_t count : {0, 1, 1000, 4097}) {
         const Collective c = call_of(kind, count, ranks, ranks - 1);
         for (const std::uint64_t defer_bytes : {1, 1000, 5000, 1 << 20}) {
-          const MoveOptions options{{2, true}, false, true, defer_bytes};
           for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
             if (places != Places::apart && !in_place) continue;
-            ASSERT_EQ(fault_of(moves_of(c, ranks, options, places)), "")
+            ASSERT_EQ(fault_of(moves_of(c, ranks, {2, true}, defer_bytes, places)), "")
                 << name(kind) << " of " << count << ", " << ranks << " ranks, from " << defer_bytes;
           }
         }
@@ -94,8 +136,8 @@ TEST(DirectMoves, NeedEveryWaitSignalAndEdge) {
       const Collective c = call_of(kind, 64, ranks, 1);
       for (const std::uint64_t defer_bytes : {1, 1 << 20}) {
         for (const int lanes : {1, 2}) {
-          const MoveOptions options{{lanes, true}, false, true, defer_bytes};
-          EXPECT_EQ(unnoticed_removals(moves_of(c, ranks, options)), std::vector<std::string>{})
+          EXPECT_EQ(unnoticed_removals(moves_of(c, ranks, {lanes, true}, defer_bytes)),
+                    std::vector<std::string>{})
               << name(kind) << ", " << ranks << " ranks, " << lanes << " lanes";
         }
       }
@@ -106,11 +148,10 @@ TEST(DirectMoves, NeedEveryWaitSignalAndEdge) {
 // Two plans of a session share its lanes.
 TEST(DirectMoves, OfTwoPlansMix) {
   for (const int ranks : {2, 3, 4}) {
-    const MoveOptions options{{2, true}, false, true, 100};
     for (const CollectiveKind first : kinds_that_move()) {
       for (const CollectiveKind second : kinds_that_move()) {
-        const auto a = moves_of(call_of(first, 64, ranks), ranks, options);
-        const auto b = moves_of(call_of(second, 200, ranks, 1), ranks, options);
+        const auto a = moves_of(call_of(first, 64, ranks), ranks, {2, true}, 100);
+        const auto b = moves_of(call_of(second, 200, ranks, 1), ranks, {2, true}, 100);
         EXPECT_EQ(fault_of(CheckedCalls{{&a, &b, &a, &b}, false}), "")
             << name(first) << " and " << name(second) << ", " << ranks << " ranks";
       }
@@ -118,16 +159,9 @@ TEST(DirectMoves, OfTwoPlansMix) {
   }
 }
 
-CollectiveSchedule staged(const Collective& collective, int ranks, StagedMoveOptions options,
+CollectiveSchedule staged(const Collective& collective, int ranks, CopyLanes copying,
                           Places places = Places::apart) {
-  CollectiveSchedule all{collective, {}, {}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    options.in_place = places == Places::in_place || (places == Places::mixed && rank % 2 == 0);
-    options.swaps = options.in_place && collective.kind == CollectiveKind::all_to_all;
-    all.in_place.push_back(options.in_place);
-    all.ranks.push_back(staged_moves(moves(collective, ranks), rank, ranks, options));
-  }
-  return all;
+  return schedules(input_of(collective, ranks, copying, 1 << 16), {staged_moves()}, places);
 }
 
 // Sizes of up to 24 pieces, with turns from 5 on.
@@ -139,7 +173,7 @@ TEST(StagedMoves, AreRightForEveryKindAndNumberOfRanks) {
         const Collective c = call_of(kind, count, ranks, ranks / 2);
         for (const CopyLanes copying :
              {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{ranks, false}}) {
-          ASSERT_EQ(fault_of(staged(c, ranks, {copying, false, false, 1 << 16})), "")
+          ASSERT_EQ(fault_of(staged(c, ranks, copying)), "")
               << name(kind) << " of " << count << ", " << ranks << " ranks, " << copying.count
               << " lanes";
         }
@@ -157,7 +191,7 @@ TEST(StagedMoves, AreRightInPlace) {
       for (const Places places : {Places::in_place, Places::mixed}) {
         for (const CopyLanes copying :
              {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
-          ASSERT_EQ(fault_of(staged(c, ranks, {copying, false, false, 1 << 16}, places)), "")
+          ASSERT_EQ(fault_of(staged(c, ranks, copying, places)), "")
               << name(c.kind) << " of " << c.count << ", " << ranks << " ranks, " << copying.count
               << " lanes";
         }
@@ -173,8 +207,7 @@ TEST(StagedMoves, NeedEveryWaitSignalAndEdge) {
         const Collective c = call_of(kind, count, ranks);
         for (const CopyLanes copying :
              {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
-          EXPECT_EQ(unnoticed_removals(staged(c, ranks, {copying, false, false, 1 << 16})),
-                    std::vector<std::string>{})
+          EXPECT_EQ(unnoticed_removals(staged(c, ranks, copying)), std::vector<std::string>{})
               << name(kind) << " of " << count << ", " << ranks << " ranks, " << copying.count
               << " lanes";
         }
@@ -186,17 +219,7 @@ TEST(StagedMoves, NeedEveryWaitSignalAndEdge) {
 CollectiveSchedule broadcast_of(std::uint64_t bytes, std::uint64_t piece, int ranks, int root,
                                 CopyLanes copying, Places places = Places::apart) {
   const Collective c = call_of(CollectiveKind::broadcast, bytes, ranks, root);
-  BroadcastOptions options{root, copying, {}, false};
-  for (std::uint64_t begin = 0; begin < bytes; begin += piece) {
-    options.pieces.push_back({begin, std::min(piece, bytes - begin)});
-  }
-  CollectiveSchedule all{c, {}, {}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    options.in_place = rank == root && places == Places::in_place;
-    all.in_place.push_back(options.in_place);
-    all.ranks.push_back(broadcast_pipeline(rank, ranks, options));
-  }
-  return all;
+  return schedules(input_of(c, ranks, copying, piece), {broadcast_pipeline()}, places);
 }
 
 TEST(BroadcastPipeline, IsRightForEveryNumberOfRanksAndPieces) {
@@ -212,7 +235,8 @@ TEST(BroadcastPipeline, IsRightForEveryNumberOfRanksAndPieces) {
     }
   }
   EXPECT_EQ(fault_of(broadcast_of(0, 1, 3, 0, {2, true})), "");
-  EXPECT_THROW(broadcast_pipeline(0, 2, {}), BadArgument);
+  const Collective one = call_of(CollectiveKind::broadcast, 1, 2);
+  EXPECT_FALSE(broadcast_pipeline().fits(input_of(one, 2, {2, true})));
 }
 
 TEST(BroadcastPipeline, NeedsEveryWaitSignalAndEdge) {
@@ -229,14 +253,10 @@ TEST(BroadcastPipeline, NeedsEveryWaitSignalAndEdge) {
 
 CollectiveSchedule reduction_of(std::uint64_t bytes, int ranks, CopyLanes copying,
                                 Places places = Places::apart) {
-  CollectiveSchedule all{call_of(CollectiveKind::reduce_scatter, bytes, ranks), {}, {}};
-  std::vector<int> shifts;
-  for (int rank = 0; rank < ranks; ++rank) shifts.push_back(rank % 2 == 0 ? 0 : 4);
-  for (int rank = 0; rank < ranks; ++rank) {
-    all.in_place.push_back(places == Places::in_place);
-    all.ranks.push_back(staged_reduction(all.collective, rank, ranks, {copying, shifts, 1 << 16}));
-  }
-  return all;
+  AlgorithmInput input =
+      input_of(call_of(CollectiveKind::reduce_scatter, bytes, ranks), ranks, copying, 1 << 16);
+  for (int rank = 0; rank < ranks; ++rank) input.shifts.push_back(rank % 2 == 0 ? 0 : 4);
+  return schedules(input, {staged_reduction()}, places);
 }
 
 TEST(StagedReduction, IsRightForEveryNumberOfRanksAndSize) {
@@ -281,20 +301,10 @@ TEST(StagedReduction, OfTwoPlansThatShareSlots) {
 
 CollectiveSchedule additions_of(CollectiveKind kind, std::uint64_t count, int ranks,
                                 CopyLanes copying, Places places = Places::apart) {
-  CollectiveSchedule all{call_of(kind, count, ranks), {}, {}};
-  all.collective.dtype = DType::int32;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const bool in_place = places == Places::in_place || (places == Places::mixed && rank % 2 == 0);
-    all.in_place.push_back(in_place);
-    const AdditionOptions options{copying, in_place, true, 1 << 16};
-    RankSchedule schedule = additions(all.collective, rank, ranks, options);
-    if (kind == CollectiveKind::all_reduce) {
-      schedule =
-          in_a_row(std::move(schedule), spread(all.collective, rank, ranks, {copying, ranks > 2}));
-    }
-    all.ranks.push_back(std::move(schedule));
-  }
-  return all;
+  AlgorithmInput input = input_of(call_of(kind, count, ranks), ranks, copying, 1 << 16);
+  input.collective.dtype = DType::int32;
+  input.out_of_step = ranks > 2;
+  return schedules(input, whole_of(additions(), input), places);
 }
 
 TEST(Additions, AreRightForEveryNumberOfRanksAndSize) {
@@ -312,7 +322,8 @@ TEST(Additions, AreRightForEveryNumberOfRanksAndSize) {
       }
     }
   }
-  EXPECT_THROW(additions(call_of(CollectiveKind::reduce_scatter, 1, 1), 0, 1, {}), BadArgument);
+  const Collective one = call_of(CollectiveKind::reduce_scatter, 1, 1);
+  EXPECT_FALSE(additions().fits(input_of(one, 1, {2, true})));
 }
 
 TEST(Additions, NeedEveryWaitSignalAndEdge) {
@@ -329,19 +340,12 @@ TEST(Additions, NeedEveryWaitSignalAndEdge) {
 }
 
 // In two halves: reduced through slots, then spread by pushes.
-CollectiveSchedule all_reduce_of(std::uint64_t count, int ranks, CopyLanes copying,
-                                 Places places = Places::apart) {
-  CollectiveSchedule all{call_of(CollectiveKind::all_reduce, count, ranks), {}, {}};
-  all.collective.dtype = DType::int32;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const RankSchedule first =
-        staged_reduction(all.collective, rank, ranks, {copying, {}, 1 << 16});
-    const RankSchedule second = spread(all.collective, rank, ranks, {copying, true});
-    all.in_place.push_back(places == Places::in_place ||
-                           (places == Places::mixed && rank % 2 == 0));
-    all.ranks.push_back(in_a_row(first, second));
-  }
-  return all;
+AlgorithmInput all_reduce_input(std::uint64_t count, int ranks, CopyLanes copying) {
+  AlgorithmInput input =
+      input_of(call_of(CollectiveKind::all_reduce, count, ranks), ranks, copying, 1 << 16);
+  input.collective.dtype = DType::int32;
+  input.out_of_step = true;
+  return input;
 }
 
 // With few elements some ranks have no part.
@@ -351,7 +355,9 @@ TEST(AllReduce, IsRightForEveryNumberOfRanksAndSize) {
       for (const CopyLanes copying :
            {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
         for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
-          ASSERT_EQ(fault_of(all_reduce_of(count, ranks, copying, places)), "")
+          ASSERT_EQ(fault_of(schedules(all_reduce_input(count, ranks, copying),
+                                       {staged_reduction(), spread()}, places)),
+                    "")
               << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
         }
       }
@@ -365,11 +371,11 @@ TEST(AllReduce, ItsSecondHalfNeedsEveryWaitSignalAndEdge) {
       // Lanes that have nothing to push are for speed.
       for (const CopyLanes copying :
            {CopyLanes{std::min(2, ranks - 1), true}, CopyLanes{ranks - 1, false}}) {
-        const CollectiveSchedule whole = all_reduce_of(count, ranks, copying);
+        AlgorithmInput input = all_reduce_input(count, ranks, copying);
+        const CollectiveSchedule whole = schedules(input, {staged_reduction(), spread()});
         std::vector<std::size_t> first_steps;
-        for (int rank = 0; rank < ranks; ++rank) {
-          first_steps.push_back(
-              staged_reduction(whole.collective, rank, ranks, {copying, {}, 1 << 16}).steps.size());
+        for (input.rank = 0; input.rank < ranks; ++input.rank) {
+          first_steps.push_back(staged_reduction().schedule(input).steps.size());
         }
         EXPECT_EQ(Removals(whole, StagingSlots::kGroups, first_steps).unnoticed(),
                   std::vector<std::string>{})
@@ -381,17 +387,7 @@ TEST(AllReduce, ItsSecondHalfNeedsEveryWaitSignalAndEdge) {
 
 CollectiveSchedule kernels_of(const Collective& collective, int ranks,
                               Places places = Places::apart) {
-  CollectiveSchedule all{collective, {}, {}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    const bool has_both =
-        send_bytes(collective, rank, ranks) > 0 && recv_bytes(collective, rank, ranks) > 0;
-    const bool in_place =
-        has_both && (places == Places::in_place || (places == Places::mixed && rank % 2 == 0));
-    const KernelOptions options{in_place, packet_bytes(collective, ranks) > 0};
-    all.in_place.push_back(in_place);
-    all.ranks.push_back(peer_kernels(collective, rank, ranks, options));
-  }
-  return all;
+  return schedules(input_of(collective, ranks, {}), {peer_kernels()}, places);
 }
 
 // Sizes without and with packets, and from 2 MiB and 32 MiB on in two kernels.
@@ -426,7 +422,7 @@ TEST(PeerKernels, NeedEveryBarrier) {
 TEST(PeerKernels, OfTwoPlansMix) {
   const auto a = kernels_of(call_of(CollectiveKind::all_reduce, 40 << 20, 3), 3);
   const auto b = kernels_of(call_of(CollectiveKind::broadcast, 40 << 20, 3, 1), 3);
-  const auto c = moves_of(call_of(CollectiveKind::all_to_all, 1000, 3), 3, {{2, true}});
+  const auto c = moves_of(call_of(CollectiveKind::all_to_all, 1000, 3), 3, {2, true});
   EXPECT_EQ(fault_of(CheckedCalls{{&a, &b, &c, &a, &c, &b}, false}), "");
 }
 
@@ -460,15 +456,9 @@ TEST(Packets, NeedTwoHalves) {
 
 CollectiveSchedule pulled(std::uint64_t count, int ranks, CopyLanes copying,
                           Places places = Places::apart) {
-  CollectiveSchedule all{call_of(CollectiveKind::all_reduce, count, ranks), {}, {}};
-  all.collective.dtype = DType::int32;
-  for (int rank = 0; rank < ranks; ++rank) {
-    all.in_place.push_back(places == Places::in_place ||
-                           (places == Places::mixed && rank % 2 == 0));
-    all.ranks.push_back(in_a_row(pulled_reduction(all.collective, rank, ranks),
-                                 spread(all.collective, rank, ranks, {copying, false})));
-  }
-  return all;
+  AlgorithmInput input = all_reduce_input(count, ranks, copying);
+  input.out_of_step = false;
+  return schedules(input, {pulled_reduction(), spread()}, places);
 }
 
 TEST(PulledReduction, IsRightForEveryNumberOfRanksAndSize) {
@@ -496,13 +486,8 @@ TEST(PulledReduction, NeedsEveryWaitSignalAndEdge) {
 
 CollectiveSchedule relayed(std::uint64_t bytes, std::uint64_t piece, int ranks,
                            Places places = Places::apart) {
-  CollectiveSchedule all{call_of(CollectiveKind::broadcast, bytes, ranks, ranks / 2), {}, {}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    const bool in_place = rank == ranks / 2 && places == Places::in_place;
-    all.in_place.push_back(in_place);
-    all.ranks.push_back(relay(all.collective, rank, ranks, {in_place, piece, 16}));
-  }
-  return all;
+  const Collective c = call_of(CollectiveKind::broadcast, bytes, ranks, ranks / 2);
+  return schedules(input_of(c, ranks, {}, piece), {relay()}, places);
 }
 
 TEST(Relay, IsRightForEveryNumberOfRanksAndPieces) {
@@ -514,9 +499,8 @@ TEST(Relay, IsRightForEveryNumberOfRanksAndPieces) {
       }
     }
   }
-  const Collective some = call_of(CollectiveKind::broadcast, 1, 1);
-  EXPECT_THROW(relay(some, 0, 1, {}), BadArgument);
-  EXPECT_THROW(relay(call_of(CollectiveKind::broadcast, 0, 3), 0, 3, {}), BadArgument);
+  EXPECT_FALSE(relay().fits(input_of(call_of(CollectiveKind::broadcast, 1, 1), 1, {})));
+  EXPECT_FALSE(relay().fits(input_of(call_of(CollectiveKind::broadcast, 0, 3), 3, {})));
 }
 
 TEST(Relay, NeedsEveryWaitAndSignal) {
@@ -556,28 +540,35 @@ bool pushes_collide(const CollectiveSchedule& schedule) {
 TEST(SendTokens, LetOneRankPushToAReceiverAtATime) {
   const Collective many = call_of(CollectiveKind::all_gather, 24 << 16, 4);
   const Collective few = call_of(CollectiveKind::all_gather, 3 << 16, 4);
-  EXPECT_FALSE(pushes_collide(staged(many, 4, {{2, true}, false, false, 1 << 16})));
-  EXPECT_TRUE(pushes_collide(staged(few, 4, {{2, true}, false, false, 1 << 16})));
+  EXPECT_FALSE(pushes_collide(staged(many, 4, {2, true})));
+  EXPECT_TRUE(pushes_collide(staged(few, 4, {2, true})));
   EXPECT_FALSE(pushes_collide(reduction_of(24 << 16, 4, {2, true})));
 }
 
 TEST(Spread, NoRankPushesBeforeAllAreReadyWhereTheyAreOutOfStep) {
   const Collective c = call_of(CollectiveKind::all_reduce, 1000, 4);
   for (const bool out_of_step : {false, true}) {
-    const RankSchedule schedule = spread(c, 1, 4, {{2, true}, out_of_step});
+    AlgorithmInput input = input_of(c, 4, {2, true});
+    input.rank = 1;
+    input.out_of_step = out_of_step;
+    const RankSchedule schedule = spread().schedule(input);
     const bool waits = !schedule.steps.at(1).waits.empty() && schedule.steps[1].lane == 0;
     EXPECT_EQ(waits, out_of_step);
     if (!out_of_step) continue;
     EXPECT_EQ(schedule.steps[0].signals.size(), 3u);
     EXPECT_EQ(schedule.steps[1].waits.size(), 3u);
   }
-  EXPECT_TRUE(spread(c, 1, 4, {{3, false}, true}).steps.at(0).signals.empty());
+  AlgorithmInput apart = input_of(c, 4, {3, false});
+  apart.out_of_step = true;
+  EXPECT_TRUE(spread().schedule(apart).steps.at(0).signals.empty());
 }
 
 // The push of rank 0 to rank 1 is cut where the local copy may begin.
 TEST(DirectMoves, DeferTheLocalCopy) {
   const Collective c = call_of(CollectiveKind::all_gather, 1000, 3);
-  const RankSchedule schedule = direct_moves(c, 0, 3, {{2, true}, false, true, 600});
+  AlgorithmInput input = input_of(c, 3, {2, true});
+  input.defer_bytes = 600;
+  const RankSchedule schedule = direct_moves().schedule(input);
   const auto local = std::find_if(schedule.steps.begin(), schedule.steps.end(), [](const Step& s) {
     return !s.copies.empty() && s.copies[0].to.rank == 0;
   });

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/schedule/algorithms/moves.h"
-#include "collectives/schedule/algorithms/peer_kernels.h"
+#include "collectives/schedule/algorithms/algorithm.h"
 
 namespace duet {
 namespace {
@@ -19,7 +18,7 @@ CollectiveSchedule good() {
                          {},
                          {false, false, false}};
   for (int rank = 0; rank < kRanks; ++rank) {
-    all.ranks.push_back(direct_moves(all.collective, rank, kRanks, {}));
+    all.ranks.push_back(direct_moves().schedule({all.collective, rank, kRanks, {}}));
   }
   return all;
 }
@@ -183,7 +182,7 @@ CollectiveSchedule good_kernels() {
       {CollectiveKind::reduce_scatter, DType::int32, Reduction::sum, 16, 0, {}}, {}, {}};
   for (int rank = 0; rank < kRanks; ++rank) {
     all.in_place.push_back(false);
-    all.ranks.push_back(peer_kernels(all.collective, rank, kRanks, {}));
+    all.ranks.push_back(peer_kernels().schedule({all.collective, rank, kRanks, {}}));
   }
   return all;
 }

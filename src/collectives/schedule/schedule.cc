@@ -26,7 +26,14 @@ std::vector<SemaphoreAt> barrier_waits(const RankSchedule& schedule,
 
 namespace {
 
-void move_numbers(Step& step, int steps, int groups) {
+void move_numbers(Step& step, int steps, int groups, std::uint64_t slot_bytes) {
+  const auto move_slot = [slot_bytes](Place& place) {
+    if (place.buffer == BufferRole::slots) place.offset += slot_bytes;
+  };
+  for (StepCopy& copy : step.copies) {
+    move_slot(copy.to);
+    move_slot(copy.from);
+  }
   for (auto* list : {&step.after, &step.after_for_speed}) {
     for (int& earlier : *list) earlier += steps;
   }
@@ -38,6 +45,9 @@ void move_numbers(Step& step, int steps, int groups) {
   for (StepItem& item : step.kernel.items) {
     move(item.waits);
     move(item.signals);
+    for (auto* places : {&item.sources, &item.targets}) {
+      for (Place& place : *places) move_slot(place);
+    }
   }
   if (step.kernel.barriers) step.kernel.barriers->group += groups;
 }
@@ -49,14 +59,14 @@ RankSchedule in_a_row(RankSchedule first, const RankSchedule& second) {
   const int steps = static_cast<int>(first.steps.size());
   first.semaphores.insert(first.semaphores.end(), second.semaphores.begin(),
                           second.semaphores.end());
-  first.slot_bytes = std::max(first.slot_bytes, second.slot_bytes);
   first.pushes_to_recv = first.pushes_to_recv || second.pushes_to_recv;
   first.reads_send = first.reads_send || second.reads_send;
   first.read_by_others += second.read_by_others;
   for (Step step : second.steps) {
-    move_numbers(step, steps, groups);
+    move_numbers(step, steps, groups, first.slot_bytes);
     first.steps.push_back(std::move(step));
   }
+  first.slot_bytes += second.slot_bytes;
   return first;
 }
 

@@ -143,8 +143,7 @@ std::vector<SemaphoreAt> barrier_signals(const RankSchedule& schedule,
 std::vector<SemaphoreAt> barrier_waits(const RankSchedule& schedule,
                                        const KernelBarriers& barriers);
 
-// The second one behind the first, on the caller's stream, with semaphores of its own. At most one
-// has slots.
+// The second one behind the first, on the caller's stream, with semaphores and slots of its own.
 RankSchedule in_a_row(RankSchedule first, const RankSchedule& second);
 
 // The schedule without what is only for speed.

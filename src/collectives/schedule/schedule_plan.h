@@ -5,11 +5,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "collectives/schedule/binding.h"
 #include "collectives/schedule/schedule.h"
+#include "collectives/schedule/stream_calls.h"
 #include "collectives/session/peer_plan.h"
 
 namespace duet {
@@ -33,15 +35,14 @@ class SchedulePlan : public PeerPlan {
   struct WaitFor {
     Event* event;
   };
+  using Bound = std::variant<Copy, Handshake, Record, WaitFor, PreparedKernel*>;
   struct Call {
     int lane;
-    std::variant<Copy, Handshake, Record, WaitFor, PreparedKernel*> what;
+    Bound what;
   };
 
-  void add_step(const RankSchedule& schedule, int step);
-  void add_handshake(int lane, Handshake handshake);
-  void wait_for_steps(const RankSchedule& schedule, int step);
-  Event& event_behind(const RankSchedule& schedule, int step);
+  Bound bound(const RankSchedule& schedule, const StreamCall& call);
+  Event& event_of(int step);
 
   Device& device_;
   const std::string algorithm_;

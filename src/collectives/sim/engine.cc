@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collectives/planning.h"
-#include "collectives/schedule/algorithms/peer_kernels.h"
+#include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/schedule_plan.h"
 #include "device/sim/sim.h"
 
@@ -64,8 +64,10 @@ std::unique_ptr<CollectivePlan> plan_model(Rank& rank, const Collective& collect
   const sim::LibraryKernel& kernel =
       by_pairs(collective.kind) ? library.all_to_all : library.all_gather;
   const int units = most > 0 ? std::min(most, kernel.units) : kernel.units;
-  RankSchedule schedule =
-      peer_kernels(collective, rank.index, rank.size, {in_place(buffers), false, units});
+  AlgorithmInput input{collective, rank.index, rank.size, {}};
+  input.in_place = in_place(buffers);
+  input.blocks = units;
+  RankSchedule schedule = peer_kernels().schedule(input);
   schedule.semaphores.clear();  // prepare_as_library() synchronises the ranks
   schedule.algorithm = fmt::format("model of {}: {}", library.name, schedule.algorithm);
   const auto prepare = [&](Device& on, const PeerKernel& peers) {

@@ -1,3 +1,8 @@
+// A reduce_scatter, or the first half of an all_reduce, whose parts are added where they arrive:
+// each rank's part of the result begins as a copy of its own elements, and the other ranks add
+// theirs to it, one after the other. There are no staging slots, and nothing is read over a link.
+// Lane 1 is the kernel's, lane 2 the own part's where it copies.
+//
 // In step i rank r adds to the part of rank r + i, piece by piece, so that every port has one
 // partner at a time:
 //
@@ -11,31 +16,36 @@
 //
 // Elements are thus added in one order, call by call. In place nothing is copied, and one turn of
 // step 1 would do; but a rank does not know whether another one is in place.
-#include "collectives/schedule/algorithms/additions.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "collectives/partition.h"
+#include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/local_copy.h"
-#include "core/error.h"
 
 namespace duet {
 namespace {
 
 constexpr int kTurn = 0, kAdded = 1;
 
+// Of a kernel that adds, each of one warp. In a program of its own, two H200 added bf16 at 304 GB/s
+// with 8 blocks, 312 with 16 and 328 with all of 132.
+constexpr int kAddingBlocks = 16;
+
+// Pieces of a part: adding begins when the first of the own elements have been copied.
+constexpr std::uint64_t kAddedPiece = 32 << 20;
+
 class Additions {
  public:
-  Additions(const Collective& collective, int rank, int ranks, const AdditionOptions& options)
-      : collective_(collective), rank_(rank), ranks_(ranks), options_(options) {
+  explicit Additions(const AlgorithmInput& input)
+      : collective_(input.collective), rank_(input.rank), ranks_(input.ranks), input_(input) {
     std::uint64_t longest = 0;
-    for (int each = 0; each < ranks; ++each) {
-      longest = std::max(longest, reduced_part(collective, each, ranks).bytes);
+    for (int each = 0; each < ranks_; ++each) {
+      longest = std::max(longest, reduced_part(collective_, each, ranks_).bytes);
     }
-    pieces_ = cut_into_pieces(longest, options.largest_piece);
+    pieces_ = cut_into_pieces(longest, input.largest_piece > 0 ? input.largest_piece : kAddedPiece);
   }
 
   RankSchedule schedule() const {
@@ -48,7 +58,7 @@ class Additions {
     schedule.algorithm = fmt::format("added where parts arrive, by {} blocks", kAddingBlocks);
     if (pieces_.empty()) return schedule;
     ScheduleWriter writer(schedule);
-    const int side = std::min(2, options_.copying.count);
+    const int side = std::min(2, input_.copying.count);
     writer.fork(1, side);
     writer.add(adding());
     for (int piece = 0; piece < pieces(); ++piece) writer.add(own(piece, side > 1 ? 2 : 0));
@@ -87,8 +97,8 @@ class Additions {
     const ByteRange now = piece_of(rank_, piece);
     Step step;
     step.lane = lane;
-    if (now.bytes > 0 && !options_.in_place) {
-      const LocalCopyMethod method = choose_local_copy(now.bytes, options_.aligned_alike, false);
+    if (now.bytes > 0 && !input_.in_place) {
+      const LocalCopyMethod method = choose_local_copy(now.bytes, input_.aligned_alike, false);
       step.copies.push_back(
           {sum(rank_, now), sent(rank_, now), Executor::kernel, shape_of(method)});
     }
@@ -129,16 +139,18 @@ class Additions {
 
   const Collective& collective_;
   const int rank_, ranks_;
-  const AdditionOptions& options_;
+  const AlgorithmInput& input_;
   std::vector<ByteRange> pieces_;  // of the longest part
 };
 
 }  // namespace
 
-RankSchedule additions(const Collective& collective, int rank, int ranks,
-                       const AdditionOptions& options) {
-  if (ranks < 2) throw BadArgument(fmt::format("{} ranks: expected at least 2", ranks));
-  return Additions(collective, rank, ranks, options).schedule();
+Algorithm additions() {
+  return {"additions",
+          [](const AlgorithmInput& in) {
+            return reduces(in.collective.kind) && in.ranks > 1 && in.all_add;
+          },
+          [](const AlgorithmInput& in) { return Additions(in).schedule(); }, Half::first};
 }
 
 }  // namespace duet

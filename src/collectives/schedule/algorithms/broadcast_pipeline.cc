@@ -1,13 +1,14 @@
-#include "collectives/schedule/algorithms/broadcast_pipeline.h"
-
+// A broadcast by copy engines, as a pipeline: a rank that has received a piece passes it on while
+// it receives the next one. Lane copying.count is the root's local copy's.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/broadcast_pieces.h"
 #include "collectives/schedule/algorithms/copy_order.h"
-#include "core/error.h"
 
 namespace duet {
 namespace {
@@ -21,18 +22,29 @@ constexpr int kGreeted = 0, kWritten = 1, kArrived = 2;
 // link of the root carries a share.
 KernelShape root_copy_shape(bool shared_link) { return {shared_link ? 16 : 32, 1024}; }
 
+std::vector<ByteRange> pieces_of(const AlgorithmInput& input) {
+  const std::uint64_t bytes = size_bytes(input.collective, input.ranks);
+  if (input.largest_piece == 0) return broadcast_pieces(bytes, input.ranks, input.copying);
+  std::vector<ByteRange> pieces;
+  for (std::uint64_t begin = 0; begin < bytes; begin += input.largest_piece) {
+    pieces.push_back({begin, std::min(input.largest_piece, bytes - begin)});
+  }
+  return pieces;
+}
+
 class BroadcastPipeline {
  public:
-  BroadcastPipeline(int rank, int ranks, const BroadcastOptions& options)
-      : options_(options),
-        rank_(rank),
-        ranks_(ranks),
-        others_(ranks - 1),
-        pieces_(static_cast<int>(options.pieces.size())),
-        in_order_(options.copying.in_order),
+  explicit BroadcastPipeline(const AlgorithmInput& input)
+      : input_(input),
+        ranges_(pieces_of(input)),
+        rank_(input.rank),
+        ranks_(input.ranks),
+        others_(input.ranks - 1),
+        pieces_(static_cast<int>(ranges_.size())),
+        in_order_(input.copying.in_order),
         parts_(in_order_ ? 1 : others_ - 1),
         pushes_(in_order_ ? passed_round(pieces_, others_) : dealt_out(pieces_, others_)),
-        passes_on_(index_of(ranks * pieces_), false) {
+        passes_on_(index_of(ranks_ * pieces_), false) {
     for (const RelayPush& push : pushes_) passes_on_[at(push.from, push.piece)] = true;
   }
 
@@ -47,7 +59,7 @@ class BroadcastPipeline {
     Step begin;
     for (const int from : senders(false)) begin.signals.push_back({kGreeted, from, rank_, 0});
     writer.add(std::move(begin));
-    const int lanes = options_.copying.count, side = lanes - 1 + (has_local_copy() ? 1 : 0);
+    const int lanes = input_.copying.count, side = lanes - 1 + (has_local_copy() ? 1 : 0);
     writer.fork(1, side);
     if (has_local_copy()) copy_local(writer);
     CopyOrder copies(writer, 0, lanes, in_order_, true);
@@ -59,12 +71,12 @@ class BroadcastPipeline {
 
  private:
   // The other ranks are numbered from the one after the root; the root has the last number.
-  int number_of(int rank) const { return (rank - options_.root + others_) % ranks_; }
-  int rank_of(int number) const { return (options_.root + 1 + number) % ranks_; }
+  int number_of(int rank) const { return (rank - input_.collective.root + others_) % ranks_; }
+  int rank_of(int number) const { return (input_.collective.root + 1 + number) % ranks_; }
   std::size_t at(int number, int piece) const { return index_of(number * pieces_ + piece); }
-  bool is_root() const { return rank_ == options_.root; }
-  bool has_local_copy() const { return is_root() && !options_.in_place && pieces_ > 0; }
-  const ByteRange& piece(int index) const { return options_.pieces[index_of(index)]; }
+  bool is_root() const { return rank_ == input_.collective.root; }
+  bool has_local_copy() const { return is_root() && !input_.in_place && pieces_ > 0; }
+  const ByteRange& piece(int index) const { return ranges_[index_of(index)]; }
   SemaphoreAt arrived(int owner, int piece, int part) const {
     return {kArrived, owner, 0, piece * parts_ + part};
   }
@@ -81,10 +93,10 @@ class BroadcastPipeline {
   }
 
   void copy_local(ScheduleWriter& writer) const {
-    const ByteRange& last = options_.pieces.back();
+    const ByteRange& last = ranges_.back();
     const std::uint64_t bytes = last.begin + last.bytes;
     Step step;
-    step.lane = options_.copying.count;
+    step.lane = input_.copying.count;
     step.copies = {{{BufferRole::recv, rank_, 0, bytes},
                     {BufferRole::send, rank_, 0, bytes},
                     Executor::kernel,
@@ -113,7 +125,7 @@ class BroadcastPipeline {
     const BufferRole source = is_root() ? BufferRole::send : BufferRole::recv;
     step.copies = {{{BufferRole::recv, to, now.begin, now.bytes},
                     {source, rank_, now.begin, now.bytes},
-                    options_.copying.executor,
+                    input_.copying.executor,
                     {}}};
     for (int i = 0; passes_on_[at(push.to, push.piece)] && i < parts_; ++i) {
       step.signals.push_back(arrived(to, push.piece, i));
@@ -145,7 +157,8 @@ class BroadcastPipeline {
     return text;
   }
 
-  const BroadcastOptions& options_;
+  const AlgorithmInput& input_;
+  const std::vector<ByteRange> ranges_;  // of the pieces
   const int rank_, ranks_, others_, pieces_;
   const bool in_order_;
   const int parts_;                      // semaphores for a piece at a rank
@@ -156,9 +169,12 @@ class BroadcastPipeline {
 
 }  // namespace
 
-RankSchedule broadcast_pipeline(int rank, int ranks, const BroadcastOptions& options) {
-  if (ranks < 3) throw BadArgument(fmt::format("{} ranks: expected at least 3", ranks));
-  return BroadcastPipeline(rank, ranks, options).schedule();
+Algorithm broadcast_pipeline() {
+  return {"broadcast-pipeline",
+          [](const AlgorithmInput& in) {
+            return in.collective.kind == CollectiveKind::broadcast && in.ranks > 2;
+          },
+          [](const AlgorithmInput& in) { return BroadcastPipeline(in).schedule(); }};
 }
 
 }  // namespace duet

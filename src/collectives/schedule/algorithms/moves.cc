@@ -1,3 +1,5 @@
+// Collectives that only move data: every rank pushes its parts into the others' receive buffers.
+//
 // A call: signal `ready` to those that write here, wait for `ready` of those this rank writes to,
 // push, signal `done` to each of them once a lane has made its last push, and wait for `done` of
 // everything that arrives here. In step i rank r writes to rank r + i, so that every port has one
@@ -7,12 +9,13 @@
 // 4 x H200 with 1, 2, 3 lanes: 1 MiB 22, 31, 29; 16 MiB 189, 210, 217; 256 MiB 362, 370, 368. A
 // lane for each of seven peers behind one switch halves the rate: copies then collide at the
 // receivers.
-#include "collectives/schedule/algorithms/moves.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "collectives/schedule/algorithms/algorithm.h"
+#include "collectives/schedule/local_copy.h"
 
 namespace duet {
 namespace {
@@ -21,17 +24,18 @@ constexpr int kReady = 0, kDone = 1;  // "may be written", "has been written"
 
 class Moves {
  public:
-  Moves(const Collective& collective, int rank, int ranks, const MoveOptions& options)
-      : options_(options),
-        rank_(rank),
-        ranks_(ranks),
-        to_(index_of(ranks)),
-        comes_(index_of(ranks), false) {
-    for (const Move& move : moves(collective, ranks)) {
-      if (move.to == rank) comes_[index_of(move.from)] = true;
-      if (move.from == rank) to_[index_of(move.to)].push_back(move);
+  explicit Moves(const AlgorithmInput& input)
+      : input_(input),
+        rank_(input.rank),
+        ranks_(input.ranks),
+        defer_bytes_(input.defer_bytes > 0 ? input.defer_bytes : kDeferLocalCopyBytes),
+        to_(index_of(ranks_)),
+        comes_(index_of(ranks_), false) {
+    for (const Move& move : moves(input.collective, ranks_)) {
+      if (move.to == rank_) comes_[index_of(move.from)] = true;
+      if (move.from == rank_) to_[index_of(move.to)].push_back(move);
     }
-    if (options.in_place) to_[index_of(rank)].clear();
+    if (input.in_place) to_[index_of(rank_)].clear();
     choose_lanes();
   }
 
@@ -60,9 +64,8 @@ class Moves {
     for (const Move& move : to_[index_of(rank_)]) local_bytes += move.bytes;
     for (int step = 1; step < ranks_; ++step)
       pushed_to_ += to_[index_of(peer(step))].empty() ? 0 : 1;
-    lanes_ = std::max(1, std::min(options_.copying.count, pushed_to_));
-    local_ = choose_local_copy(local_bytes, options_.aligned_alike, pushed_to_ > 0,
-                               options_.defer_bytes);
+    lanes_ = std::max(1, std::min(input_.copying.count, pushed_to_));
+    local_ = choose_local_copy(local_bytes, input_.aligned_alike, pushed_to_ > 0, defer_bytes_);
   }
 
   void greet(ScheduleWriter& writer) const {
@@ -109,7 +112,7 @@ class Moves {
   // receivers of a scatter end later than they could.
   void push(ScheduleWriter& writer) const {
     const bool defers = local_ == LocalCopyMethod::one_warp_per_sm_deferred;
-    std::uint64_t left = defers ? options_.defer_bytes : 0;
+    std::uint64_t left = defers ? defer_bytes_ : 0;
     std::vector<std::vector<SemaphoreAt>> done(index_of(lanes_));
     int pushed = 0, last_before_local = -1;
     for (int step = 1; step < ranks_; ++step) {
@@ -125,11 +128,11 @@ class Moves {
           left -= first.bytes;
           Step push;
           push.lane = lane;
-          push.copies = {copy_of(first, options_.copying.executor, {})};
+          push.copies = {copy_of(first, input_.copying.executor, {})};
           last_before_local = writer.add(std::move(push));
           if (left == 0) copy_local(writer, {last_before_local});
         }
-        if (move.bytes > 0) rest.copies.push_back(copy_of(move, options_.copying.executor, {}));
+        if (move.bytes > 0) rest.copies.push_back(copy_of(move, input_.copying.executor, {}));
       }
       if (pushed + lanes_ > pushed_to_) rest.signals = done[index_of(lane)];
       if (defers && left > 0 && pushed == pushed_to_) copy_local(writer, {last_before_local});
@@ -152,8 +155,9 @@ class Moves {
     return to_[index_of(rank_)].empty() ? text : text + "; " + text_of(local_);
   }
 
-  const MoveOptions& options_;
+  const AlgorithmInput& input_;
   const int rank_, ranks_;
+  const std::uint64_t defer_bytes_;
   std::vector<std::vector<Move>> to_;  // this rank's, by receiver
   std::vector<bool> comes_;            // whether anything does, by sender
   int pushed_to_ = 0;                  // the number of other ranks
@@ -163,9 +167,10 @@ class Moves {
 
 }  // namespace
 
-RankSchedule direct_moves(const Collective& collective, int rank, int ranks,
-                          const MoveOptions& options) {
-  return Moves(collective, rank, ranks, options).schedule();
+Algorithm direct_moves() {
+  return {"direct-pushes",
+          [](const AlgorithmInput& in) { return !reduces(in.collective.kind) && !in.any_swaps; },
+          [](const AlgorithmInput& in) { return Moves(in).schedule(); }};
 }
 
 }  // namespace duet

@@ -1,5 +1,8 @@
-#include "collectives/schedule/algorithms/peer_kernels.h"
-
+// A collective by one or two kernels over mapped peers: the fastest way for small sizes. A
+// collective that only moves pushes its parts. One that reduces reads the rank's part of the result
+// from all ranks, and an all_reduce pushes it to all. A large broadcast has two kernels: the root
+// sends a different part to each of the others, which pass theirs on among themselves, so that the
+// root sends everything only once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +10,7 @@
 #include <vector>
 
 #include "collectives/partition.h"
+#include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/kernel_items.h"
 #include "collectives/schedule/algorithms/packets.h"
 
@@ -76,37 +80,52 @@ std::string in_words(const RankSchedule& schedule) {
   return fmt::format("kernels of {} and {} blocks", first, schedule.steps.back().kernel.blocks);
 }
 
-}  // namespace
-
 // The first step's opening barrier holds for all. A broadcast passes on what other ranks have dealt
 // out, so that each of its steps closes with a barrier; what a rank has reduced is its own.
-RankSchedule peer_kernels(const Collective& c, int rank, int ranks, const KernelOptions& options) {
+RankSchedule kernel_schedule(const AlgorithmInput& input) {
+  const Collective& c = input.collective;
+  const int rank = input.rank, ranks = input.ranks;
+  const bool packets = input.all_aligned && input.blocks == 0 && packet_bytes(c, ranks) > 0;
   RankSchedule schedule = empty_schedule(c, rank, ranks);
   schedule.pushes_to_recv = true;
-  auto steps = kernel_items(c, rank, ranks, options.in_place);
+  auto steps = kernel_items(c, rank, ranks, input.in_place);
   for (std::size_t step = 0; step < steps.size(); ++step) {
-    const int blocks =
-        options.blocks > 0 ? options.blocks : blocks_for(c, ranks, options.packets, step);
+    const int blocks = input.blocks > 0 ? input.blocks : blocks_for(c, ranks, packets, step);
     const bool last = step + 1 == steps.size();
     const KernelBarriers barriers{static_cast<int>(step), step == 0, last || !reduces(c.kind)};
     schedule.semaphores.push_back(barrier_words(step == 0 ? "barrier" : "second barrier", blocks));
     schedule.steps.push_back(kernel_step(c, std::move(steps[step]), blocks, barriers));
   }
-  if (options.packets)
-    schedule.steps.front().kernel.packets = packet_parts(c, rank, ranks, options.in_place);
+  if (packets) schedule.steps.front().kernel.packets = packet_parts(c, rank, ranks, input.in_place);
   schedule.algorithm = in_words(schedule);
   return schedule;
 }
 
 // That the closing barrier is only for speed: a part of the send buffers is read by its own rank
 // alone, and an arrival in the second half says that its sender has read.
-RankSchedule pulled_reduction(const Collective& c, int rank, int ranks) {
+RankSchedule pull_schedule(const AlgorithmInput& input) {
+  const Collective& c = input.collective;
+  const int rank = input.rank, ranks = input.ranks;
   RankSchedule schedule = empty_schedule(c, rank, ranks);
   schedule.semaphores = {barrier_words("barrier", kReducingBlocks)};
   schedule.steps = {
       kernel_step(c, reduced_items(c, rank, ranks, false), kReducingBlocks, {0, true, true, true})};
   schedule.algorithm = fmt::format("pulled and reduced by {} blocks", kReducingBlocks);
   return schedule;
+}
+
+}  // namespace
+
+Algorithm peer_kernels() {
+  return {"peer-kernels", [](const AlgorithmInput& in) { return !in.any_swaps; }, kernel_schedule};
+}
+
+// The first half of an all_reduce: a kernel of few blocks reduces each rank's part into its receive
+// buffer. When it ends, all ranks have read what they needed.
+Algorithm pulled_reduction() {
+  return {"pulled-reduction",
+          [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::all_reduce; },
+          pull_schedule, Half::first};
 }
 
 }  // namespace duet

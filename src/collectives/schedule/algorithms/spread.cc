@@ -1,8 +1,10 @@
-#include "collectives/schedule/algorithms/spread.h"
-
+// The second half of an all_reduce: copy engines push each rank's part of the result to all others.
+// Where ranks are out of step and behind one link, they have a barrier first, so that they do not
+// push to one receiver at a time: 4 GiB on 4 x H200 take 17.3 ms with it, 17.8 to 22 without.
 #include <utility>
 
 #include "collectives/partition.h"
+#include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/copy_order.h"
 
 namespace duet {
@@ -27,11 +29,10 @@ void add_barrier(ScheduleWriter& writer, const Collective& collective, int rank,
   writer.add(std::move(waits));
 }
 
-}  // namespace
-
 // A rank without a part signals nothing: it might run a call ahead of those that wait for it.
-RankSchedule spread(const Collective& collective, int rank, int ranks,
-                    const SpreadOptions& options) {
+RankSchedule spread_schedule(const AlgorithmInput& input) {
+  const Collective& collective = input.collective;
+  const int rank = input.rank, ranks = input.ranks;
   RankSchedule schedule;
   schedule.rank = rank;
   schedule.ranks = ranks;
@@ -39,16 +40,16 @@ RankSchedule spread(const Collective& collective, int rank, int ranks,
   schedule.pushes_to_recv = true;
   schedule.algorithm = "pushes";
   ScheduleWriter writer(schedule);
-  if (options.out_of_step && options.copying.in_order) {
+  if (input.out_of_step && input.copying.in_order) {
     add_barrier(writer, collective, rank, ranks);
   }
   const ByteRange own = reduced_part(collective, rank, ranks);
   // Of two ranks one lane pushes, and the other one only forks and joins: on two H200 an all_reduce
   // of 2 MiB takes 35.5 us so, and 41.7 us without. The wait for the peer's part then comes later,
   // mostly when the part has arrived, and does not have to poll again.
-  const int lanes = own.bytes > 0 ? options.copying.count : 1;
+  const int lanes = own.bytes > 0 ? input.copying.count : 1;
   writer.fork(1, lanes - 1);
-  CopyOrder pushes(writer, 0, lanes, options.copying.in_order, false);
+  CopyOrder pushes(writer, 0, lanes, input.copying.in_order, false);
   std::vector<SemaphoreAt> arrivals;
   for (int step = 1; step < ranks; ++step) {
     const int to = (rank + step) % ranks;
@@ -59,13 +60,21 @@ RankSchedule spread(const Collective& collective, int rank, int ranks,
     Step push;
     push.copies.push_back({{BufferRole::recv, to, own.begin, own.bytes},
                            {BufferRole::recv, rank, own.begin, own.bytes},
-                           options.copying.executor,
+                           input.copying.executor,
                            {}});
     push.signals = {{kPartArrived, to, rank, 0}};
     pushes.add(std::move(push), step);
   }
   writer.join(1, lanes - 1, std::move(arrivals));
   return schedule;
+}
+
+}  // namespace
+
+Algorithm spread() {
+  return {"spread",
+          [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::all_reduce; },
+          spread_schedule, Half::second};
 }
 
 }  // namespace duet

@@ -1,18 +1,22 @@
+// Collectives that only move data, through staging slots: for receive buffers that the other ranks
+// cannot map, and for all_to_all in place. Lanes 1 to copying.count push, and make the local copy;
+// those behind them copy out of slots. There is at most one move from any rank to any other.
+//
 // In step i of a piece rank r pushes to rank r + i and copies out what rank r - i has pushed, so
 // that every port has one partner at a time. A rank enqueues by piece, then pushes before copies
 // out, then by step: that is an order in which all copies of all ranks can run, so that nothing
 // deadlocks where a device runs several lanes through one queue.
-#include "collectives/schedule/algorithms/staged_moves.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "collectives/partition.h"
+#include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/copy_order.h"
 #include "collectives/schedule/algorithms/staging_slots.h"
 #include "collectives/schedule/local_copy.h"
+#include "collectives/session/staging.h"
 
 namespace duet {
 namespace {
@@ -25,21 +29,27 @@ constexpr Executor kCopyOutExecutor = Executor::dma;  // the driver's choice how
 
 class StagedMoves {
  public:
-  StagedMoves(const std::vector<Move>& moves, int rank, int ranks, const StagedMoveOptions& options)
-      : options_(options), rank_(rank), ranks_(ranks), out_(index_of(ranks)), in_(index_of(ranks)) {
+  StagedMoves(const std::vector<Move>& moves, const AlgorithmInput& input, bool stays)
+      : input_(input),
+        rank_(input.rank),
+        ranks_(input.ranks),
+        stays_(stays),
+        out_(index_of(ranks_)),
+        in_(index_of(ranks_)) {
+    const std::uint64_t largest = input.largest_piece > 0 ? input.largest_piece : kLargestPiece;
     std::size_t most_pieces = 0;
     int moved = 0;  // from one rank to another
     for (const Move& move : moves) {
-      const std::vector<ByteRange> pieces = cut_into_pieces(move.bytes, options.largest_piece);
+      const std::vector<ByteRange> pieces = cut_into_pieces(move.bytes, largest);
       take(move, pieces);
       if (move.from == move.to) continue;
       ++moved;
       most_pieces = std::max(most_pieces, pieces.size());
       for (const ByteRange& piece : pieces) largest_ = std::max(largest_, piece.bytes);
     }
-    const bool all_to_all = moved == ranks * (ranks - 1);
-    slots_ = StagingSlots(rank, ranks, most_pieces, largest_,
-                          all_to_all && needs_send_token(options.copying, most_pieces));
+    const bool all_to_all = moved == ranks_ * (ranks_ - 1);
+    slots_ = StagingSlots(rank_, ranks_, most_pieces, largest_,
+                          all_to_all && needs_send_token(input.copying, most_pieces));
   }
 
   RankSchedule schedule() const {
@@ -47,23 +57,23 @@ class StagedMoves {
     schedule.semaphores.push_back({"pushed", static_cast<int>(slots_.most_pieces())});
     schedule.algorithm = fmt::format("pushes through {} slots", slots_.count());
     if (!local_.empty()) schedule.algorithm += "; " + text_of(LocalCopyMethod::few_blocks);
-    const StagedMoveLanes lanes(options_.copying);
-    const int pushing = lanes_for(options_.copying, largest_), first_out = lanes.beside + 1;
+    const int copying_out = input_.copying.in_order ? 1 : input_.copying.count;
+    const int pushing = lanes_for(input_.copying, largest_), first_out = input_.copying.count + 1;
     const int side = pushing - 1 + (local_.empty() ? 0 : 1);
-    const bool in_order = options_.copying.in_order;
+    const bool in_order = input_.copying.in_order;
     ScheduleWriter writer(schedule);
     writer.fork(1, side);
-    writer.fork(first_out, lanes.copying_out);
+    writer.fork(first_out, copying_out);
     copy_local(writer, side);
     CopyOrder pushes(writer, 0, pushing, in_order, slots_.pushes_change_lanes(pushing));
-    CopyOrder copies_out(writer, first_out, lanes.copying_out, in_order,
-                         slots_.change_lanes(lanes.copying_out));
+    CopyOrder copies_out(writer, first_out, copying_out, in_order,
+                         slots_.change_lanes(copying_out));
     for (std::size_t piece = 0; piece < slots_.most_pieces(); ++piece) {
       for (int step = 1; step < ranks_; ++step) push(pushes, piece, step);
       for (int step = 1; step < ranks_; ++step) copy_out(copies_out, piece, step);
     }
     writer.join(1, side);
-    writer.join(first_out, lanes.copying_out);
+    writer.join(first_out, copying_out);
     return schedule;
   }
 
@@ -75,7 +85,7 @@ class StagedMoves {
 
   void take(const Move& move, const std::vector<ByteRange>& pieces) {
     if (move.from == move.to) {
-      if (move.from == rank_ && !options_.in_place) local_.push_back(move);
+      if (move.from == rank_ && !stays_) local_.push_back(move);
     } else if (move.from == rank_) {
       out_[index_of(move.to)] = {move, pieces};
     } else if (move.to == rank_) {
@@ -104,7 +114,7 @@ class StagedMoves {
       copy.waits.push_back(slots_.free(rank_, to, piece));
       copy.copies = {{slots_.at(to, rank_, piece, now.bytes),
                       {BufferRole::send, rank_, route.move.from_offset + now.begin, now.bytes},
-                      options_.copying.executor,
+                      input_.copying.executor,
                       {}}};
       copy.signals.push_back(slots_.full(to, rank_, piece));
       if (swaps(to)) copy.signals.push_back({kPushed, rank_, to, static_cast<int>(piece)});
@@ -131,23 +141,47 @@ class StagedMoves {
 
   // Whether what `peer` sends is received where what goes to it is sent from.
   bool swaps(int peer) const {
-    return options_.swaps && !in_[index_of(peer)].pieces.empty() &&
-           !out_[index_of(peer)].pieces.empty();
+    return input_.in_place && input_.collective.kind == CollectiveKind::all_to_all &&
+           !in_[index_of(peer)].pieces.empty() && !out_[index_of(peer)].pieces.empty();
   }
 
-  const StagedMoveOptions& options_;
+  const AlgorithmInput& input_;
   const int rank_, ranks_;
+  const bool stays_;             // the rank's own part, where it is
   std::vector<Route> out_, in_;  // by the other rank
   std::vector<Move> local_;
   std::uint64_t largest_ = 0;  // piece, in bytes
   StagingSlots slots_;
 };
 
+// What it moves is in the receive buffers.
+RankSchedule from_recv(RankSchedule schedule) {
+  for (Step& step : schedule.steps) {
+    for (StepCopy& copy : step.copies) {
+      if (copy.from.buffer == BufferRole::send) copy.from.buffer = BufferRole::recv;
+    }
+  }
+  return schedule;
+}
+
 }  // namespace
 
-RankSchedule staged_moves(const std::vector<Move>& moves, int rank, int ranks,
-                          const StagedMoveOptions& options) {
-  return StagedMoves(moves, rank, ranks, options).schedule();
+Algorithm staged_moves() {
+  return {"staged-moves", [](const AlgorithmInput& in) { return !reduces(in.collective.kind); },
+          [](const AlgorithmInput& in) {
+            return StagedMoves(moves(in.collective, in.ranks), in, in.in_place).schedule();
+          }};
+}
+
+// The second half of an all_reduce, where receive buffers cannot be mapped.
+Algorithm staged_spread() {
+  return {"staged-spread",
+          [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::all_reduce; },
+          [](const AlgorithmInput& in) {
+            StagedMoves parts(part_to_all(in.collective, in.ranks), in, true);
+            return from_recv(parts.schedule());
+          },
+          Half::second};
 }
 
 }  // namespace duet

@@ -1,15 +1,19 @@
+// A reduce_scatter, or the first half of an all_reduce, whose bytes move by copy engines. Pieces
+// are pushed into staging slots of the rank that reduces them, and a kernel of few blocks, on lane
+// copying.count at most, reduces each piece when all ranks' copies of it have arrived.
+//
 // In step i of a piece rank r pushes to rank r + i: every port has one partner at a time, and all
 // ranks' copies of a piece arrive at about the same time.
-#include "collectives/schedule/algorithms/staged_reduction.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "collectives/partition.h"
+#include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/copy_order.h"
 #include "collectives/schedule/algorithms/staging_slots.h"
+#include "collectives/session/staging.h"
 #include "device/collective_kernel.h"
 
 namespace duet {
@@ -17,21 +21,23 @@ namespace {
 
 class StagedReduction {
  public:
-  StagedReduction(const Collective& collective, int rank, int ranks,
-                  const StagedReductionOptions& options)
-      : collective_(collective), rank_(rank), options_(options) {
+  explicit StagedReduction(const AlgorithmInput& input)
+      : collective_(input.collective), rank_(input.rank), input_(input) {
+    const int ranks = input.ranks;
+    const std::uint64_t largest_piece =
+        input.largest_piece > 0 ? input.largest_piece : kLargestPiece;
     std::size_t most = 0;
     std::uint64_t largest = 0;
     for (int each = 0; each < ranks; ++each) {
-      const ByteRange own = reduced_part(collective, each, ranks);
+      const ByteRange own = reduced_part(collective_, each, ranks);
       begins_.push_back(own.begin);
-      pieces_.push_back(cut_into_pieces(own.bytes, options.largest_piece));
+      pieces_.push_back(cut_into_pieces(own.bytes, largest_piece));
       most = std::max(most, pieces_.back().size());
       for (const ByteRange& piece : pieces_.back()) largest = std::max(largest, piece.bytes);
     }
-    lanes_ = lanes_for(options.copying, largest);
-    slots_ = StagingSlots(rank, ranks, most, largest + kVectorBytes,
-                          needs_send_token(options.copying, most));
+    lanes_ = lanes_for(input.copying, largest);
+    slots_ = StagingSlots(rank_, ranks, most, largest + kVectorBytes,
+                          needs_send_token(input.copying, most));
   }
 
   RankSchedule schedule() const {
@@ -42,7 +48,7 @@ class StagedReduction {
     ScheduleWriter writer(schedule);
     writer.fork(1, lanes_);
     reduce(writer);
-    CopyOrder pushes(writer, 0, lanes_, options_.copying.in_order,
+    CopyOrder pushes(writer, 0, lanes_, input_.copying.in_order,
                      slots_.pushes_change_lanes(lanes_));
     for (std::size_t piece = 0; piece < slots_.most_pieces(); ++piece) {
       for (int step = 1; step < slots_.ranks(); ++step) push(pushes, piece, step);
@@ -56,8 +62,8 @@ class StagedReduction {
 
   Place in_slot(int owner, int source, std::size_t piece, std::uint64_t bytes) const {
     Place place = slots_.at(owner, source, piece, bytes);
-    if (!options_.shifts.empty()) {
-      place.offset += static_cast<std::uint64_t>(options_.shifts[index_of(owner)]);
+    if (!input_.shifts.empty()) {
+      place.offset += static_cast<std::uint64_t>(input_.shifts[index_of(owner)]);
     }
     return place;
   }
@@ -70,7 +76,7 @@ class StagedReduction {
       copy.waits.push_back(slots_.free(rank_, to, piece));
       copy.copies = {{in_slot(to, rank_, piece, now.bytes),
                       {BufferRole::send, rank_, begins_[index_of(to)] + now.begin, now.bytes},
-                      options_.copying.executor,
+                      input_.copying.executor,
                       {}}};
       copy.signals.push_back(slots_.full(to, rank_, piece));
     }
@@ -107,7 +113,7 @@ class StagedReduction {
 
   const Collective& collective_;
   const int rank_;
-  const StagedReductionOptions& options_;
+  const AlgorithmInput& input_;
   std::vector<std::uint64_t> begins_;           // by rank: of what it reduces
   std::vector<std::vector<ByteRange>> pieces_;  // likewise
   int lanes_ = 1;                               // that push
@@ -116,9 +122,9 @@ class StagedReduction {
 
 }  // namespace
 
-RankSchedule staged_reduction(const Collective& collective, int rank, int ranks,
-                              const StagedReductionOptions& options) {
-  return StagedReduction(collective, rank, ranks, options).schedule();
+Algorithm staged_reduction() {
+  return {"staged-reduction", [](const AlgorithmInput& in) { return reduces(in.collective.kind); },
+          [](const AlgorithmInput& in) { return StagedReduction(in).schedule(); }, Half::first};
 }
 
 }  // namespace duet

@@ -4,20 +4,15 @@
 #include <memory>
 #include <optional>
 
-#include "collectives/schedule/binding.h"
+#include "collectives/schedule/schedule.h"
 #include "collectives/session/peer_plan.h"
 
 namespace duet {
 
-// A first half, and then spread(), or staged_moves() where receive buffers cannot be
-// mapped.
-class SpreadPlan : public PeerPlan {
+class HalvesPlan : public PeerPlan {
  public:
-  // Collective: every rank constructs it inside Team::each(). `first` does what spread() expects;
-  // `out_of_step`: SpreadOptions.
-  SpreadPlan(Rank& rank, const Collective& collective, const CollectiveBuffers& buffers,
-             const ScheduleSession& session, std::unique_ptr<CollectivePlan> first,
-             bool out_of_step);
+  // Plans of algorithms that are a first and a second half (algorithm.h).
+  HalvesPlan(std::unique_ptr<CollectivePlan> first, std::unique_ptr<CollectivePlan> second);
 
   void enqueue(Stream& stream) override;
   void poison_staging() override;

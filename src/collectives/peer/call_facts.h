@@ -1,0 +1,32 @@
+// What ranks tell each other about their buffers and devices before they plan a collective.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collectives/engine.h"
+#include "collectives/schedule/algorithms/algorithm.h"
+
+namespace duet {
+
+struct CallFacts {
+  bool swaps = false;    // its all_to_all is in place
+  bool adds = false;     // it wants additions in flight, and device and buffers allow them
+  bool aligned = false;  // its buffers, to kPacketDataBytes
+  int shift = 0;         // of what it reduces of its own, in bytes past 16
+  int units = 1;         // compute units of its device
+
+  std::string text() const;
+  static CallFacts of(const std::string& text);
+};
+
+// This rank's. `wants_to_add`: where device and buffers allow it.
+CallFacts call_facts(const Rank& rank, const Collective& collective,
+                     const CollectiveBuffers& buffers, bool wants_to_add);
+
+// `facts`: text() of all ranks, by rank.
+AlgorithmInput algorithm_input(const Rank& rank, const Collective& collective,
+                               const CollectiveBuffers& buffers, CopyLanes copying,
+                               const std::vector<std::string>& facts);
+
+}  // namespace duet

@@ -1,0 +1,65 @@
+// The algorithms of collectives: each is a function of facts about the call, the devices and the
+// buffers, which returns a rank's schedule. A file has one algorithm, and list.h a line for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/collective.h"
+#include "collectives/schedule/schedule.h"
+#include "collectives/session/copy_lanes.h"
+
+namespace duet {
+
+// What schedules depend on; the same on every rank but for `rank` and what is said to be the
+// rank's.
+struct AlgorithmInput {
+  Collective collective;
+  int rank = 0, ranks = 1;
+  CopyLanes copying;
+
+  bool in_place = false;      // this rank's buffers
+  bool aligned_alike = true;  // the source and the target of this rank's own part, to 16 bytes
+  bool any_swaps = false;     // some rank's all_to_all is in place
+  bool all_aligned = true;    // all buffers, to kPacketDataBytes
+  bool all_add = true;        // all ranks' devices and buffers allow additions in flight
+  int units = 1 << 20;        // compute units of the smallest device
+  // By rank: how its own part of its send buffer is aligned, in bytes past 16. Empty: all are.
+  std::vector<int> shifts = {};
+  // Of the second half of an all_reduce: the first half may end on one rank long before it does on
+  // another.
+  bool out_of_step = false;
+
+  // Chosen by tests and models; 0: by the algorithm.
+  std::uint64_t largest_piece = 0, defer_bytes = 0;
+  int blocks = 0;
+};
+
+// What an algorithm does of an all_reduce.
+enum class Half {
+  none,    // all of it, or it is for other collectives
+  first,   // each rank's part is in its receive buffer then, all ranks have come to the call, and
+           // nothing reads that part of any receive buffer
+  second,  // from there on
+};
+
+struct Algorithm {
+  std::string_view name;  // as DUET_ALGORITHM takes it
+  bool (*fits)(const AlgorithmInput& input);
+  RankSchedule (*schedule)(const AlgorithmInput& input);  // of input.rank; where it fits
+  Half half = Half::none;
+};
+
+#define DUET_ALGORITHM(function) Algorithm function();
+#include "collectives/schedule/algorithms/list.h"
+#undef DUET_ALGORITHM
+
+const std::vector<Algorithm>& all_algorithms();
+
+// That of the environment variable DUET_ALGORITHM; nullptr: none is set. Throws UsageError for a
+// name that no algorithm has.
+const Algorithm* chosen_algorithm();
+
+}  // namespace duet

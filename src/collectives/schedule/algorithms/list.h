@@ -1,0 +1,11 @@
+// Every algorithm: a function that returns it (algorithm.h). To be included with DUET_ALGORITHM.
+DUET_ALGORITHM(additions)
+DUET_ALGORITHM(broadcast_pipeline)
+DUET_ALGORITHM(direct_moves)
+DUET_ALGORITHM(peer_kernels)
+DUET_ALGORITHM(pulled_reduction)
+DUET_ALGORITHM(relay)
+DUET_ALGORITHM(spread)
+DUET_ALGORITHM(staged_moves)
+DUET_ALGORITHM(staged_reduction)
+DUET_ALGORITHM(staged_spread)

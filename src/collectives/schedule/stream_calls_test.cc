@@ -1,0 +1,105 @@
+// How many calls to streams each algorithm takes, since each is a call to the driver, and that none
+// comes later than it has to.
+#include "collectives/schedule/stream_calls.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "collectives/schedule/algorithms/algorithm.h"
+#include "collectives/schedule/algorithms/copy_order.h"
+
+namespace duet {
+namespace {
+
+using Kind = StreamCall::Kind;
+
+// Of rank 1 of 4 behind a switch, out of place: "copies, kernels, handshakes, records, waits".
+std::string calls_of(const Algorithm& algorithm, CollectiveKind kind, std::uint64_t count,
+                     bool in_place = false) {
+  AlgorithmInput input{{kind, DType::fp32, Reduction::sum, count, 0, {}}, 1, 4, {2, true}};
+  input.in_place = input.any_swaps = in_place;
+  input.out_of_step = true;
+  std::map<Kind, int> number;
+  for (const StreamCall& call : stream_calls(algorithm.schedule(input))) ++number[call.kind];
+  return fmt::format("{} {} {} {} {}", number[Kind::copy], number[Kind::kernel],
+                     number[Kind::handshake], number[Kind::record], number[Kind::wait]);
+}
+
+// A number that grows is a call more for every user of the algorithm: say why where it is changed.
+TEST(StreamCalls, AreNoMoreThanThese) {
+  constexpr std::uint64_t kLarge = 64 << 20;
+  EXPECT_EQ(calls_of(direct_moves(), CollectiveKind::all_gather, 1000), "4 0 4 3 4");
+  EXPECT_EQ(calls_of(direct_moves(), CollectiveKind::all_gather, kLarge), "5 0 4 4 5");
+  EXPECT_EQ(calls_of(direct_moves(), CollectiveKind::all_to_all, 1000), "4 0 4 3 4");
+  EXPECT_EQ(calls_of(staged_moves(), CollectiveKind::all_to_all, 1000, true), "6 0 10 5 6");
+  EXPECT_EQ(calls_of(staged_moves(), CollectiveKind::all_to_all, kLarge), "25 0 32 3 4");
+  EXPECT_EQ(calls_of(broadcast_pipeline(), CollectiveKind::broadcast, kLarge), "16 0 33 17 17");
+  EXPECT_EQ(calls_of(staged_reduction(), CollectiveKind::reduce_scatter, 1000), "3 1 6 5 6");
+  EXPECT_EQ(calls_of(staged_reduction(), CollectiveKind::reduce_scatter, kLarge), "12 1 13 2 2");
+  EXPECT_EQ(calls_of(additions(), CollectiveKind::reduce_scatter, kLarge), "9 1 10 3 4");
+  EXPECT_EQ(calls_of(pulled_reduction(), CollectiveKind::all_reduce, kLarge), "0 1 0 0 0");
+  EXPECT_EQ(calls_of(spread(), CollectiveKind::all_reduce, kLarge), "3 0 5 4 4");
+  EXPECT_EQ(calls_of(staged_spread(), CollectiveKind::all_reduce, 1000), "6 0 10 5 6");
+  EXPECT_EQ(calls_of(peer_kernels(), CollectiveKind::all_gather, 1000), "0 1 0 0 0");
+  EXPECT_EQ(calls_of(peer_kernels(), CollectiveKind::all_reduce, kLarge), "0 2 0 0 0");
+  EXPECT_EQ(calls_of(relay(), CollectiveKind::broadcast, kLarge), "0 1 0 0 0");
+}
+
+// The event that lets the next lane start is recorded before the copy, not behind it.
+TEST(StreamCalls, AStartIsRecordedBeforeItsCopy) {
+  RankSchedule schedule;
+  ScheduleWriter writer(schedule);
+  writer.fork(1, 1);
+  CopyOrder order(writer, 0, 2, true, true);
+  for (int distance = 1; distance <= 4; ++distance) {
+    Step step;
+    step.copies.push_back({});
+    order.add(step, distance);
+  }
+  writer.join(1, 1);
+  const std::vector<StreamCall> calls = stream_calls(schedule);
+  int copies = 0;
+  for (std::size_t call = 0; call < calls.size(); ++call) {
+    if (calls[call].kind != Kind::copy || ++copies == 4) continue;  // none starts behind the last
+    ASSERT_GT(call, 0u);
+    EXPECT_EQ(calls[call - 1].kind, Kind::record) << "call " << call;
+    EXPECT_EQ(calls[call - 1].lane, calls[call].lane);
+  }
+  EXPECT_EQ(copies, 4);
+}
+
+TEST(StreamCalls, SignalsAndThenWaitsAreOneHandshake) {
+  RankSchedule schedule;
+  schedule.semaphores = {{"here"}, {"there"}};
+  schedule.ranks = 2;
+  schedule.steps.resize(3);
+  schedule.steps[0].signals = {{0, 1, 0, 0}};
+  schedule.steps[1].waits = {{0, 0, 1, 0}};
+  schedule.steps[2].waits = {{1, 0, 1, 0}};
+  const std::vector<StreamCall> calls = stream_calls(schedule);
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].signals.size(), 1u);
+  EXPECT_EQ(calls[0].waits.size(), 1u);
+  EXPECT_EQ(calls[1].waits.front().group, 1);
+}
+
+// An event is recorded once, however many wait for it.
+TEST(StreamCalls, AForkIsOneEvent) {
+  RankSchedule schedule;
+  ScheduleWriter writer(schedule);
+  writer.fork(1, 3);
+  writer.join(1, 3);
+  const std::vector<StreamCall> calls = stream_calls(schedule);
+  const auto number = [&](Kind kind) {
+    return std::count_if(calls.begin(), calls.end(),
+                         [kind](const StreamCall& call) { return call.kind == kind; });
+  };
+  EXPECT_EQ(number(Kind::record), 4);
+  EXPECT_EQ(number(Kind::wait), 6);
+}
+
+}  // namespace
+}  // namespace duet
