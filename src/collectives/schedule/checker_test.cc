@@ -12,7 +12,7 @@ constexpr int kReady = 0, kDone = 1, kRanks = 3;
 constexpr std::uint64_t kBytes = 64;
 
 // An all_gather of 3 ranks, one lane: steps 0 (signals ready), 1 (waits for it), 2 (a lane of its
-// own for the local copy), 3 (the local copy), 4 and 5 (pushes), 6 (waits for done).
+// own for the local copy), 3 and 4 (pushes), 5 (the local copy), 6 (waits for done).
 CollectiveSchedule good() {
   CollectiveSchedule all{{CollectiveKind::all_gather, DType::int8, Reduction::sum, kBytes, 0, {}},
                          {},
@@ -37,7 +37,7 @@ TEST(Checker, FindsNothingWrongWithAGoodSchedule) { EXPECT_EQ(fault_of(good()), 
 
 TEST(Checker, FindsAMissingCopy) {
   CollectiveSchedule wrong = good();
-  step(wrong, 1, 4).copies.clear();
+  step(wrong, 1, 3).copies.clear();
   expect_fault(wrong,
                "recv of rank 2 after call 0: byte 64 is what was there before the call, "
                "expected byte 0 of what rank 1 sends in call 0");
@@ -45,30 +45,30 @@ TEST(Checker, FindsAMissingCopy) {
 
 TEST(Checker, FindsADoubledCopy) {
   CollectiveSchedule wrong = good();
-  step(wrong, 1, 4).copies.push_back(step(wrong, 1, 4).copies.front());
-  expect_fault(wrong, "step 4 of rank 1 in call 0 writes a second time: recv of rank 2");
+  step(wrong, 1, 3).copies.push_back(step(wrong, 1, 3).copies.front());
+  expect_fault(wrong, "step 3 of rank 1 in call 0 writes a second time: recv of rank 2");
 }
 
 TEST(Checker, FindsAWrongOffset) {
   CollectiveSchedule wrong = good();
-  step(wrong, 0, 4).copies.front().from.offset = 1;
-  step(wrong, 0, 4).copies.front().from.bytes = step(wrong, 0, 4).copies.front().to.bytes = 63;
+  step(wrong, 0, 3).copies.front().from.offset = 1;
+  step(wrong, 0, 3).copies.front().from.bytes = step(wrong, 0, 3).copies.front().to.bytes = 63;
   expect_fault(wrong, "recv of rank 1 after call 0: byte 0 is byte 1 of what rank 0 sends");
 }
 
 TEST(Checker, FindsAPlaceOutsideABuffer) {
   CollectiveSchedule wrong = good();
-  step(wrong, 0, 4).copies.front().to.offset = kRanks * kBytes - 1;
-  expect_fault(wrong, "step 4 of rank 0 in call 0 is outside the buffer: recv of rank 1");
+  step(wrong, 0, 3).copies.front().to.offset = kRanks * kBytes - 1;
+  expect_fault(wrong, "step 3 of rank 0 in call 0 is outside the buffer: recv of rank 1");
 }
 
 TEST(Checker, FindsWhatIsNotMapped) {
   CollectiveSchedule wrong = good();
   for (RankSchedule& each : wrong.ranks) each.pushes_to_recv = false;
-  expect_fault(wrong, "step 4 of rank 0 accesses what is not mapped: recv of rank 1");
+  expect_fault(wrong, "step 3 of rank 0 accesses what is not mapped: recv of rank 1");
   wrong = good();
-  step(wrong, 0, 4).copies.front().from.rank = 2;
-  expect_fault(wrong, "step 4 of rank 0 accesses what is not mapped: send of rank 2");
+  step(wrong, 0, 3).copies.front().from.rank = 2;
+  expect_fault(wrong, "step 3 of rank 0 accesses what is not mapped: send of rank 2");
 }
 
 TEST(Checker, FindsRanksThatDoNotAgree) {
@@ -79,7 +79,7 @@ TEST(Checker, FindsRanksThatDoNotAgree) {
 
 TEST(Checker, FindsCopiesOfTwoRanksSwapped) {
   CollectiveSchedule wrong = good();
-  std::swap(step(wrong, 0, 4).copies.front().to.offset, step(wrong, 1, 5).copies.front().to.offset);
+  std::swap(step(wrong, 0, 3).copies.front().to.offset, step(wrong, 1, 4).copies.front().to.offset);
   EXPECT_NE(fault_of(wrong), "");
 }
 
@@ -96,8 +96,8 @@ TEST(Checker, FindsAReceiverThatGetsItTooEarly) {
 
 TEST(Checker, FindsASignalBeforeItsCopy) {
   CollectiveSchedule wrong = good();
-  std::vector<SemaphoreAt> early = std::move(step(wrong, 0, 5).signals);
-  step(wrong, 0, 5).signals.clear();
+  std::vector<SemaphoreAt> early = std::move(step(wrong, 0, 4).signals);
+  step(wrong, 0, 4).signals.clear();
   step(wrong, 0, 1).signals = std::move(early);
   expect_fault(wrong, "nothing orders them");
 }
@@ -125,13 +125,13 @@ TEST(Checker, FindsTwoRanksOrdersReversed) {
 
 TEST(Checker, FindsASemaphoreThatIsLeft) {
   CollectiveSchedule wrong = good();
-  step(wrong, 0, 5).signals.push_back({kReady, 0, 0, 0});
+  step(wrong, 0, 4).signals.push_back({kReady, 0, 0, 0});
   expect_fault(wrong, "ready of rank 0 for rank 0: in call 0 there are 1 more signals than waits");
 }
 
 TEST(Checker, FindsASemaphoreSignalledByTwoRanks) {
   CollectiveSchedule wrong = good();
-  step(wrong, 0, 5).signals.push_back({kDone, 2, 1, 0});
+  step(wrong, 0, 4).signals.push_back({kDone, 2, 1, 0});
   step(wrong, 2, 6).waits.push_back({kDone, 2, 1, 0});
   expect_fault(wrong, "done of rank 2 for rank 1: signalled by two ranks");
 }
@@ -149,13 +149,13 @@ TEST(Checker, FindsALaneThatDoesNotForkOrJoin) {
   expect_fault(wrong, "step 2 of rank 0: its lane does not fork from the caller's stream");
   wrong = good();
   step(wrong, 0, 6).after.clear();
-  expect_fault(wrong, "step 3 of rank 0: its lane does not join the caller's stream");
+  expect_fault(wrong, "step 5 of rank 0: its lane does not join the caller's stream");
 }
 
 TEST(Checker, FindsAnEdgeToALaterStep) {
   CollectiveSchedule wrong = good();
-  step(wrong, 0, 2).after = {5};
-  expect_fault(wrong, "step 2 of rank 0 is after step 5, which is not enqueued before it");
+  step(wrong, 0, 2).after = {4};
+  expect_fault(wrong, "step 2 of rank 0 is after step 4, which is not enqueued before it");
 }
 
 // Lanes alone could run it: through one queue the wait of lane 1 stands before what ends it.
@@ -164,7 +164,7 @@ TEST(Checker, FindsADeadlockOfDevicesWithOneQueue) {
   for (int rank = 0; rank < kRanks; ++rank) {
     const int left = (rank + kRanks - 1) % kRanks;
     step(wrong, rank, 2).waits.push_back({kDone, rank, rank, 0});
-    step(wrong, rank, 4).signals.push_back({kDone, left, left, 0});
+    step(wrong, rank, 3).signals.push_back({kDone, left, left, 0});
   }
   expect_fault(wrong, "deadlock where all lanes of a device run through one queue");
 }
