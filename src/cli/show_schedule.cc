@@ -46,17 +46,23 @@ class Shown {
     rank_ = parse_number(flags.rank, 0, "--rank", on.machine->size() - 1);
   }
 
+  // The first fault of a schedule that was taken; "": none.
+  const std::string& fault() const { return fault_; }
+
   void take(const PlannedCase& planned) {
-    if (planned.skipped || planned.schedule.ranks.empty()) return;
+    if (!fault_.empty() || planned.skipped || planned.schedule.ranks.empty()) return;
     any_ = true;
     if (in_table_ && !json_) return add_row(planned);
     CollectiveSchedule schedule = planned.schedule;
     const std::string fault = fault_of(schedule);
-    if (!fault.empty()) throw Error(fmt::format("{}: {}", title(planned), fault));
     if (flags_.without_speed) {
       for (RankSchedule& rank : schedule.ranks) rank = without_speed(std::move(rank));
     }
-    print(schedule, title(planned) + ": " + planned.algorithm);
+    print(schedule, title(planned) + ": " + planned.algorithm, false, !fault.empty());
+    if (!fault.empty()) {
+      fault_ = fmt::format("{}: {}", title(planned), fault);
+      return;
+    }
     if (!sends_packets(schedule.ranks.front())) return;
     for (const int half : {0, 1}) {
       if (half > 0 && !json_) break;  // it differs in the slots' places alone
@@ -85,7 +91,8 @@ class Shown {
                        any_in_place(planned.schedule) ? "in place" : "out of place");
   }
 
-  void print(const CollectiveSchedule& schedule, const std::string& title, bool shared = false) {
+  void print(const CollectiveSchedule& schedule, const std::string& title, bool shared = false,
+             bool one_by_one = false) {
     if (json_) {
       out_ << printed_form(schedule, title, shared).dump() << "\n";
       return;
@@ -99,7 +106,7 @@ class Shown {
     std::vector<int> all;
     for (const RankSchedule& rank : schedule.ranks) all.push_back(rank.rank);
     const std::string picture = picture_of(schedule, all);
-    if (widest_line(picture) <= kWidestPicture) {
+    if (widest_line(picture) <= kWidestPicture && !one_by_one) {
       out_ << picture;
       return;
     }
@@ -156,6 +163,7 @@ class Shown {
   const bool json_, in_table_;
   std::optional<int> rank_;
   bool any_ = false, has_block_ = false;
+  std::string fault_;  // the first schedule's that is wrong
   std::vector<std::pair<std::string, std::vector<Row>>> tables_;  // by head
 };
 
@@ -198,18 +206,21 @@ void show_schedules(const std::vector<ShownMachine>& machines, const CollectiveO
                     const ShowScheduleFlags& flags, const OutputFlags& output) {
   const bool json = !output.json.empty();
   std::ostringstream text;
+  std::string fault;
   for (const ShownMachine& each : machines) {
     Shown shown(each, flags, text, json, options.sizes.size() != 1);
     plan_collectives(*each.machine, options,
                      [&](const PlannedCase& planned) { shown.take(planned); });
     shown.end();
+    if (fault.empty()) fault = shown.fault();
   }
-  if (!json) {
+  if (json) {
+    OutputFile file = OutputFile::create(output.json, "name another file");
+    file.write(text.str());
+  } else {
     std::cout << text.str();
-    return;
   }
-  OutputFile file = OutputFile::create(output.json, "name another file");
-  file.write(text.str());
+  if (!fault.empty()) throw Error(fault);
 }
 
 }  // namespace duet

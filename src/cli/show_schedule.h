@@ -24,7 +24,8 @@ struct ShownMachine {
 };
 
 // Instead of measuring: of one size the schedules of all cases, of several a table of what is
-// chosen when. With `output.json` for programs, of each size.
+// chosen when. With `output.json` for programs, of each size. Throws Error behind a schedule that
+// is wrong.
 void show_schedules(const std::vector<ShownMachine>& machines, const CollectiveOptions& options,
                     const ShowScheduleFlags& flags, const OutputFlags& output);
 

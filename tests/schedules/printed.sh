@@ -38,4 +38,15 @@ wrong "next(s for s in steps if 'writes' in s).pop('writes')"
 wrong "[s.pop('waits') for s in steps if any('done' in w for w in s.get('waits', []))][0]"
 wrong "[s.pop('signals') for s in steps if any('ready' in w for w in s.get('signals', []))][0]"
 wrong "next(s for s in steps if 'reads' in s)['reads'][0][1] += 1"
+
+# An algorithm that was asked for and does not fit is not silently another one.
+said=$(DUET_ALGORITHM=relay "$duet" collective all_gather --device host:3 -b 4K --engine dma --in-place out --seconds 0.02 2>&1)
+grep -q 'DUET_ALGORITHM=relay does not fit all_gather of 3 ranks' <<<"$said" || { echo "no warning in: $said"; exit 1; }
+
+# The documentation has all names.
+names=$(DUET_ALGORITHM=? "$duet" collective all_gather --device host:2 -b 4K 2>&1 | sed 's/.*expected //; s/, /\n/g') || true
+(($(wc -l <<<"$names") > 5))
+while IFS= read -r name; do
+  grep -q "^\*\*One algorithm for all sizes.*\`$name\`" "$here/../../docs/collectives.md" || { echo "docs/collectives.md: no $name"; exit 1; }
+done <<<"$names"
 echo "all schedules run"

@@ -1,5 +1,7 @@
 #include "collectives/peer/session.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "collectives/peer/call_facts.h"
@@ -86,6 +88,11 @@ class PeerSession : public CollectiveSession {
 
   void keep_schedules(bool on) override { keeps_schedules_ = on; }
 
+  std::vector<std::string> take_warnings() override {
+    if (not_chosen_.empty()) return {};
+    return {std::exchange(not_chosen_, "")};
+  }
+
   void share_staging(const Rank& rank, bool on) override { pool(rank).share(on); }
 
   std::unique_ptr<CollectiveMemory> allocate(Rank& rank, std::uint64_t bytes) override {
@@ -120,7 +127,13 @@ class PeerSession : public CollectiveSession {
                                          const std::vector<std::string>& requests) {
     AlgorithmInput input = algorithm_input(rank, collective, buffers, links_.copying, requests);
     const Algorithm* chosen = chosen_algorithm();
-    if (chosen != nullptr && !chosen->fits(input)) chosen = nullptr;
+    if (chosen != nullptr && !chosen->fits(input)) {
+      if (rank.local == 0) {
+        not_chosen_ = fmt::format("DUET_ALGORITHM={} does not fit {} of {} ranks", chosen->name,
+                                  name(collective.kind), rank.size);
+      }
+      chosen = nullptr;
+    }
     const bool halves = collective.kind == CollectiveKind::all_reduce;
     const auto whole = [&](const Tries& tries) { return plan(rank, input, buffers, tries); };
     if (chosen != nullptr && (chosen->half == Half::none || !halves)) return whole({*chosen});
@@ -225,6 +238,7 @@ class PeerSession : public CollectiveSession {
 
   OwnEngineKind kind_;
   bool keeps_schedules_ = false;
+  std::string not_chosen_;  // why the chosen algorithm was not taken, by local rank 0
   TeamLinks links_;
   Thresholds thresholds_;
   std::shared_ptr<SessionPlans> plans_;

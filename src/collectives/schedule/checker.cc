@@ -19,8 +19,11 @@ std::string fault_of_semaphores(const RankSchedule& schedule, int step,
                         in(each.owner, schedule.ranks) && in(each.peer, schedule.ranks) &&
                         in(each.index, schedule.semaphores[index_of(each.group)].count);
     if (!exists) {
-      return fmt::format("step {} of rank {}: a semaphore that does not exist", step,
-                         schedule.rank);
+      return fmt::format(
+          "step {} of rank {}: a semaphore that does not exist: number {} of group {}, of rank {} "
+          "for rank {}, of {} groups and {} ranks",
+          step, schedule.rank, each.index, each.group, each.owner, each.peer,
+          schedule.semaphores.size(), schedule.ranks);
     }
     if (!waits || each.owner == schedule.rank) continue;
     return fmt::format("step {} of rank {}: waits for {}, which is not its own", step,
@@ -85,8 +88,9 @@ std::string fault_of_places(const RankSchedule& schedule, int step) {
                         (each.buffer == BufferRole::recv && schedule.pushes_to_recv) ||
                         (each.buffer == BufferRole::send && schedule.reads_send);
     if (each.rank == schedule.rank || mapped) continue;
-    return fmt::format("step {} of rank {} accesses what is not mapped: {}", step, schedule.rank,
-                       text_of(each));
+    const char* const missing = each.buffer == BufferRole::recv ? "pushes_to_recv" : "reads_send";
+    return fmt::format("step {} of rank {} accesses what is not mapped: {}: {} is not set", step,
+                       schedule.rank, text_of(each), missing);
   }
   return "";
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/schedule/algorithms/algorithm.h"
+#include "collectives/schedule/picture.h"
 
 namespace duet {
 namespace {
@@ -86,7 +87,7 @@ TEST(Checker, FindsCopiesOfTwoRanksSwapped) {
 TEST(Checker, FindsAReceiverThatGetsItTooEarly) {
   CollectiveSchedule wrong = good();
   step(wrong, 1, 1).waits.erase(step(wrong, 1, 1).waits.begin());
-  expect_fault(wrong, "ready of rank 1 for rank 2: in call 0 there are 1 more signals than waits");
+  expect_fault(wrong, "ready of rank 1 for rank 2: call 0 has 1 more signals than waits");
   std::vector<SemaphoreAt>& signals = step(wrong, 2, 0).signals;
   for (std::size_t i = 0; i < signals.size(); ++i) {
     if (signals[i].owner == 1) signals.erase(signals.begin() + static_cast<std::ptrdiff_t>(i));
@@ -126,7 +127,7 @@ TEST(Checker, FindsTwoRanksOrdersReversed) {
 TEST(Checker, FindsASemaphoreThatIsLeft) {
   CollectiveSchedule wrong = good();
   step(wrong, 0, 4).signals.push_back({kReady, 0, 0, 0});
-  expect_fault(wrong, "ready of rank 0 for rank 0: in call 0 there are 1 more signals than waits");
+  expect_fault(wrong, "ready of rank 0 for rank 0: call 0 has 1 more signals than waits");
 }
 
 TEST(Checker, FindsASemaphoreSignalledByTwoRanks) {
@@ -198,7 +199,7 @@ TEST(Checker, FindsKernelsWithoutABarrier) {
                "the caller of rank 0 before call 1 writes it, which item 0 of step 0 of rank 1");
   wrong = good_kernels();
   step(wrong, 1, 0).kernel.barriers->closes = false;
-  expect_fault(wrong, "in call 0 there are 1 more signals than waits");
+  expect_fault(wrong, "call 0 has 1 more signals than waits");
 }
 
 TEST(Checker, FindsWordsThatAreNotForTheKernel) {
@@ -247,6 +248,16 @@ TEST(Checker, FindsCountsOutOfOrder) {
     rank.steps.push_back(join);
   }
   expect_fault(wrong, "may signal it before");
+}
+
+// What is wrong is to be seen, also where nothing could run.
+TEST(Picture, ShowsAFaultySchedule) {
+  CollectiveSchedule wrong = good();
+  step(wrong, 0, 6).signals = std::move(step(wrong, 0, 0).signals);
+  expect_fault(wrong, "deadlock");
+  const std::string picture = picture_of(wrong, {0});
+  EXPECT_NE(picture.find("   6  0 signal ready -> all\n"), std::string::npos) << picture;
+  EXPECT_NE(picture.find("   3  0 copy send+0 -> recv@1+0, 64 B\n"), std::string::npos) << picture;
 }
 
 }  // namespace

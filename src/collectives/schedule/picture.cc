@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -75,11 +76,13 @@ class Picture {
  public:
   Picture(const CollectiveSchedule& schedule, const std::vector<int>& ranks)
       : all_(schedule), calls_{{&schedule}, false}, order_(calls_, {}), ranks_(ranks) {
-    static_cast<void>(order_.fault());
+    is_sound_ = order_.fault().empty();
   }
 
   std::string text() {
-    const std::vector<int> rows = order_.rows();
+    std::vector<int> rows(order_.steps().size());
+    std::iota(rows.begin(), rows.end(), 0);
+    if (is_sound_) rows = order_.rows();
     for (std::size_t number = 0; number < rows.size(); ++number) {
       add(static_cast<int>(number), rows[number]);
     }
@@ -142,7 +145,8 @@ class Picture {
       return;
     std::vector<std::string>& lines = rows_[row][now.rank];
     for (const std::string& line : lines_of(now, *step)) {
-      lines.push_back(fmt::format("{} {}", step->lane, line));
+      const std::string step_number = ranks_.size() == 1 ? fmt::format("{:>4}  ", now.step) : "";
+      lines.push_back(fmt::format("{}{} {}", step_number, step->lane, line));
     }
   }
 
@@ -203,6 +207,7 @@ class Picture {
   const CheckedCalls calls_;
   StepOrder order_;
   const std::vector<int> ranks_;
+  bool is_sound_ = false;
   std::map<int, Row> rows_;
 };
 

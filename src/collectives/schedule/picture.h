@@ -11,7 +11,8 @@ namespace duet {
 // A column for each of these ranks, and a row of lines for each step of the longest chain: what
 // stands in a row may run at the same time, and waits for something above. A line is
 // "LANE what": "signal ready -> 1,2", "wait ready <- 1,2", "copy send+0 -> recv@1+64, 64 B".
-// "(speed)" marks what the result does not need. The schedule must be without a fault.
+// "(speed)" marks what the result does not need. Of one rank the number of each step stands before
+// its lines. Where the schedule has a fault, a row is a step of one rank.
 std::string picture_of(const CollectiveSchedule& schedule, const std::vector<int>& ranks);
 
 }  // namespace duet

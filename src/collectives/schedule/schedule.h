@@ -50,7 +50,8 @@ struct SemaphoreGroup {
 };
 
 // A semaphore with the values 0 and 1, in memory of `owner`, whose streams wait for it and set it
-// back to 0. `peer` is the rank that it is about, mostly the one that signals it.
+// back to 0. `peer` is the rank that it is about, mostly the one that signals it: rank a signals
+// {group, b, a} and b waits for {group, b, a}.
 struct SemaphoreAt {
   int group = 0;  // in RankSchedule::semaphores
   int owner = 0, peer = 0;
@@ -164,7 +165,8 @@ class ScheduleWriter {
   ScheduleWriter(RankSchedule& schedule) : schedule_(schedule) {}
 
   int add(Step step);
-  // A point on each of the lanes [first, first + count) behind the last step of lane 0.
+  // A point on each of the lanes [first, first + count) behind the last step of lane 0; count may
+  // be 0.
   void fork(int first, int count);
   // A step of lane 0 behind the last steps of these lanes.
   int join(int first, int count, std::vector<SemaphoreAt> waits = {});

@@ -207,9 +207,8 @@ std::string StepOrder::pair_semaphores() {
     const Uses& uses = uses_[index];
     for (const auto& [call, balance] : uses.balance) {
       if (balance == 0) continue;
-      return fmt::format("{}: in call {} there are {} {} than {}", uses.name, call,
-                         std::abs(balance), balance > 0 ? "more signals" : "fewer signals",
-                         "waits");
+      return fmt::format("{}: call {} has {} {} than waits", uses.name, call, std::abs(balance),
+                         balance > 0 ? "more signals" : "fewer signals");
     }
     for (const int signal : uses.signals) {
       if (steps_[index_of(signal)].rank == steps_[index_of(uses.signals.front())].rank) continue;

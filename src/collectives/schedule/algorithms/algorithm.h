@@ -18,7 +18,7 @@ namespace duet {
 struct AlgorithmInput {
   Collective collective;
   int rank = 0, ranks = 1;
-  CopyLanes copying;
+  CopyLanes copying;  // a schedule may use lanes 0 to copying.count
 
   bool in_place = false;      // this rank's buffers
   bool aligned_alike = true;  // the source and the target of this rank's own part, to 16 bytes

@@ -20,8 +20,6 @@
 namespace duet {
 namespace {
 
-constexpr int kReady = 0, kDone = 1;  // "may be written", "has been written"
-
 class Moves {
  public:
   explicit Moves(const AlgorithmInput& input)
@@ -57,6 +55,8 @@ class Moves {
   }
 
  private:
+  static constexpr int kReady = 0, kDone = 1;  // "may be written", "has been written"
+
   int peer(int step) const { return (rank_ + step) % ranks_; }
 
   void choose_lanes() {
