@@ -115,7 +115,19 @@ class CollectiveCommand : public Command {
     CollectiveOptions options = parsed();
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {default_device(processes)};
-    if (schedule_.show) return show(processes, options, devices);
+    if (schedule_.show) {
+      refuse_given({{"-G", !graph_.empty()},
+                    {"--loop", loop_},
+                    {"-n", !iterations_.empty()},
+                    {"-w", !warm_ups_.empty()},
+                    {"-c", !checks_.empty()},
+                    {"-T", !timeout_.empty()},
+                    {"--mode", !mode_.mode.empty()},
+                    {"--seconds", mode_.seconds.has_value()},
+                    {"--iterations", mode_.iterations.has_value()}},
+                   "expected without --show-schedule, which measures nothing");
+      return show(processes, options, devices);
+    }
     std::optional<CollectiveTuning> tuning;  // outlives the jobs, which pass it their results
     if (tune_) tuning.emplace(processes);
     RunPlan plan;

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "cli/complain.h"
 #include "cli/lists.h"
 #include "collectives/schedule/packet_steps.h"
 #include "collectives/schedule/picture.h"
@@ -32,11 +34,6 @@ std::size_t widest_line(const std::string& text) {
   return widest;
 }
 
-bool any_in_place(const CollectiveSchedule& schedule) {
-  return std::find(schedule.in_place.begin(), schedule.in_place.end(), true) !=
-         schedule.in_place.end();
-}
-
 class Shown {
  public:
   Shown(const ShownMachine& on, const ShowScheduleFlags& flags, std::ostream& out, bool json,
@@ -50,11 +47,19 @@ class Shown {
   const std::string& fault() const { return fault_; }
 
   void take(const PlannedCase& planned) {
-    if (!fault_.empty() || planned.skipped || planned.schedule.ranks.empty()) return;
+    if (!fault_.empty()) return;
+    for (const std::string& warning : planned.warnings) complain(title(planned) + ": " + warning);
+    if (planned.skipped || planned.schedule.ranks.empty()) {
+      const std::string why =
+          planned.skipped ? planned.skipped->reason : "its plans are no schedules";
+      left_out_.emplace(fmt::format("{}{}", name(planned.schedule.collective.kind), rest(planned)),
+                        why);
+      return;
+    }
     any_ = true;
-    if (in_table_ && !json_) return add_row(planned);
     CollectiveSchedule schedule = planned.schedule;
     const std::string fault = fault_of(schedule);
+    if (in_table_ && !json_ && fault.empty()) return add_row(planned);
     if (flags_.without_speed) {
       for (RankSchedule& rank : schedule.ranks) rank = without_speed(std::move(rank));
     }
@@ -76,19 +81,28 @@ class Shown {
 
   void end() {
     write_tables();
-    if (any_) return;
-    throw UsageError(fmt::format(
-        "--show-schedule: no engine of these has schedules on {}: expected dma, kernel or auto "
-        "within one node",
-        device_));
+    if (!any_) {
+      throw UsageError(fmt::format(
+          "--show-schedule: nothing to show on {}{}: expected dma, kernel or auto within one node",
+          device_, left_out_.empty() ? "" : " (" + left_out_.begin()->second + ")"));
+    }
+    for (const auto& [what, why] : left_out_) complain(fmt::format("{}: {}", what, why));
   }
 
  private:
   std::string title(const PlannedCase& planned) const {
+    return fmt::format("{} of {}{}", name(planned.schedule.collective.kind),
+                       format_bytes(planned.bytes), rest(planned));
+  }
+
+  // Of a title, behind the size: " by dma on host:4, fp32 sum, in place".
+  std::string rest(const PlannedCase& planned) const {
     const Collective& c = planned.schedule.collective;
-    return fmt::format("{} of {} by {} on {}, {}", name(c.kind), format_bytes(planned.bytes),
-                       planned.engine, device_,
-                       any_in_place(planned.schedule) ? "in place" : "out of place");
+    std::string what(name(c.dtype));
+    if (reduces(c.kind)) what += fmt::format(" {}", name(c.op));
+    if (c.kind == CollectiveKind::all_to_all_v) what += fmt::format(" {}", name(planned.skew));
+    return fmt::format(" by {} on {}, {}, {}", planned.engine, device_, what,
+                       planned.in_place ? "in place" : "out of place");
   }
 
   void print(const CollectiveSchedule& schedule, const std::string& title, bool shared = false,
@@ -123,8 +137,7 @@ class Shown {
   // Sizes with one algorithm are one row.
   void add_row(const PlannedCase& planned) {
     const std::string head =
-        fmt::format("{} by {} on {}, {}", name(planned.schedule.collective.kind), planned.engine,
-                    device_, any_in_place(planned.schedule) ? "in place" : "out of place");
+        fmt::format("{}{}", name(planned.schedule.collective.kind), rest(planned));
     Row row{planned.bytes, planned.bytes, planned.algorithm,
             planned.schedule.ranks.front().steps.size()};
     std::vector<Row>* rows = nullptr;
@@ -132,7 +145,9 @@ class Shown {
       if (table.first == head) rows = &table.second;
     }
     if (rows == nullptr) rows = &tables_.emplace_back(head, std::vector<Row>{}).second;
-    if (!rows->empty() && rows->back().algorithm == row.algorithm) {
+    const bool again = !rows->empty() && rows->back().algorithm == row.algorithm &&
+                       rows->back().steps == row.steps;
+    if (again) {
       rows->back().last = row.last;
       return;
     }
@@ -163,7 +178,8 @@ class Shown {
   const bool json_, in_table_;
   std::optional<int> rank_;
   bool any_ = false, has_block_ = false;
-  std::string fault_;  // the first schedule's that is wrong
+  std::string fault_;                            // the first schedule's that is wrong
+  std::map<std::string, std::string> left_out_;  // why, by title without the size
   std::vector<std::pair<std::string, std::vector<Row>>> tables_;  // by head
 };
 
@@ -197,6 +213,8 @@ void require_show_schedule(const ShowScheduleFlags& flags, const OutputFlags& ou
                 {"--quiet", output.quiet},
                 {"--table", !output.table.empty()}},
                "expected without --show-schedule, which measures nothing");
+  refuse_given({{"--verbose", output.verbose}, {"--reproducible", output.reproducible}},
+               "expected without --show-schedule, which measures nothing");
   if (!flags.rank.empty() && !output.json.empty()) {
     throw UsageError("--rank: expected without --json, which has all ranks");
   }
@@ -205,6 +223,12 @@ void require_show_schedule(const ShowScheduleFlags& flags, const OutputFlags& ou
 void show_schedules(const std::vector<ShownMachine>& machines, const CollectiveOptions& options,
                     const ShowScheduleFlags& flags, const OutputFlags& output) {
   const bool json = !output.json.empty();
+  std::optional<OutputFile> file;
+  if (json) file.emplace(OutputFile::create(output.json, "name another file"));
+  if (!json && options.sizes.size() != 1) {
+    refuse_given({{"--rank", !flags.rank.empty()}, {"--mark-speed", flags.without_speed}},
+                 "expected one size, -b: several are a table");
+  }
   std::ostringstream text;
   std::string fault;
   for (const ShownMachine& each : machines) {
@@ -214,9 +238,8 @@ void show_schedules(const std::vector<ShownMachine>& machines, const CollectiveO
     shown.end();
     if (fault.empty()) fault = shown.fault();
   }
-  if (json) {
-    OutputFile file = OutputFile::create(output.json, "name another file");
-    file.write(text.str());
+  if (file) {
+    file->write(text.str());
   } else {
     std::cout << text.str();
   }

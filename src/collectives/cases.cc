@@ -77,7 +77,9 @@ class CollectiveCases {
   }
 
   Benchmark benchmark() {
-    for_each([this](const Engine& engine, const Call& call) { add_case(engine, call); });
+    for_each([this](const std::string& name, const Engine& engine, const Call& call) {
+      add_case(name, engine, call);
+    });
     // The drop-in keeps mappings of peers' memory that has been freed, and other engines could not
     // map what has come to the same address since.
     std::stable_partition(cases_.begin(), cases_.end(),
@@ -91,25 +93,32 @@ class CollectiveCases {
   }
 
   void plan(const std::function<void(const PlannedCase&)>& take) {
-    for_each([&](const Engine& engine, const Call& call) {
-      CollectiveSession& session = sessions_->session(*engine);
-      session.keep_schedules(true);
-      take(planned(session, engine->name(), call));
-      session.keep_schedules(false);
+    for_each([&](const std::string& name, const Engine& engine, const Call& call) {
+      PlannedCase result{
+          name, size_bytes(call.collective, ranks_), call.skew, call.in_place, "", {}, {}, {}};
+      result.schedule.collective = call.collective;
+      try {
+        CollectiveSession& session = sessions_->session(*engine);
+        session.keep_schedules(true);
+        plan(session, call, result);
+        session.keep_schedules(false);
+      } catch (const Unavailable& error) {
+        result.skipped = Skipped{error.what()};
+      }
+      take(result);
     });
     sessions_->close();
   }
 
  private:
   using Engine = std::shared_ptr<CollectiveEngine>;
-  using Visit = std::function<void(const Engine&, const Call&)>;
+  // With the name of the engine, which is another one where it is cut into packets.
+  using Visit = std::function<void(const std::string&, const Engine&, const Call&)>;
 
-  PlannedCase planned(CollectiveSession& session, const std::string& engine, const Call& call) {
-    PlannedCase result{engine, size_bytes(call.collective, ranks_), "", {}, std::nullopt};
+  void plan(CollectiveSession& session, const Call& call, PlannedCase& result) {
     result.skipped = session.unsupported(call.collective, call.in_place);
-    if (result.skipped) return result;
+    if (result.skipped) return;
     CollectiveWork work(sessions_->team(), session, call.collective, call.in_place, false);
-    result.schedule.collective = call.collective;
     sessions_->team().each([&](Rank& rank) { work.prepare(rank, {}); });
     result.algorithm = work.algorithm();
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -121,7 +130,7 @@ class CollectiveCases {
                                          recv_bytes(call.collective, rank, ranks_) > 0);
     }
     sessions_->team().each([&](Rank& rank) { work.release(rank); });
-    return result;
+    result.warnings = session.take_warnings();
   }
 
   void for_each(const Visit& visit) {
@@ -215,16 +224,16 @@ class CollectiveCases {
   void visit_packets(const Visit& visit, CollectiveEngine& engine, Call call) {
     const Collective& c = call.collective;
     const bool cut = c.kind == CollectiveKind::all_to_all && engine.with_packets(kDefaultPacket);
-    if (!cut) return visit({std::shared_ptr<void>(), &engine}, call);
+    if (!cut) return visit(engine.name(), {std::shared_ptr<void>(), &engine}, call);
     for (const std::uint64_t bytes : options_.packets) {
       call.packet = bytes;
-      visit(engine.with_packets(bytes), call);
+      visit(engine.name(), engine.with_packets(bytes), call);
       if (bytes >= c.count * size_of(c.dtype)) return;
     }
   }
 
-  void add_case(const Engine& engine, const Call& call) {
-    const CaseId id{"collective", options_.device_name, engine->name(),
+  void add_case(const std::string& name, const Engine& engine, const Call& call) {
+    const CaseId id{"collective", options_.device_name, name,
                     axes(call, options_.graph, ranks_, nodes_)};
     const Mode mode =
         options_.packets_mode && compares_packets(id) ? *options_.packets_mode : options_.mode;

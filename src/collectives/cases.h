@@ -66,10 +66,13 @@ Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& option
 // A case's plans.
 struct PlannedCase {
   std::string engine;
-  std::uint64_t bytes = 0;      // size_bytes()
+  std::uint64_t bytes = 0;  // size_bytes()
+  Skew skew = Skew::even;
+  bool in_place = false;
   std::string algorithm;        // rank 0's
   CollectiveSchedule schedule;  // without ranks: the plans are none
   std::optional<Skipped> skipped;
+  std::vector<std::string> warnings;
 };
 
 // Plans the benchmark's cases and runs none: calls `take` for each. By one process. Throws as

@@ -13,13 +13,6 @@ class Fault(Exception):
     pass
 
 
-def part(count, index, parts, size):
-    """Bytes [begin, end) of part `index` of `count` bytes of elements of `size` bytes."""
-    share, more = divmod(count // size, parts)
-    begin = share * index + min(index, more)
-    return begin * size, (begin + share + (index < more)) * size
-
-
 def expected(form, rank):
     """The result in the receive buffer: (offset, set of (source rank, offset in its send))."""
     collective, ranks = form["collective"], form["ranks"]

@@ -13,11 +13,10 @@
 
 #include "collectives/nodes/local_moves.h"
 #include "collectives/nodes/node_handshakes.h"
+#include "collectives/nodes/staging.h"
 #include "collectives/nodes/wire.h"
 #include "collectives/partition.h"
-#include "collectives/session/peer_channels.h"
 #include "collectives/session/peer_plan.h"
-#include "collectives/session/staging.h"
 
 namespace duet {
 

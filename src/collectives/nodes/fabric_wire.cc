@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "collectives/session/peer_channels.h"
+#include "collectives/session/peer_semaphores.h"
 #include "core/error.h"
 #include "core/packing.h"
 

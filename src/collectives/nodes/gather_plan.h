@@ -9,7 +9,6 @@
 #include "collectives/nodes/node_handshakes.h"
 #include "collectives/nodes/wire.h"
 #include "collectives/partition.h"
-#include "collectives/session/peer_channels.h"
 #include "collectives/session/peer_plan.h"
 
 namespace duet {

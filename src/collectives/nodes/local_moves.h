@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/session/lanes.h"
+#include "collectives/nodes/copy_steps.h"
 #include "device/collective_kernel.h"
 
 namespace duet {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "collectives/nodes/copy_steps.h"
 #include "collectives/nodes/wire.h"
-#include "collectives/session/lanes.h"
-#include "collectives/session/peer_channels.h"
+#include "collectives/session/peer_semaphores.h"
 
 namespace duet {
 

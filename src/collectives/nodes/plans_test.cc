@@ -15,7 +15,7 @@
 #include "collectives/nodes/scatter_plan.h"
 #include "collectives/nodes/session.h"
 #include "collectives/session/calls_fixture.h"
-#include "collectives/session/peer_channels.h"
+#include "collectives/session/peer_semaphores.h"
 #include "timing/prepared.h"
 #include "timing/sampler.h"
 

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "collectives/nodes/local_moves.h"
+#include "collectives/nodes/staging.h"
 #include "collectives/nodes/wire.h"
 #include "collectives/partition.h"
 #include "collectives/session/peer_plan.h"
-#include "collectives/session/staging.h"
 
 namespace duet {
 

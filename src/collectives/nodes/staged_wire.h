@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "collectives/nodes/copy_steps.h"
 #include "collectives/nodes/fabric_wire.h"
-#include "collectives/session/lanes.h"
-#include "collectives/session/peer_channels.h"
+#include "collectives/session/peer_semaphores.h"
 
 namespace duet {
 

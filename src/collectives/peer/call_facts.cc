@@ -9,6 +9,7 @@
 #include "collectives/peer/in_flight.h"
 #include "collectives/planning.h"
 #include "collectives/schedule/local_copy.h"
+#include "core/error.h"
 #include "device/collective_kernel.h"
 
 namespace duet {
@@ -37,13 +38,13 @@ bool own_part_aligned(const Rank& rank, const Collective& collective,
 }  // namespace
 
 std::string CallFacts::text() const {
-  return fmt::format("{:d} {:d} {:d} {} {}", swaps, adds, aligned, shift, units);
+  return fmt::format("{:d} {:d} {:d} {} {} {}", swaps, adds, aligned, shift, units, algorithm);
 }
 
 CallFacts CallFacts::of(const std::string& text) {
   std::istringstream in(text);
   CallFacts facts;
-  in >> facts.swaps >> facts.adds >> facts.aligned >> facts.shift >> facts.units;
+  in >> facts.swaps >> facts.adds >> facts.aligned >> facts.shift >> facts.units >> facts.algorithm;
   return facts;
 }
 
@@ -60,6 +61,8 @@ CallFacts call_facts(const Rank& rank, const Collective& collective,
     facts.shift = static_cast<int>(at % kVectorBytes);
   }
   facts.units = rank.device.info().compute_units;
+  const Algorithm* const chosen = chosen_algorithm();
+  if (chosen != nullptr) facts.algorithm = chosen->name;
   return facts;
 }
 
@@ -71,6 +74,11 @@ AlgorithmInput algorithm_input(const Rank& rank, const Collective& collective,
   input.aligned_alike = own_part_aligned(rank, collective, buffers);
   for (const std::string& text : facts) {
     const CallFacts theirs = CallFacts::of(text);
+    const std::string first = CallFacts::of(facts.front()).algorithm;
+    if (theirs.algorithm != first) {
+      throw BadArgument(fmt::format("DUET_ALGORITHM: expected the same on all ranks, not {} and {}",
+                                    first, theirs.algorithm));
+    }
     input.any_swaps = input.any_swaps || theirs.swaps;
     input.all_add = input.all_add && theirs.adds;
     input.all_aligned = input.all_aligned && theirs.aligned;

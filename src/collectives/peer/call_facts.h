@@ -10,11 +10,12 @@
 namespace duet {
 
 struct CallFacts {
-  bool swaps = false;    // its all_to_all is in place
-  bool adds = false;     // it wants additions in flight, and device and buffers allow them
-  bool aligned = false;  // its buffers, to kPacketDataBytes
-  int shift = 0;         // of what it reduces of its own, in bytes past 16
-  int units = 1;         // compute units of its device
+  bool swaps = false;           // its all_to_all is in place
+  bool adds = false;            // it wants additions in flight, and device and buffers allow them
+  bool aligned = false;         // its buffers, to kPacketDataBytes
+  int shift = 0;                // of what it reduces of its own, in bytes past 16
+  int units = 1;                // compute units of its device
+  std::string algorithm = "-";  // DUET_ALGORITHM
 
   std::string text() const;
   static CallFacts of(const std::string& text);
@@ -24,7 +25,7 @@ struct CallFacts {
 CallFacts call_facts(const Rank& rank, const Collective& collective,
                      const CollectiveBuffers& buffers, bool wants_to_add);
 
-// `facts`: text() of all ranks, by rank.
+// `facts`: text() of all ranks, by rank. Throws BadArgument where ranks chose different algorithms.
 AlgorithmInput algorithm_input(const Rank& rank, const Collective& collective,
                                const CollectiveBuffers& buffers, CopyLanes copying,
                                const std::vector<std::string>& facts);

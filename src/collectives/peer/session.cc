@@ -102,7 +102,9 @@ class PeerSession : public CollectiveSession {
  protected:
   std::string request(const Rank& rank, const Collective& collective,
                       const CollectiveBuffers& buffers) override {
-    const bool wants = wants_to_add(collective, rank.size, pool(rank).shares());
+    const Algorithm* const chosen = chosen_algorithm();
+    const bool wants = wants_to_add(collective, rank.size, pool(rank).shares()) ||
+                       (chosen != nullptr && chosen->name == additions().name);
     return call_facts(rank, collective, buffers, wants).text();
   }
 

@@ -70,27 +70,44 @@ std::vector<Algorithm> whole_of(const Algorithm& algorithm, const AlgorithmInput
   return {algorithm};
 }
 
-// What is in the list is proved, without a test of its own.
+void expect_right(const Algorithm& algorithm, AlgorithmInput input, Places places) {
+  const CollectiveKind kind = input.collective.kind;
+  if (places != Places::apart && !has_in_place(kind)) return;
+  input.any_swaps = places != Places::apart && kind == CollectiveKind::all_to_all;
+  const std::vector<Algorithm> parts = whole_of(algorithm, input);
+  if (parts.empty()) return;
+  ASSERT_EQ(fault_of(schedules(input, parts, places)), "")
+      << algorithm.name << ": " << name(kind) << " of " << input.collective.count << ", "
+      << input.ranks << " ranks, " << input.copying.count << " lanes, pieces of "
+      << input.largest_piece;
+}
+
+// What is in the list is proved, without a test of its own: behind a switch and with a link for
+// each peer, in one piece, in as many as the algorithm chooses, and in small ones.
 TEST(Algorithms, AreRightWhereTheyFit) {
   for (const Algorithm& algorithm : all_algorithms()) {
     for (const int ranks : {1, 2, 3, 4, 7, 8}) {
       for (const CollectiveKind kind : all_collectives()) {
-        for (const std::uint64_t count : {0, 5, 64, 1403}) {
-          for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
-            if (places != Places::apart && !has_in_place(kind)) continue;
-            AlgorithmInput input =
-                input_of(call_of(kind, count, ranks, ranks / 2), ranks, {2, true}, 1 << 16);
-            input.any_swaps = places != Places::apart && kind == CollectiveKind::all_to_all;
-            const std::vector<Algorithm> parts = whole_of(algorithm, input);
-            if (parts.empty()) continue;
-            ASSERT_EQ(fault_of(schedules(input, parts, places)), "")
-                << algorithm.name << ": " << name(kind) << " of " << count << ", " << ranks
-                << " ranks";
+        for (const std::uint64_t count : {0, 5, 64, 1403, 400001}) {
+          for (const CopyLanes lanes : {CopyLanes{2, true}, CopyLanes{ranks, false}}) {
+            for (const std::uint64_t piece : {0, 1 << 16}) {
+              if (ranks > 4 && count > 1403) continue;
+              const Collective c = call_of(kind, count, ranks, ranks / 2);
+              for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
+                expect_right(algorithm, input_of(c, ranks, lanes, piece), places);
+              }
+            }
           }
         }
       }
     }
   }
+}
+
+// Also where the model of its time prefers pushes from the root.
+TEST(BroadcastPipeline, MovesSmallBuffersToo) {
+  const Collective c = call_of(CollectiveKind::broadcast, 100, 4);
+  EXPECT_EQ(fault_of(schedules(input_of(c, 4, {2, true}), {broadcast_pipeline()})), "");
 }
 
 CollectiveSchedule moves_of(const Collective& collective, int ranks, CopyLanes copying,

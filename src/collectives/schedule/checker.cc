@@ -15,9 +15,11 @@ std::string fault_of_semaphores(const RankSchedule& schedule, int step,
                                 const std::vector<SemaphoreAt>& list, bool waits) {
   for (const SemaphoreAt& each : list) {
     const auto in = [](int number, int count) { return number >= 0 && number < count; };
-    const bool exists = in(each.group, static_cast<int>(schedule.semaphores.size())) &&
-                        in(each.owner, schedule.ranks) && in(each.peer, schedule.ranks) &&
-                        in(each.index, schedule.semaphores[index_of(each.group)].count);
+    const bool exists =
+        in(each.group, static_cast<int>(schedule.semaphores.size())) &&
+        in(each.owner, schedule.ranks) && in(each.peer, schedule.ranks) &&
+        in(each.index, schedule.semaphores[index_of(each.group)].count) &&
+        (each.peer == 0 || schedule.semaphores[index_of(each.group)].for_every_rank);
     if (!exists) {
       return fmt::format(
           "step {} of rank {}: a semaphore that does not exist: number {} of group {}, of rank {} "
@@ -102,6 +104,8 @@ bool alike(const RankSchedule& one, const RankSchedule& other) {
   };
   return one.ranks == other.ranks && one.slot_bytes == other.slot_bytes &&
          one.pushes_to_recv == other.pushes_to_recv && one.reads_send == other.reads_send &&
+         one.may_share_memory == other.may_share_memory &&
+         sends_packets(one) == sends_packets(other) &&
          std::equal(one.semaphores.begin(), one.semaphores.end(), other.semaphores.begin(),
                     other.semaphores.end(), same);
 }
@@ -147,10 +151,80 @@ std::string fault_of_lanes(const RankSchedule& schedule) {
   return "";
 }
 
+std::string fault_of_steps(const RankSchedule& schedule) {
+  for (int step = 0; step < static_cast<int>(schedule.steps.size()); ++step) {
+    std::string fault = fault_of_semaphores(schedule, step);
+    if (fault.empty()) fault = fault_of_places(schedule, step);
+    if (!fault.empty()) return fault;
+  }
+  return fault_of_lanes(schedule);
+}
+
+// Semaphores that count are for the barriers of one kernel, whose items have no others. (Packets as
+// items have both: packet_steps.h.)
+std::string fault_of_counts(const RankSchedule& schedule) {
+  std::vector<int> kernels(schedule.semaphores.size(), 0);  // by group
+  for (int step = 0; step < static_cast<int>(schedule.steps.size()); ++step) {
+    const Step& one = schedule.steps[index_of(step)];
+    std::vector<SemaphoreAt> used = one.waits;
+    used.insert(used.end(), one.signals.begin(), one.signals.end());
+    for (const StepItem& item : one.kernel.items) {
+      used.insert(used.end(), item.waits.begin(), item.waits.end());
+      used.insert(used.end(), item.signals.begin(), item.signals.end());
+      if (!one.kernel.barriers || (item.waits.empty() && item.signals.empty())) continue;
+      return fmt::format("step {} of rank {}: items of a kernel with barriers have semaphores",
+                         step, schedule.rank);
+    }
+    for (const SemaphoreAt& each : used) {
+      if (!schedule.semaphores[index_of(each.group)].counts) continue;
+      return fmt::format("step {} of rank {}: {} counts, and is for barriers alone", step,
+                         schedule.rank, text_of(schedule, each));
+    }
+    if (!one.kernel.barriers) continue;
+    const int group = one.kernel.barriers->group;
+    if (group < 0 || index_of(group) >= kernels.size() || ++kernels[index_of(group)] == 1) continue;
+    return fmt::format("step {} of rank {}: {} counts the calls of another kernel", step,
+                       schedule.rank, schedule.semaphores[index_of(group)].name);
+  }
+  return "";
+}
+
+std::string fault_of_groups(const RankSchedule& schedule) {
+  for (const SemaphoreGroup& group : schedule.semaphores) {
+    if (group.initial != 0 && (group.blocks > 0 || group.counts)) {
+      return fmt::format("rank {}: {} begins with {}, expected 0", schedule.rank, group.name,
+                         group.initial);
+    }
+    if (schedule.may_share_memory && group.counts) {
+      return fmt::format("rank {}: {} counts, and cannot be shared", schedule.rank, group.name);
+    }
+  }
+  return "";
+}
+
+// Contents are sums of bytes; that kernels reduce the collective's elements by its operation is
+// looked at here.
+std::string fault_of_elements(const Collective& collective, const RankSchedule& schedule) {
+  for (int step = 0; step < static_cast<int>(schedule.steps.size()); ++step) {
+    const StepKernel& kernel = schedule.steps[index_of(step)].kernel;
+    const bool adds = std::any_of(kernel.items.begin(), kernel.items.end(),
+                                  [](const StepItem& item) { return item.sources.size() > 1; });
+    const bool same = kernel.dtype == collective.dtype && kernel.op == collective.op;
+    if (!adds || same) continue;
+    return fmt::format("step {} of rank {} reduces {} by {}, expected {} by {}", step,
+                       schedule.rank, name(kernel.dtype), name(kernel.op), name(collective.dtype),
+                       name(collective.op));
+  }
+  return "";
+}
+
 std::string fault_of_reads(const CollectiveSchedule& schedule) {
   std::vector<std::uint64_t> read(schedule.ranks.size(), 0);
   for (const RankSchedule& each : schedule.ranks) {
     for (const Step& step : each.steps) {
+      for (const StepCopy& copy : step.copies) {
+        if (copy.from.rank != each.rank) read[index_of(copy.from.rank)] += copy.from.bytes;
+      }
       for (const StepItem& item : step.kernel.items) {
         for (const Place& source : item.sources) {
           const bool adds =
@@ -173,12 +247,7 @@ std::string fault_of_form(const CollectiveSchedule& schedule) {
     if (!alike(each, schedule.ranks.front())) {
       return fmt::format("rank {} has other semaphores, slots or mappings than rank 0", each.rank);
     }
-    for (int step = 0; step < static_cast<int>(each.steps.size()); ++step) {
-      std::string fault = fault_of_semaphores(each, step);
-      if (fault.empty()) fault = fault_of_places(each, step);
-      if (!fault.empty()) return fault;
-    }
-    std::string fault = fault_of_lanes(each);
+    std::string fault = fault_of_steps(each);
     if (!fault.empty()) return fault;
   }
   return fault_of_reads(schedule);
@@ -221,7 +290,18 @@ std::string fault_of(const CheckedCalls& calls) {
   return "";
 }
 
+std::string fault_of_form(const RankSchedule& schedule) {
+  std::string fault = fault_of_groups(schedule);
+  if (fault.empty()) fault = fault_of_steps(schedule);
+  return fault.empty() ? fault_of_counts(schedule) : fault;
+}
+
 std::string fault_of(const CollectiveSchedule& schedule) {
+  for (const RankSchedule& each : schedule.ranks) {
+    std::string fault = fault_of_form(each);
+    if (fault.empty()) fault = fault_of_elements(schedule.collective, each);
+    if (!fault.empty()) return fault;
+  }
   std::string fault = fault_of(CheckedCalls{{&schedule, &schedule}, false});
   if (!fault.empty() || schedule.ranks.empty() || !sends_packets(schedule.ranks.front())) {
     return fault;

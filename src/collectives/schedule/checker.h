@@ -40,6 +40,10 @@ struct CheckedCalls {
 //   call needs it.
 std::string fault_of(const CheckedCalls& calls);
 
+// Of a rank's part alone: places, semaphores and steps that exist, kernels of a form that devices
+// have, lanes that fork and join.
+std::string fault_of_form(const RankSchedule& schedule);
+
 // Two calls in a row, which find what one finds and what is left between calls. Of a kernel that
 // sends packets also three calls by these: the third one uses what the first one has left.
 std::string fault_of(const CollectiveSchedule& schedule);

@@ -162,7 +162,7 @@ class Picture {
       if (!item.targets.empty()) lines.push_back(move_text(now.rank, item.sources, item.targets));
       take(semaphore_lines(schedule, item.signals, true));
     } else if (now.has_place_in_queue()) {
-      add_edges(schedule, step, lines);
+      add_edges(schedule, now.step, lines);
       take(semaphore_lines(schedule, step.waits, false));
       for (const StepCopy& copy : step.copies)
         lines.push_back(move_text(now.rank, {copy.from}, {copy.to}));
@@ -191,15 +191,25 @@ class Picture {
     return lines;
   }
 
-  static void add_edges(const RankSchedule& schedule, const Step& step,
-                        std::vector<std::string>& lines) {
+  static void add_edges(const RankSchedule& schedule, int number, std::vector<std::string>& lines) {
+    const Step& step = schedule.steps[index_of(number)];
+    std::map<int, int> last;  // step, by lane
+    for (int earlier = 0; earlier < number; ++earlier) {
+      last[schedule.steps[index_of(earlier)].lane] = earlier;
+    }
     for (const auto* list : {&step.after, &step.after_for_speed}) {
-      std::set<int> lanes;
-      for (const int earlier : *list) lanes.insert(schedule.steps[index_of(earlier)].lane);
-      lanes.erase(step.lane);
-      if (lanes.empty()) continue;
-      lines.push_back(fmt::format("behind lane {}{}", fmt::join(lanes, ","),
-                                  list == &step.after_for_speed ? " (speed)" : ""));
+      std::set<int> whole, part;
+      for (const int earlier : *list) {
+        const int lane = schedule.steps[index_of(earlier)].lane;
+        if (lane != step.lane) (last[lane] == earlier ? whole : part).insert(lane);
+      }
+      const char* const speed = list == &step.after_for_speed ? " (speed)" : "";
+      if (!whole.empty()) {
+        lines.push_back(fmt::format("behind lane {}{}", fmt::join(whole, ","), speed));
+      }
+      if (!part.empty()) {
+        lines.push_back(fmt::format("behind part of lane {}{}", fmt::join(part, ","), speed));
+      }
     }
   }
 

@@ -164,7 +164,7 @@ class PrintedForm {
       before = add(rank.rank, inner, {{"after", ends}, {"inner", true}});
       ends = Json::array({add_barrier(rank, *barriers, inner)});
     }
-    return add(rank.rank, lane, {{"after", ends}});
+    return add(rank.rank, lane, {{"after", ends}, {"inner", true}});
   }
 
   int add_barrier(const RankSchedule& rank, const KernelBarriers& barriers,

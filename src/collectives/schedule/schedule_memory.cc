@@ -1,7 +1,5 @@
 #include "collectives/schedule/schedule_memory.h"
 
-#include "collectives/session/staging.h"
-
 namespace duet {
 namespace {
 

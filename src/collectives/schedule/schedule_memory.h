@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collectives/schedule/schedule.h"
-#include "collectives/session/peer_channels.h"
+#include "collectives/session/peer_semaphores.h"
 #include "team/offered_memory.h"
 
 namespace duet {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "collectives/schedule/checker.h"
+#include "core/error.h"
+
 namespace duet {
 namespace {
 
@@ -16,15 +19,23 @@ std::vector<Stream*> streams_for(const RankSchedule& schedule, SideStreams* lane
   return streams;
 }
 
+// Looked at before it is bound, which would fail without a word about steps.
+std::optional<RankSchedule> kept(const RankSchedule& schedule, bool keeps) {
+  if (!keeps) return std::nullopt;
+  const std::string fault = fault_of_form(schedule);
+  if (!fault.empty()) throw Error(fault);
+  return schedule;
+}
+
 }  // namespace
 
 SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
                            const CollectiveBuffers& buffers, const ScheduleSession& session)
     : device_(rank.device),
       algorithm_(schedule.algorithm),
+      kept_(kept(schedule, session.keeps_schedules)),
       lanes_(streams_for(schedule, session.lanes)),
-      binding_(rank, schedule, buffers, session),
-      kept_(session.keeps_schedules ? std::make_optional(schedule) : std::nullopt) {
+      binding_(rank, schedule, buffers, session) {
   for (const StreamCall& call : stream_calls(schedule)) {
     calls_.push_back({call.lane, bound(schedule, call)});
   }

@@ -46,9 +46,9 @@ class SchedulePlan : public PeerPlan {
 
   Device& device_;
   const std::string algorithm_;
+  const std::optional<RankSchedule> kept_;
   const std::vector<Stream*> lanes_;  // lane i > 0 is the one at i - 1
   const Binding binding_;
-  const std::optional<RankSchedule> kept_;
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;
   std::map<int, std::unique_ptr<Event>> events_;  // by the step that has ended then
   std::vector<Call> calls_;

@@ -1,7 +1,7 @@
 // What a plan has of its neighbours: their halo rows, and semaphores in both directions.
 #pragma once
 
-#include "collectives/session/peer_channels.h"
+#include "collectives/session/peer_semaphores.h"
 #include "halo/engine.h"
 #include "team/offered_memory.h"
 

@@ -1,5 +1,5 @@
 // The algorithms of collectives: each is a function of facts about the call, the devices and the
-// buffers, which returns a rank's schedule. A file has one algorithm, and list.h a line for it.
+// buffers, which returns a rank's schedule. list.h has a line for each.
 #pragma once
 
 #include <cstdint>

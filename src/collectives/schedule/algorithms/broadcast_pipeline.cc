@@ -24,10 +24,12 @@ KernelShape root_copy_shape(bool shared_link) { return {shared_link ? 16 : 32, 1
 
 std::vector<ByteRange> pieces_of(const AlgorithmInput& input) {
   const std::uint64_t bytes = size_bytes(input.collective, input.ranks);
-  if (input.largest_piece == 0) return broadcast_pieces(bytes, input.ranks, input.copying);
   std::vector<ByteRange> pieces;
-  for (std::uint64_t begin = 0; begin < bytes; begin += input.largest_piece) {
-    pieces.push_back({begin, std::min(input.largest_piece, bytes - begin)});
+  if (input.largest_piece == 0) pieces = broadcast_pieces(bytes, input.ranks, input.copying);
+  if (!pieces.empty()) return pieces;  // else pushes to all take less time
+  const std::uint64_t largest = input.largest_piece > 0 ? input.largest_piece : bytes;
+  for (std::uint64_t begin = 0; begin < bytes; begin += largest) {
+    pieces.push_back({begin, std::min(largest, bytes - begin)});
   }
   return pieces;
 }

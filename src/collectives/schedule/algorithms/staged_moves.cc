@@ -16,7 +16,6 @@
 #include "collectives/schedule/algorithms/copy_order.h"
 #include "collectives/schedule/algorithms/staging_slots.h"
 #include "collectives/schedule/local_copy.h"
-#include "collectives/session/staging.h"
 
 namespace duet {
 namespace {

@@ -13,7 +13,6 @@
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/copy_order.h"
 #include "collectives/schedule/algorithms/staging_slots.h"
-#include "collectives/session/staging.h"
 #include "device/collective_kernel.h"
 
 namespace duet {

@@ -1,13 +1,40 @@
 #include "collectives/schedule/algorithms/staging_slots.h"
 
-#include "collectives/session/staging.h"
+#include <algorithm>
 
 namespace duet {
 namespace {
 
+// Other processes map memory of whole pages fast (docs/collectives.md), and slots begin aligned.
+constexpr std::uint64_t kPage = 64 << 10;
+
+// Two lanes fill the pauses between copies: a reduce_scatter of 64 MiB on 4 x H200 moves 215
+// instead of 193 GB/s. For large pieces one lane keeps them in better order.
+constexpr std::uint64_t kOneLaneFrom = 32 << 20;
+
+constexpr std::size_t kSendTokenFromPieces = 5;  // pieces; staging_slots.h says why
+
+constexpr int kMostSlots = 2;  // for each sender
+
 constexpr int kFull = 0, kFree = 1, kFirstToken = 2, kToken = 3;
 
 }  // namespace
+
+int slots_for(std::size_t pieces) {
+  return static_cast<int>(std::clamp<std::size_t>(pieces, 1, kMostSlots));
+}
+
+std::uint64_t slot_bytes_for(std::uint64_t largest_piece) {
+  return (largest_piece + kPage - 1) / kPage * kPage;
+}
+
+int lanes_for(CopyLanes lanes, std::uint64_t largest_piece) {
+  return lanes.in_order && largest_piece >= kOneLaneFrom ? 1 : lanes.count;
+}
+
+bool needs_send_token(CopyLanes lanes, std::size_t pieces) {
+  return lanes.in_order && pieces >= kSendTokenFromPieces;
+}
 
 StagingSlots::StagingSlots(int rank, int ranks, std::size_t most_pieces, std::uint64_t largest,
                            bool with_tokens)

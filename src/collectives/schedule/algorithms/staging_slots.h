@@ -4,8 +4,35 @@
 #include <cstdint>
 
 #include "collectives/schedule/schedule.h"
+#include "collectives/session/copy_lanes.h"
 
 namespace duet {
+
+// Pieces are few and large. Behind a switch every copy has a fixed cost of some 4 us, and the more
+// copies there are, the further ranks drift apart, until several push to one receiver at the same
+// time. GB/s of a reduce_scatter on 4 x H200:
+//
+//   pieces of at most   256 MiB   1 GiB   4 GiB
+//    32 MiB                 295     296     244
+//    64 MiB                 297     345     271
+//   128 MiB                 300     343     352
+//
+// A third slot changes nothing. For buffers of many pieces a send token keeps ranks in order:
+// 13 GiB (26 pieces) 292 without, 373 with it; 4 GiB (9 pieces) 351 and 364; but 1 GiB (4 pieces)
+// 343 and 337, since the token takes a while to arrive.
+inline constexpr std::uint64_t kLargestPiece = 128 << 20;
+
+// Slots for each sender, for parts of at most `pieces` pieces.
+int slots_for(std::size_t pieces);
+
+// The room of a slot for so many bytes: slots begin aligned.
+std::uint64_t slot_bytes_for(std::uint64_t largest_piece);
+
+// How many of the lanes push, for pieces of at most `largest_piece` bytes.
+int lanes_for(CopyLanes lanes, std::uint64_t largest_piece);
+
+// Whether ranks that push `pieces` pieces to every other rank need a send token for each receiver.
+bool needs_send_token(CopyLanes lanes, std::size_t pieces);
 
 // The staging slots of a schedule: at each rank some for every other rank, which pushes its pieces
 // into them in turn. `full`: the piece is in the slot. `free`: the slot may be written.

@@ -48,39 +48,6 @@ class SpacedPeerSemaphores : public DeviceWaits {
   OfferedMemory all_;
 };
 
-// Each rank's receive buffer, this rank's included, and two semaphores per peer in each direction.
-//
-//   receiver  --ready-->  sender     "you may write my receive buffer"
-//   sender    --done--->  receiver   "your data have arrived"
-//
-// Invariant: while no rank is in a call, every semaphore is 0. The rank that waits for one sets it
-// back, so that a captured call can be replayed.
-class PeerChannels {
- public:
-  // Collective: every rank constructs it inside Team::each(). Throws Unreachable on all ranks if
-  // one cannot map another's receive buffer.
-  PeerChannels(Rank& rank, const Span& receive_buffer);
-
-  int rank() const { return rank_; }
-  int size() const { return recv_.size(); }
-  const Span& recv(int peer) const { return recv_.at(peer); }
-
-  // Signalled by this rank, and awaited by this rank.
-  Semaphore ready_to(int peer) const { return semaphore(peer, rank_); }
-  Semaphore ready_from(int peer) const { return semaphore(rank_, peer); }
-  Semaphore done_to(int peer) const { return semaphore(peer, size() + rank_); }
-  Semaphore done_from(int peer) const { return semaphore(rank_, size() + peer); }
-
-  DeviceWaits& waits() { return semaphores_; }
-
- private:
-  Semaphore semaphore(int owner, int index) const { return semaphores_.at(owner, index); }
-
-  int rank_;
-  PeerMemory recv_;  // before the semaphores: where it fails, no rank has mapped another's
-  SpacedPeerSemaphores semaphores_;
-};
-
 // A packet buffer at each rank for every other rank, which writes it; 0 at first.
 class PacketBuffers {
  public:
@@ -95,5 +62,8 @@ class PacketBuffers {
   std::uint64_t bytes_;
   OfferedMemory all_;
 };
+
+// Blocking, while no rank is in a call: overwrites slots of the device.
+void poison_slots(Device& device, const Span& slots);
 
 }  // namespace duet

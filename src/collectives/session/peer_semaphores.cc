@@ -1,8 +1,9 @@
-#include "collectives/session/peer_channels.h"
+#include "collectives/session/peer_semaphores.h"
 
 #include <limits>
 #include <vector>
 
+#include "core/deadline.h"
 #include "device/engine_streams.h"
 
 namespace duet {
@@ -85,11 +86,6 @@ void SpacedPeerSemaphores::release_waits() noexcept {
   }
 }
 
-PeerChannels::PeerChannels(Rank& rank, const Span& receive_buffer)
-    : rank_(rank.index),
-      recv_(rank, receive_buffer, "the other ranks' receive buffers"),
-      semaphores_(rank, 2 * rank.size) {}
-
 PacketBuffers::PacketBuffers(Rank& rank, std::uint64_t bytes)
     : bytes_(bytes),
       all_(
@@ -99,6 +95,12 @@ PacketBuffers::PacketBuffers(Rank& rank, std::uint64_t bytes)
 
 Span PacketBuffers::at(int owner, int source) const {
   return all_.at(owner).slice(static_cast<std::uint64_t>(source) * bytes_, bytes_);
+}
+
+void poison_slots(Device& device, const Span& slots) {
+  const auto stream = device.make_stream();
+  stream->fill(slots, {FillKind::constant, 0xDB, 0, DType::fp32});
+  stream->synchronize(kDefaultDeadlineSeconds);
 }
 
 }  // namespace duet
