@@ -35,7 +35,7 @@ for engine in dma auto; do
   all_end_with 0 3 $engine
 done
 all_end_with 1 2 kernel
-grep -q "the other ranks' send buffers: rank 0: memory of rank 1" err.0 || {
+grep -q "the other ranks' receive buffers: rank 0: memory of rank 1" err.0 || {
   cat err.0 >&2
   failures=$((failures + 1))
 }
