@@ -115,19 +115,7 @@ class CollectiveCommand : public Command {
     CollectiveOptions options = parsed();
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {default_device(processes)};
-    if (schedule_.show) {
-      refuse_given({{"-G", !graph_.empty()},
-                    {"--loop", loop_},
-                    {"-n", !iterations_.empty()},
-                    {"-w", !warm_ups_.empty()},
-                    {"-c", !checks_.empty()},
-                    {"-T", !timeout_.empty()},
-                    {"--mode", !mode_.mode.empty()},
-                    {"--seconds", mode_.seconds.has_value()},
-                    {"--iterations", mode_.iterations.has_value()}},
-                   "expected without --show-schedule, which measures nothing");
-      return show(processes, options, devices);
-    }
+    if (schedule_.show) return show(processes, options, devices);
     std::optional<CollectiveTuning> tuning;  // outlives the jobs, which pass it their results
     if (tune_) tuning.emplace(processes);
     RunPlan plan;
@@ -229,7 +217,19 @@ class CollectiveCommand : public Command {
     CollectiveOptions options;
     options.kinds = kinds_ == "all" ? all_collectives() : parse_list(kinds_, parse_collective);
     if (!engines_.empty()) options.engines = split(engines_, ',');
-    require_show_schedule(schedule_, output_, tune_);
+    require_show_schedule(schedule_, output_,
+                          {{"--tune", tune_},
+                           {"-G", !graph_.empty()},
+                           {"--loop", loop_},
+                           {"-n", !iterations_.empty()},
+                           {"-w", !warm_ups_.empty()},
+                           {"-c", !checks_.empty()},
+                           {"-T", !timeout_.empty()},
+                           {"--mode", !mode_.mode.empty()},
+                           {"--seconds", mode_.seconds.has_value()},
+                           {"--iterations", mode_.iterations.has_value()},
+                           {"--warm-up", mode_.warm_up_seconds.has_value()},
+                           {"--flush", mode_.flush.has_value()}});
     if (tune_) {
       if (!engines_.empty()) throw UsageError("--tune and --engine: expected one of them");
       refuse_given({{"--list", output_.list}}, "expected without --tune, which needs measurements");

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -24,15 +24,6 @@ namespace duet {
 namespace {
 
 constexpr std::size_t kWidestPicture = 120;
-
-std::size_t widest_line(const std::string& text) {
-  std::size_t widest = 0, begin = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    widest = std::max(widest, end - begin);
-    begin = end + 1;
-  }
-  return widest;
-}
 
 class Shown {
  public:
@@ -61,9 +52,9 @@ class Shown {
     const std::string fault = fault_of(schedule);
     if (in_table_ && !json_ && fault.empty()) return add_row(planned);
     if (flags_.without_speed) {
-      for (RankSchedule& rank : schedule.ranks) rank = without_speed(std::move(rank));
+      for (RankSchedule& rank : schedule.ranks) rank = without({}, std::move(rank));
     }
-    print(schedule, title(planned) + ": " + planned.algorithm, false, !fault.empty());
+    print(schedule, title(planned) + ": " + planned.algorithm);
     if (!fault.empty()) {
       fault_ = fmt::format("{}: {}", title(planned), fault);
       return;
@@ -105,27 +96,16 @@ class Shown {
                        planned.in_place ? "in place" : "out of place");
   }
 
-  void print(const CollectiveSchedule& schedule, const std::string& title, bool shared = false,
-             bool one_by_one = false) {
+  void print(const CollectiveSchedule& schedule, const std::string& title, bool shared = false) {
     if (json_) {
       out_ << printed_form(schedule, title, shared).dump() << "\n";
       return;
     }
+    std::vector<int> ranks(schedule.ranks.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    if (rank_) ranks = {*rank_};
     begin_block();
-    out_ << title << "\n\n";
-    if (rank_) {
-      out_ << picture_of(schedule, {*rank_});
-      return;
-    }
-    std::vector<int> all;
-    for (const RankSchedule& rank : schedule.ranks) all.push_back(rank.rank);
-    const std::string picture = picture_of(schedule, all);
-    if (widest_line(picture) <= kWidestPicture && !one_by_one) {
-      out_ << picture;
-      return;
-    }
-    for (const int rank : all)
-      out_ << picture_of(schedule, {rank}) << (rank == all.back() ? "" : "\n");
+    out_ << title << "\n\n" << picture_of(schedule, ranks, kWidestPicture);
   }
 
   // An empty line between two.
@@ -199,22 +179,20 @@ void add_show_schedule_flags(CLI::App& app, ShowScheduleFlags& flags) {
       ->group("Schedules");
 }
 
-void require_show_schedule(const ShowScheduleFlags& flags, const OutputFlags& output, bool tunes) {
+void require_show_schedule(const ShowScheduleFlags& flags, const OutputFlags& output,
+                           const std::vector<std::pair<const char*, bool>>& measuring) {
   if (!flags.show) {
     return refuse_given({{"--mark-speed", flags.without_speed}, {"--rank", !flags.rank.empty()}},
                         "expected --show-schedule as well");
   }
-  refuse_given({{"--tune", tunes},
-                {"--csv", !output.csv.empty()},
-                {"--report", output.report.has_value()},
-                {"--check", output.check},
-                {"--resume", output.resume},
-                {"--list", output.list},
-                {"--quiet", output.quiet},
-                {"--table", !output.table.empty()}},
-               "expected without --show-schedule, which measures nothing");
-  refuse_given({{"--verbose", output.verbose}, {"--reproducible", output.reproducible}},
-               "expected without --show-schedule, which measures nothing");
+  std::vector<std::pair<const char*, bool>> refused = {
+      {"--csv", !output.csv.empty()},    {"--report", output.report.has_value()},
+      {"--check", output.check},         {"--resume", output.resume},
+      {"--list", output.list},           {"--quiet", output.quiet},
+      {"--verbose", output.verbose},     {"--reproducible", output.reproducible},
+      {"--table", !output.table.empty()}};
+  refused.insert(refused.end(), measuring.begin(), measuring.end());
+  refuse_given(refused, "expected without --show-schedule, which measures nothing");
   if (!flags.rank.empty() && !output.json.empty()) {
     throw UsageError("--rank: expected without --json, which has all ranks");
   }

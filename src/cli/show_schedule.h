@@ -2,6 +2,7 @@
 
 #include <CLI/App.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/flags.h"
@@ -15,8 +16,10 @@ struct ShowScheduleFlags {
   std::string rank;  // "": all
 };
 void add_show_schedule_flags(CLI::App& app, ShowScheduleFlags& flags);
-// Throws UsageError for flags that do not go together.
-void require_show_schedule(const ShowScheduleFlags& flags, const OutputFlags& output, bool tunes);
+// Throws UsageError for flags that do not go together. `measuring`: further ones that have no
+// effect where nothing is measured, and whether they are given.
+void require_show_schedule(const ShowScheduleFlags& flags, const OutputFlags& output,
+                           const std::vector<std::pair<const char*, bool>>& measuring);
 
 struct ShownMachine {
   Machine* machine = nullptr;

@@ -101,7 +101,6 @@ class CollectiveCases {
         CollectiveSession& session = sessions_->session(*engine);
         session.keep_schedules(true);
         plan(session, call, result);
-        session.keep_schedules(false);
       } catch (const Unavailable& error) {
         result.skipped = Skipped{error.what()};
       }

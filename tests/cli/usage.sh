@@ -64,6 +64,7 @@ refuses '--csv: expected without --show-schedule' collective all_gather --show-s
 refuses '--rank: expected without --json' collective all_gather --show-schedule --rank 0 --json -
 refuses '--rank 3: expected a whole number from 0 to 2' collective all_gather --show-schedule -b 64K --rank 3 --device host:3
 refuses 'nothing to show on host:2 (its plans are no schedules): expected dma, kernel or auto' collective all_gather --show-schedule --engine host --device host:2
+refuses 'nothing to show on host:2 (in place it would overwrite what it has still to send)' collective all_to_all --show-schedule --engine kernel --in-place in --device host:2
 refuses '--rank: expected one size' collective all_gather --show-schedule --rank 0 --device host:2
 refuses '--mode: expected without --show-schedule' collective all_gather --show-schedule --mode loop
 refuses '--check: expected without --list' "${local_copy[@]}" --list --check

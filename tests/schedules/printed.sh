@@ -42,6 +42,8 @@ wrong "next(s for s in steps if 'reads' in s)['reads'][0][1] += 1"
 # An algorithm that was asked for and does not fit is not silently another one.
 said=$(DUET_ALGORITHM=relay "$duet" collective all_gather --device host:3 -b 4K --engine dma --in-place out --seconds 0.02 2>&1)
 grep -q 'DUET_ALGORITHM=relay does not fit all_gather of 3 ranks' <<<"$said" || { echo "no warning in: $said"; exit 1; }
+said=$(DUET_ALGORITHM=relay "$duet" collective all_gather --device host:3 -b 4K --engine dma --in-place out --show-schedule 2>&1)
+grep -q 'DUET_ALGORITHM=relay does not fit all_gather of 3 ranks' <<<"$said" || { echo "no warning in: $said"; exit 1; }
 
 # The documentation has all names.
 names=$(DUET_ALGORITHM=? "$duet" collective all_gather --device host:2 -b 4K 2>&1 | sed 's/.*expected //; s/, /\n/g') || true

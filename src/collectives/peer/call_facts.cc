@@ -38,21 +38,30 @@ bool own_part_aligned(const Rank& rank, const Collective& collective,
 }  // namespace
 
 std::string CallFacts::text() const {
-  return fmt::format("{:d} {:d} {:d} {} {} {}", swaps, adds, aligned, shift, units, algorithm);
+  return fmt::format("{:d} {:d} {:d} {:d} {} {} {}", swaps, adds, wants_to_add, aligned, shift,
+                     units, algorithm);
 }
 
 CallFacts CallFacts::of(const std::string& text) {
   std::istringstream in(text);
   CallFacts facts;
-  in >> facts.swaps >> facts.adds >> facts.aligned >> facts.shift >> facts.units >> facts.algorithm;
+  in >> facts.swaps >> facts.adds >> facts.wants_to_add >> facts.aligned >> facts.shift >>
+      facts.units >> facts.algorithm;
   return facts;
+}
+
+std::vector<CallFacts> CallFacts::of_all(const std::vector<std::string>& texts) {
+  std::vector<CallFacts> all;
+  for (const std::string& text : texts) all.push_back(of(text));
+  return all;
 }
 
 CallFacts call_facts(const Rank& rank, const Collective& collective,
                      const CollectiveBuffers& buffers, bool wants_to_add) {
   CallFacts facts;
   facts.swaps = collective.kind == CollectiveKind::all_to_all && in_place(buffers);
-  facts.adds = wants_to_add && can_add(rank, collective, buffers);
+  facts.adds = can_add(rank, collective, buffers);
+  facts.wants_to_add = wants_to_add;
   facts.aligned =
       is_aligned(buffers.send, kPacketDataBytes) && is_aligned(buffers.recv, kPacketDataBytes);
   if (reduces(collective.kind)) {
@@ -68,16 +77,14 @@ CallFacts call_facts(const Rank& rank, const Collective& collective,
 
 AlgorithmInput algorithm_input(const Rank& rank, const Collective& collective,
                                const CollectiveBuffers& buffers, CopyLanes copying,
-                               const std::vector<std::string>& facts) {
+                               const std::vector<CallFacts>& facts) {
   AlgorithmInput input{collective, rank.index, rank.size, copying};
   input.in_place = in_place(buffers);
   input.aligned_alike = own_part_aligned(rank, collective, buffers);
-  for (const std::string& text : facts) {
-    const CallFacts theirs = CallFacts::of(text);
-    const std::string first = CallFacts::of(facts.front()).algorithm;
-    if (theirs.algorithm != first) {
+  for (const CallFacts& theirs : facts) {
+    if (theirs.algorithm != facts.front().algorithm) {
       throw BadArgument(fmt::format("DUET_ALGORITHM: expected the same on all ranks, not {} and {}",
-                                    first, theirs.algorithm));
+                                    facts.front().algorithm, theirs.algorithm));
     }
     input.any_swaps = input.any_swaps || theirs.swaps;
     input.all_add = input.all_add && theirs.adds;

@@ -10,8 +10,9 @@
 namespace duet {
 
 struct CallFacts {
-  bool swaps = false;           // its all_to_all is in place
-  bool adds = false;            // it wants additions in flight, and device and buffers allow them
+  bool swaps = false;  // its all_to_all is in place
+  bool adds = false;   // its device and buffers allow additions in flight
+  bool wants_to_add = false;
   bool aligned = false;         // its buffers, to kPacketDataBytes
   int shift = 0;                // of what it reduces of its own, in bytes past 16
   int units = 1;                // compute units of its device
@@ -19,15 +20,16 @@ struct CallFacts {
 
   std::string text() const;
   static CallFacts of(const std::string& text);
+  static std::vector<CallFacts> of_all(const std::vector<std::string>& texts);
 };
 
-// This rank's. `wants_to_add`: where device and buffers allow it.
+// This rank's.
 CallFacts call_facts(const Rank& rank, const Collective& collective,
                      const CollectiveBuffers& buffers, bool wants_to_add);
 
-// `facts`: text() of all ranks, by rank. Throws BadArgument where ranks chose different algorithms.
+// `facts`: of all ranks, by rank. Throws BadArgument where ranks chose different algorithms.
 AlgorithmInput algorithm_input(const Rank& rank, const Collective& collective,
                                const CollectiveBuffers& buffers, CopyLanes copying,
-                               const std::vector<std::string>& facts);
+                               const std::vector<CallFacts>& facts);
 
 }  // namespace duet

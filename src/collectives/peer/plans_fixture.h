@@ -19,7 +19,8 @@ inline std::unique_ptr<CollectivePlan> plan_by(
   const auto facts = rank.team.gather(rank, call_facts(rank, collective, buffers, true).text(),
                                       "all ranks to plan a collective");
   const CopyLanes copying = session.lanes == nullptr ? CopyLanes{} : session.lanes->copying();
-  AlgorithmInput input = algorithm_input(rank, collective, buffers, copying, *facts);
+  AlgorithmInput input =
+      algorithm_input(rank, collective, buffers, copying, CallFacts::of_all(*facts));
   change(input);
   return std::make_unique<SchedulePlan>(rank, algorithm.schedule(input), buffers, session);
 }

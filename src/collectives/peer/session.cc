@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "collectives/peer/call_facts.h"
@@ -102,9 +103,7 @@ class PeerSession : public CollectiveSession {
  protected:
   std::string request(const Rank& rank, const Collective& collective,
                       const CollectiveBuffers& buffers) override {
-    const Algorithm* const chosen = chosen_algorithm();
-    const bool wants = wants_to_add(collective, rank.size, pool(rank).shares()) ||
-                       (chosen != nullptr && chosen->name == additions().name);
+    const bool wants = wants_to_add(collective, rank.size, pool(rank).shares());
     return call_facts(rank, collective, buffers, wants).text();
   }
 
@@ -127,7 +126,10 @@ class PeerSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> choose(Rank& rank, const Collective& collective,
                                          const CollectiveBuffers& buffers,
                                          const std::vector<std::string>& requests) {
-    AlgorithmInput input = algorithm_input(rank, collective, buffers, links_.copying, requests);
+    const std::vector<CallFacts> facts = CallFacts::of_all(requests);
+    const AlgorithmInput input = algorithm_input(rank, collective, buffers, links_.copying, facts);
+    const bool adds = std::all_of(facts.begin(), facts.end(),
+                                  [](const CallFacts& each) { return each.wants_to_add; });
     const Algorithm* chosen = chosen_algorithm();
     if (chosen != nullptr && !chosen->fits(input)) {
       if (rank.local == 0) {
@@ -142,14 +144,17 @@ class PeerSession : public CollectiveSession {
     if (kind_ == OwnEngineKind::kernel && chosen == nullptr) return whole({by_kernels(input)});
     const bool by_kernel = prefers_kernel(input) && chosen == nullptr;
     if (!halves) {
-      Tries tries = reduces(collective.kind) ? reductions(input) : moving(input);
+      Tries tries = reduces(collective.kind) ? reductions(input, adds) : moving(input);
       if (by_kernel) tries.insert(tries.begin(), by_kernels(input));
       return whole(tries);
     }
     if (by_kernel) {
       if (auto all = if_reachable([&] { return whole({by_kernels(input)}); })) return all;
     }
-    return plan_halves(rank, input, buffers, chosen);
+    const bool is_first = chosen != nullptr && chosen->half == Half::first;
+    const bool is_second = chosen != nullptr && chosen->half == Half::second;
+    return plan_halves(rank, input, buffers, is_first ? Tries{*chosen} : reductions(input, adds),
+                       is_second ? Tries{*chosen} : Tries{spread(), staged_spread()});
   }
 
   // nullptr where the plan needs memory that some rank cannot reach (no mapping, no peer access);
@@ -174,24 +179,16 @@ class PeerSession : public CollectiveSession {
 
   // All ranks take the same tries, and so the same first half.
   std::unique_ptr<CollectivePlan> plan_halves(Rank& rank, AlgorithmInput input,
-                                              const CollectiveBuffers& buffers,
-                                              const Algorithm* chosen) {
-    const auto is = [&](Half half) { return chosen != nullptr && chosen->half == half; };
-    Tries tries = is(Half::first) ? Tries{*chosen} : reductions(input);
+                                              const CollectiveBuffers& buffers, const Tries& firsts,
+                                              const Tries& seconds) {
     std::unique_ptr<CollectivePlan> first;
     for (std::size_t i = 0; first == nullptr; ++i) {
-      const auto make = [&] { return plan(rank, input, buffers, {tries[i]}); };
-      first = i + 1 < tries.size() ? if_reachable(make) : make();
-      input.out_of_step = leaves_out_of_step(tries[i], input.ranks);
+      const auto make = [&] { return plan(rank, input, buffers, {firsts[i]}); };
+      first = i + 1 < firsts.size() ? if_reachable(make) : make();
+      input.out_of_step = input.ranks > firsts[i].most_in_step;
     }
-    const Tries seconds = is(Half::second) ? Tries{*chosen} : Tries{spread(), staged_spread()};
     auto second = plan(rank, input, {buffers.recv, buffers.recv}, seconds);
     return std::make_unique<HalvesPlan>(std::move(first), std::move(second));
-  }
-
-  static bool leaves_out_of_step(const Algorithm& first, int ranks) {
-    if (first.name == additions().name) return ranks > 2;
-    return first.name != pulled_reduction().name;
   }
 
   Algorithm by_kernels(const AlgorithmInput& input) const {
@@ -210,12 +207,13 @@ class PeerSession : public CollectiveSession {
     return {in_pieces ? broadcast_pipeline() : direct_moves(), staged_moves()};
   }
 
-  // A reduce_scatter, or the first half of an all_reduce.
-  Tries reductions(const AlgorithmInput& input) const {
+  // A reduce_scatter, or the first half of an all_reduce. `adds`: all ranks want additions in
+  // flight.
+  Tries reductions(const AlgorithmInput& input, bool adds) const {
     const bool pulls = input.collective.kind == CollectiveKind::all_reduce &&
                        size_bytes(input.collective, input.ranks) < kSlotsFrom;
     Tries tries;
-    if (additions().fits(input)) tries.push_back(additions());
+    if (adds && additions().fits(input)) tries.push_back(additions());
     if (pulls) tries.push_back(pulled_reduction());
     tries.push_back(staged_reduction());
     return tries;

@@ -534,7 +534,7 @@ TEST(Relay, NeedsEveryWaitAndSignal) {
 // Whether two ranks may push to one receiver at a time, by all that orders them.
 bool pushes_collide(const CollectiveSchedule& schedule) {
   const CheckedCalls calls{{&schedule}, false};
-  StepOrder order(calls, {});
+  StepOrder order(calls);
   EXPECT_EQ(order.fault(), "");
   std::vector<std::pair<int, int>> pushes;  // receiver and step
   for (int number = 0; number < static_cast<int>(order.steps().size()); ++number) {
@@ -578,6 +578,27 @@ TEST(Spread, NoRankPushesBeforeAllAreReadyWhereTheyAreOutOfStep) {
   AlgorithmInput apart = input_of(c, 4, {3, false});
   apart.out_of_step = true;
   EXPECT_TRUE(spread().schedule(apart).steps.at(0).signals.empty());
+}
+
+// In a graph, pushes that are captured behind it would wait for it.
+TEST(DirectMoves, EnqueueTheLocalCopyLast) {
+  for (const std::uint64_t defer_bytes : {100, 1 << 20}) {
+    AlgorithmInput input = input_of(call_of(CollectiveKind::all_gather, 1000, 4), 4, {2, true});
+    input.defer_bytes = defer_bytes;
+    int last = -1;
+    for (const Step& step : direct_moves().schedule(input).steps) {
+      for (const StepCopy& copy : step.copies) last = copy.to.rank;
+    }
+    EXPECT_EQ(last, 0);
+  }
+}
+
+TEST(PulledReduction, KeepsRanksInStep) {
+  const RankSchedule schedule =
+      pulled_reduction().schedule(input_of(call_of(CollectiveKind::all_reduce, 8, 4), 4, {}));
+  EXPECT_TRUE(schedule.steps.at(0).kernel.barriers->closes);
+  EXPECT_GE(pulled_reduction().most_in_step, 4);
+  EXPECT_LT(staged_reduction().most_in_step, 2);
 }
 
 // The push of rank 0 to rank 1 is cut where the local copy may begin.

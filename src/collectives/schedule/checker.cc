@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "collectives/schedule/contents.h"
 #include "collectives/schedule/packet_steps.h"
@@ -253,25 +255,37 @@ std::string fault_of_form(const CollectiveSchedule& schedule) {
   return fault_of_reads(schedule);
 }
 
-// All that the calls have for speed, and each choice of it that they do without: edges for speed
-// must not be what pairs signals for speed, or the other way round.
-std::vector<SpeedParts> speed_parts_of(const CheckedCalls& calls) {
+// Each choice of what the calls have for speed that they may do without: edges for speed must not
+// be what pairs signals for speed, or the other way round.
+std::vector<SpeedParts> choices_without(const CheckedCalls& calls) {
   SpeedParts has{false, false};
   for (const CollectiveSchedule* call : calls.order) {
     for (const RankSchedule& each : call->ranks) {
-      for (const SemaphoreGroup& group : each.semaphores) has.semaphores |= group.only_for_speed;
-      for (const Step& step : each.steps) {
-        has.edges |= !step.after_for_speed.empty();
-        const auto& barriers = step.kernel.barriers;
-        has.semaphores |= barriers && barriers->closes && barriers->closes_for_speed;
-      }
+      const SpeedParts parts = speed_parts_of(each);
+      has = {has.edges || parts.edges, has.semaphores || parts.semaphores};
     }
   }
-  std::vector<SpeedParts> parts = {has};
-  if (has.edges) parts.push_back({false, has.semaphores});
-  if (has.semaphores) parts.push_back({has.edges, false});
-  if (has.edges && has.semaphores) parts.push_back({false, false});
-  return parts;
+  std::vector<SpeedParts> choices = {{false, false}};
+  if (has.edges) choices.push_back({true, false});
+  if (has.semaphores) choices.push_back({false, true});
+  if (has.edges && has.semaphores) choices.push_back({true, true});
+  return choices;
+}
+
+std::string fault_without(const SpeedParts& parts, const CheckedCalls& calls) {
+  std::map<const CollectiveSchedule*, CollectiveSchedule> rest;
+  CheckedCalls left{{}, calls.shared_memory};
+  for (const CollectiveSchedule* call : calls.order) {
+    const auto [found, is_new] = rest.emplace(call, *call);
+    CollectiveSchedule& schedule = found->second;
+    if (is_new) {
+      for (RankSchedule& rank : schedule.ranks) rank = without(parts, std::move(rank));
+    }
+    left.order.push_back(&schedule);
+  }
+  StepOrder order(left);
+  std::string fault = order.fault();
+  return fault.empty() ? fault_of_contents(left, order) : fault;
 }
 
 }  // namespace
@@ -281,10 +295,8 @@ std::string fault_of(const CheckedCalls& calls) {
     std::string fault = fault_of_form(*each);
     if (!fault.empty()) return fault;
   }
-  for (const SpeedParts speed : speed_parts_of(calls)) {
-    StepOrder order(calls, speed);
-    std::string fault = order.fault();
-    if (fault.empty()) fault = fault_of_contents(calls, order);
+  for (const SpeedParts& parts : choices_without(calls)) {
+    std::string fault = fault_without(parts, calls);
     if (!fault.empty()) return fault;
   }
   return "";

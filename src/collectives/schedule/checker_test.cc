@@ -24,6 +24,17 @@ CollectiveSchedule good() {
   return all;
 }
 
+// A reduce_scatter by a kernel that reads all send buffers, between two barriers.
+CollectiveSchedule good_kernels() {
+  CollectiveSchedule all{
+      {CollectiveKind::reduce_scatter, DType::int32, Reduction::sum, 16, 0, {}}, {}, {}};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    all.in_place.push_back(false);
+    all.ranks.push_back(peer_kernels().schedule({all.collective, rank, kRanks, {}}));
+  }
+  return all;
+}
+
 Step& step(CollectiveSchedule& schedule, int rank, int number) {
   return schedule.ranks.at(static_cast<std::size_t>(rank))
       .steps.at(static_cast<std::size_t>(number));
@@ -75,6 +86,12 @@ TEST(Checker, FindsWhatIsNotMapped) {
 TEST(Checker, FindsRanksThatDoNotAgree) {
   CollectiveSchedule wrong = good();
   wrong.ranks[1].semaphores[kReady].count = 2;
+  expect_fault(wrong, "rank 1 has other semaphores, slots or mappings than rank 0");
+  wrong = good();
+  wrong.ranks[2].may_share_memory = true;
+  expect_fault(wrong, "rank 2 has other semaphores, slots or mappings than rank 0");
+  wrong = good_kernels();
+  step(wrong, 1, 0).kernel.packets = {{}, {}, {}};
   expect_fault(wrong, "rank 1 has other semaphores, slots or mappings than rank 0");
 }
 
@@ -177,17 +194,6 @@ TEST(Checker, DoesNotRelyOnWhatIsOnlyForSpeed) {
   expect_fault(wrong, "may signal it before");
 }
 
-// A reduce_scatter by a kernel that reads all send buffers, between two barriers.
-CollectiveSchedule good_kernels() {
-  CollectiveSchedule all{
-      {CollectiveKind::reduce_scatter, DType::int32, Reduction::sum, 16, 0, {}}, {}, {}};
-  for (int rank = 0; rank < kRanks; ++rank) {
-    all.in_place.push_back(false);
-    all.ranks.push_back(peer_kernels().schedule({all.collective, rank, kRanks, {}}));
-  }
-  return all;
-}
-
 TEST(Checker, FindsKernelsWithoutABarrier) {
   EXPECT_EQ(fault_of(good_kernels()), "");
   CollectiveSchedule wrong = good_kernels();
@@ -237,6 +243,9 @@ TEST(Checker, FindsKernelsOfAFormThatDevicesDoNotHave) {
   wrong = good_kernels();
   for (RankSchedule& rank : wrong.ranks) rank.semaphores.front().initial = 1;
   expect_fault(wrong, "rank 0: barrier begins with 1, expected 0");
+  wrong = good_kernels();
+  for (RankSchedule& rank : wrong.ranks) rank.may_share_memory = true;
+  expect_fault(wrong, "rank 0: barrier counts, and cannot be shared");
 }
 
 TEST(Checker, FindsAnotherOperation) {
@@ -298,7 +307,7 @@ TEST(Picture, ShowsAFaultySchedule) {
   CollectiveSchedule wrong = good();
   step(wrong, 0, 6).signals = std::move(step(wrong, 0, 0).signals);
   expect_fault(wrong, "deadlock");
-  const std::string picture = picture_of(wrong, {0});
+  const std::string picture = picture_of(wrong, {0, 1}, 120);
   EXPECT_NE(picture.find("   6  0 signal ready -> all\n"), std::string::npos) << picture;
   EXPECT_NE(picture.find("   3  0 copy send+0 -> recv@1+0, 64 B\n"), std::string::npos) << picture;
 }

@@ -74,65 +74,86 @@ std::string move_text(int rank, const std::vector<Place>& from, const std::vecto
 
 class Picture {
  public:
-  Picture(const CollectiveSchedule& schedule, const std::vector<int>& ranks)
-      : all_(schedule), calls_{{&schedule}, false}, order_(calls_, {}), ranks_(ranks) {
+  explicit Picture(const CollectiveSchedule& schedule)
+      : all_(schedule), calls_{{&schedule}, false}, order_(calls_) {
     is_sound_ = order_.fault().empty();
-  }
-
-  std::string text() {
     std::vector<int> rows(order_.steps().size());
     std::iota(rows.begin(), rows.end(), 0);
     if (is_sound_) rows = order_.rows();
     for (std::size_t number = 0; number < rows.size(); ++number) {
       add(static_cast<int>(number), rows[number]);
     }
+  }
+
+  std::string text(const std::vector<int>& ranks, std::size_t widest) const {
+    std::size_t width = kBetween * (ranks.size() - 1);
+    for (const int rank : ranks) width += width_of(rank);
+    if (is_sound_ && ranks.size() > 1 && width <= widest) return columns(ranks);
     std::string text;
-    std::vector<std::size_t> widths;
-    for (const int rank : ranks_) widths.push_back(width_of(rank));
-    write_row(text, widths, heads());
-    for (const auto& row : rows_) {
-      std::size_t lines = 0;
-      for (const auto& column : row.second) lines = std::max(lines, column.second.size());
-      for (std::size_t line = 0; line < lines; ++line) write_line(text, widths, row.second, line);
-    }
+    for (const int rank : ranks) text += (text.empty() ? "" : "\n") + list(rank);
     return text;
   }
 
  private:
-  using Row = std::map<int, std::vector<std::string>>;  // lines by rank
+  struct Line {
+    int step = 0;
+    std::string text;
+  };
+  using Row = std::map<int, std::vector<Line>>;  // by rank
 
-  std::vector<std::string> heads() const {
-    std::vector<std::string> heads;
-    for (const int rank : ranks_) heads.push_back(fmt::format("rank {}", rank));
-    return heads;
-  }
+  static constexpr std::size_t kBetween = 3;  // columns
 
   std::size_t width_of(int rank) const {
     std::size_t width = fmt::format("rank {}", rank).size();
     for (const auto& row : rows_) {
       const auto column = row.second.find(rank);
       if (column == row.second.end()) continue;
-      for (const std::string& line : column->second) width = std::max(width, line.size());
+      for (const Line& line : column->second) width = std::max(width, line.text.size());
     }
     return width;
   }
 
-  void write_line(std::string& text, const std::vector<std::size_t>& widths, const Row& row,
-                  std::size_t line) const {
-    std::vector<std::string> cells;
-    for (const int rank : ranks_) {
-      const auto column = row.find(rank);
-      const bool has = column != row.end() && line < column->second.size();
-      cells.push_back(has ? column->second[line] : "");
+  std::string list(int rank) const {
+    std::string text = fmt::format("rank {}\n", rank);
+    for (const auto& row : rows_) {
+      const auto column = row.second.find(rank);
+      if (column == row.second.end()) continue;
+      for (const Line& line : column->second) {
+        text += fmt::format("{:>4}  {}\n", line.step, line.text);
+      }
     }
+    return text;
+  }
+
+  std::string columns(const std::vector<int>& ranks) const {
+    std::vector<std::size_t> widths;
+    std::vector<std::string> cells;
+    for (const int rank : ranks) {
+      widths.push_back(width_of(rank));
+      cells.push_back(fmt::format("rank {}", rank));
+    }
+    std::string text;
     write_row(text, widths, cells);
+    for (const auto& row : rows_) {
+      std::size_t lines = 0;
+      for (const auto& column : row.second) lines = std::max(lines, column.second.size());
+      for (std::size_t line = 0; line < lines; ++line) {
+        for (std::size_t i = 0; i < ranks.size(); ++i) {
+          const auto column = row.second.find(ranks[i]);
+          const bool has = column != row.second.end() && line < column->second.size();
+          cells[i] = has ? column->second[line].text : "";
+        }
+        write_row(text, widths, cells);
+      }
+    }
+    return text;
   }
 
   static void write_row(std::string& text, const std::vector<std::size_t>& widths,
                         const std::vector<std::string>& cells) {
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      line += fmt::format("{:<{}}{}", cells[i], widths[i], i + 1 < cells.size() ? "   " : "");
+      line += fmt::format("{:<{}}", cells[i], widths[i] + kBetween);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
@@ -141,12 +162,10 @@ class Picture {
   void add(int number, int row) {
     const OrderedStep& now = order_.steps()[index_of(number)];
     const Step* const step = order_.step_of(number);
-    if (step == nullptr || std::find(ranks_.begin(), ranks_.end(), now.rank) == ranks_.end())
-      return;
-    std::vector<std::string>& lines = rows_[row][now.rank];
+    if (step == nullptr) return;
+    std::vector<Line>& lines = rows_[row][now.rank];
     for (const std::string& line : lines_of(now, *step)) {
-      const std::string step_number = ranks_.size() == 1 ? fmt::format("{:>4}  ", now.step) : "";
-      lines.push_back(fmt::format("{}{} {}", step_number, step->lane, line));
+      lines.push_back({now.step, fmt::format("{} {}", step->lane, line)});
     }
   }
 
@@ -216,15 +235,15 @@ class Picture {
   const CollectiveSchedule& all_;
   const CheckedCalls calls_;
   StepOrder order_;
-  const std::vector<int> ranks_;
   bool is_sound_ = false;
   std::map<int, Row> rows_;
 };
 
 }  // namespace
 
-std::string picture_of(const CollectiveSchedule& schedule, const std::vector<int>& ranks) {
-  return Picture(schedule, ranks).text();
+std::string picture_of(const CollectiveSchedule& schedule, const std::vector<int>& ranks,
+                       std::size_t widest) {
+  return Picture(schedule).text(ranks, widest);
 }
 
 }  // namespace duet

@@ -93,8 +93,10 @@ class PrintedForm {
     return spans;
   }
 
+  using Parts = std::vector<std::pair<const char*, Json>>;
+
   // Parts without contents are left out. Returns the step's number.
-  int add(int rank, const std::string& lane, std::vector<std::pair<const char*, Json>> parts) {
+  int add(int rank, const std::string& lane, Parts parts) {
     const int id = static_cast<int>(steps_.size());
     Json step{{"id", id}, {"rank", rank}, {"lane", lane}};
     for (auto& [name, value] : parts) {
@@ -115,28 +117,19 @@ class PrintedForm {
     for (const auto* list : {&step.after, &step.after_for_speed}) {
       for (const int earlier : *list) after.push_back(ends_[index_of(earlier)]);
     }
-    std::vector<std::pair<const char*, Json>> first = {
-        {"after", after}, {"waits", names_of(rank, step.waits)}, {"tag", step.rule}};
-    if (step.rule.empty()) first.pop_back();
-    const Json signals = names_of(rank, step.signals);
-    int end = -1;
-    if (step.copies.size() == 1 && step.kernel.is_none()) {
-      first.emplace_back("reads", spans_of({step.copies[0].from}));
-      first.emplace_back("writes", spans_of({step.copies[0].to}));
-      first.emplace_back("signals", signals);
-      end = add(rank.rank, lane, std::move(first));
-    } else if (step.copies.empty() && step.kernel.is_none()) {
-      first.emplace_back("signals", signals);
-      end = add(rank.rank, lane, std::move(first));
-    } else {
-      end = add(rank.rank, lane, std::move(first));
-      for (const StepCopy& copy : step.copies) {
-        end = add(rank.rank, lane,
-                  {{"reads", spans_of({copy.from})}, {"writes", spans_of({copy.to})}});
-      }
-      if (!step.kernel.is_none()) end = add_kernel(rank, step, end);
-      if (!signals.empty()) end = add(rank.rank, lane, {{"signals", signals}});
+    Parts parts = {{"after", after}, {"waits", names_of(rank, step.waits)}};
+    if (!step.rule.empty()) parts.emplace_back("tag", step.rule);
+    for (std::size_t copy = 0; copy < step.copies.size(); ++copy) {
+      if (copy > 0) add(rank.rank, lane, std::exchange(parts, {}));
+      parts.emplace_back("reads", spans_of({step.copies[copy].from}));
+      parts.emplace_back("writes", spans_of({step.copies[copy].to}));
     }
+    int end = -1;
+    if (!step.kernel.is_none()) {
+      end = add_kernel(rank, step, add(rank.rank, lane, std::exchange(parts, {})));
+    }
+    parts.emplace_back("signals", names_of(rank, step.signals));
+    if (end < 0 || !step.signals.empty()) end = add(rank.rank, lane, std::move(parts));
     ends_.push_back(end);
   }
 

@@ -70,8 +70,19 @@ RankSchedule in_a_row(RankSchedule first, const RankSchedule& second) {
   return first;
 }
 
-RankSchedule without_speed(RankSchedule schedule) {
-  const auto erase = [&schedule](std::vector<SemaphoreAt>& list) {
+SpeedParts speed_parts_of(const RankSchedule& schedule) {
+  SpeedParts has{false, false};
+  for (const SemaphoreGroup& group : schedule.semaphores) has.semaphores |= group.only_for_speed;
+  for (const Step& step : schedule.steps) {
+    const auto& barriers = step.kernel.barriers;
+    has.edges |= !step.after_for_speed.empty();
+    has.semaphores |= barriers && barriers->closes && barriers->closes_for_speed;
+  }
+  return has;
+}
+
+RankSchedule without(const SpeedParts& parts, RankSchedule schedule) {
+  const auto erase = [&](std::vector<SemaphoreAt>& list) {
     list.erase(std::remove_if(list.begin(), list.end(),
                               [&](const SemaphoreAt& each) {
                                 return schedule.semaphores[index_of(each.group)].only_for_speed;
@@ -79,7 +90,8 @@ RankSchedule without_speed(RankSchedule schedule) {
                list.end());
   };
   for (Step& step : schedule.steps) {
-    step.after_for_speed.clear();
+    if (parts.edges) step.after_for_speed.clear();
+    if (!parts.semaphores) continue;
     erase(step.waits);
     erase(step.signals);
     for (StepItem& item : step.kernel.items) {

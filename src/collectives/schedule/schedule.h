@@ -147,8 +147,15 @@ std::vector<SemaphoreAt> barrier_waits(const RankSchedule& schedule,
 // The second one behind the first, on the caller's stream, with semaphores and slots of its own.
 RankSchedule in_a_row(RankSchedule first, const RankSchedule& second);
 
-// The schedule without what is only for speed.
-RankSchedule without_speed(RankSchedule schedule);
+// What the result is right without.
+struct SpeedParts {
+  bool edges = true;       // Step::after_for_speed
+  bool semaphores = true;  // SemaphoreGroup::only_for_speed, KernelBarriers::closes_for_speed
+};
+// What of these the schedule has.
+SpeedParts speed_parts_of(const RankSchedule& schedule);
+// The schedule without these.
+RankSchedule without(const SpeedParts& parts, RankSchedule schedule);
 
 // Bytes that leave the rank in a call.
 std::uint64_t wire_bytes_of(const RankSchedule& schedule);

@@ -30,7 +30,7 @@ std::vector<int> sorted_by(const Edges& edges) {
 
 }  // namespace
 
-StepOrder::StepOrder(const CheckedCalls& calls, SpeedParts speed) : calls_(calls), speed_(speed) {
+StepOrder::StepOrder(const CheckedCalls& calls) : calls_(calls) {
   number_lanes();
   of_rank_.resize(first_lane_.size() - 1);
   for (std::size_t call = 0; call < calls.order.size(); ++call) {
@@ -110,10 +110,9 @@ int StepOrder::add_peer_kernel(int call, int rank, int step) {
     items.push_back(add(item, item_lanes_[index_of(rank)][index_of(one.lane)] + item));
     edges_.back().push_back({begin, kNoSemaphore});
   }
-  const bool closes = barriers.closes && (speed_.semaphores || !barriers.closes_for_speed);
-  const int behind = add(closes ? OrderedStep::kLastSignal : OrderedStep::kEnd, one.lane);
+  const int behind = add(barriers.closes ? OrderedStep::kLastSignal : OrderedStep::kEnd, one.lane);
   for (const int item : items) edges_.back().push_back({item, kNoSemaphore});
-  if (!closes) return behind;
+  if (!barriers.closes) return behind;
   add(OrderedStep::kLastWait, one.lane);
   return add(OrderedStep::kEnd, one.lane);
 }
@@ -128,7 +127,6 @@ void StepOrder::add_rank(int call, int rank) {
     ends.push_back(add_step(call, rank, step,
                             has_kernel ? OrderedStep::kStart : OrderedStep::kWhole, one.lane));
     for (const auto* list : {&one.after, &one.after_for_speed}) {
-      if (list == &one.after_for_speed && !speed_.edges) continue;
       for (const int earlier : *list) {
         edges_.back().push_back({ends[index_of(earlier)], kNoSemaphore});
       }
@@ -164,18 +162,16 @@ std::vector<SemaphoreAt> signals_of(const RankSchedule& schedule, const Step& st
 
 }  // namespace
 
-// nullptr: left out.
-StepOrder::Uses* StepOrder::uses_of(int call, const RankSchedule& schedule,
+StepOrder::Uses& StepOrder::uses_of(int call, const RankSchedule& schedule,
                                     const SemaphoreAt& semaphore) {
   const SemaphoreGroup& group = schedule.semaphores[index_of(semaphore.group)];
-  if (group.only_for_speed && !speed_.semaphores) return nullptr;
   const Key key{calls_.shared_memory ? nullptr : calls_.order[index_of(call)], semaphore.group,
                 semaphore.owner, semaphore.peer, semaphore.index};
   const auto [found, is_new] = known_.emplace(key, uses_.size());
   if (is_new) {
     uses_.push_back({duet::text_of(schedule, semaphore), group.initial, group.counts, {}, {}, {}});
   }
-  return &uses_[found->second];
+  return uses_[found->second];
 }
 
 // By rank in the order of its enqueueing.
@@ -187,16 +183,14 @@ void StepOrder::note_semaphores() {
       const Step* const one = step_of(number);
       if (one == nullptr) continue;
       for (const SemaphoreAt& each : waits_of(schedule, *one, step.item)) {
-        Uses* const uses = uses_of(step.call, schedule, each);
-        if (uses == nullptr) continue;
-        uses->waits.push_back(number);
-        --uses->balance[step.call];
+        Uses& uses = uses_of(step.call, schedule, each);
+        uses.waits.push_back(number);
+        --uses.balance[step.call];
       }
       for (const SemaphoreAt& each : signals_of(schedule, *one, step.item)) {
-        Uses* const uses = uses_of(step.call, schedule, each);
-        if (uses == nullptr) continue;
-        uses->signals.push_back(number);
-        ++uses->balance[step.call];
+        Uses& uses = uses_of(step.call, schedule, each);
+        uses.signals.push_back(number);
+        ++uses.balance[step.call];
       }
     }
   }

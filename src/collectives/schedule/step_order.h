@@ -28,16 +28,10 @@ struct OrderedStep {
   bool has_place_in_queue() const { return item == kWhole || item == kStart; }
 };
 
-// Of what is only for speed, what counts; the rest is as if it were not there.
-struct SpeedParts {
-  bool edges = true;       // Step::after_for_speed
-  bool semaphores = true;  // SemaphoreGroup::only_for_speed, KernelBarriers::closes_for_speed
-};
-
 class StepOrder {
  public:
   // `calls` must outlive it.
-  StepOrder(const CheckedCalls& calls, SpeedParts speed);
+  explicit StepOrder(const CheckedCalls& calls);
 
   // Waits or signals without a partner, a deadlock, a signal that another wait could take; "" if
   // there is none. Only then the other functions may be called.
@@ -75,7 +69,7 @@ class StepOrder {
   int add_step(int call, int rank, int step, int item, int lane);
   int add_kernel(int call, int rank, int step);
   int add_peer_kernel(int call, int rank, int step);
-  Uses* uses_of(int call, const RankSchedule& schedule, const SemaphoreAt& at);
+  Uses& uses_of(int call, const RankSchedule& schedule, const SemaphoreAt& at);
   void note_semaphores();
   std::string pair_semaphores();
   std::string check_pairs() const;
@@ -86,7 +80,6 @@ class StepOrder {
   std::string cycle_text(const Edges& edges, const std::vector<int>& sorted) const;
 
   const CheckedCalls& calls_;
-  const SpeedParts speed_;
   std::vector<int> first_lane_;               // by rank; behind the last: the number of all
   std::vector<std::vector<int>> item_lanes_;  // by rank and lane: the first of items side by side
   std::vector<OrderedStep> steps_;

@@ -70,10 +70,9 @@ std::unique_ptr<CollectivePlan> plan_model(Rank& rank, const Collective& collect
   RankSchedule schedule = peer_kernels().schedule(input);
   schedule.semaphores.clear();  // prepare_as_library() synchronises the ranks
   schedule.algorithm = fmt::format("model of {}: {}", library.name, schedule.algorithm);
-  // Called while the plan is made, and not later.
-  const auto prepare = [&](Device& on, const PeerKernel& peers) {
-    return sim::prepare_as_library(on, peers, kernel, node_algorithm(collective.kind),
-                                   counters.next(rank));
+  const auto prepare = [&rank, &kernel, &counters, algorithm = node_algorithm(collective.kind)](
+                           Device& on, const PeerKernel& peers) {
+    return sim::prepare_as_library(on, peers, kernel, algorithm, counters.next(rank));
   };
   return std::make_unique<SchedulePlan>(
       rank, schedule, buffers, ScheduleSession{watchdog, nullptr, nullptr, false, prepare});

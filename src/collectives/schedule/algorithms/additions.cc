@@ -150,7 +150,7 @@ Algorithm additions() {
           [](const AlgorithmInput& in) {
             return reduces(in.collective.kind) && in.ranks > 1 && in.all_add;
           },
-          [](const AlgorithmInput& in) { return Additions(in).schedule(); }, Half::first};
+          [](const AlgorithmInput& in) { return Additions(in).schedule(); }, Half::first, 2};
 }
 
 }  // namespace duet

@@ -50,6 +50,8 @@ struct Algorithm {
   bool (*fits)(const AlgorithmInput& input);
   RankSchedule (*schedule)(const AlgorithmInput& input);  // of input.rank; where it fits
   Half half = Half::none;
+  // Of a first half: up to so many ranks end it at about the same time.
+  int most_in_step = 1;
 };
 
 #define DUET_ALGORITHM(function) Algorithm function();

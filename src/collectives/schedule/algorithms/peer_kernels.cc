@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -125,7 +126,7 @@ Algorithm peer_kernels() {
 Algorithm pulled_reduction() {
   return {"pulled-reduction",
           [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::all_reduce; },
-          pull_schedule, Half::first};
+          pull_schedule, Half::first, std::numeric_limits<int>::max()};
 }
 
 }  // namespace duet
