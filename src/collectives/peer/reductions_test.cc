@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/own_engines.h"
+#include "collectives/partition.h"
 #include "collectives/peer/reductions_fixture.h"
 
 namespace duet {
