@@ -86,7 +86,10 @@ void Hub::serve() {
 
 // False: the hub ends.
 bool Hub::serve_once() {
-  const bool accepts = SteadyClock::now() >= accept_after_;
+  // One time for both: a pause that ends between two readings would be neither accepted after nor
+  // waited for.
+  const auto now = SteadyClock::now();
+  const bool accepts = now >= accept_after_;
   std::vector<pollfd> all{{wake_, POLLIN, 0}};
   for (const Socket& each : listeners_.sockets) {
     all.push_back({accepts ? each.descriptor() : -1, POLLIN, 0});
@@ -97,7 +100,7 @@ bool Hub::serve_once() {
   for (const PendingConnection& each : pending_) {
     all.push_back({each.connection.descriptor(), each.connection.events(), 0});
   }
-  const int limit = milliseconds_left();
+  const int limit = milliseconds_left(now);
   const auto due = SteadyClock::now() + std::chrono::milliseconds(limit);
   if (poll(all.data(), all.size(), limit) < 0 && errno != EINTR) {
     throw Error("poll() failed");
@@ -122,8 +125,9 @@ bool Hub::serve_once() {
   return true;
 }
 
-// Until the next deadline of a heartbeat, a pending connection or a retry; -1: there is none.
-int Hub::milliseconds_left() const {
+// Until the next deadline of a heartbeat, a pending connection or a retry after `now`; -1: there is
+// none.
+int Hub::milliseconds_left(SteadyClock::time_point now) const {
   std::optional<SteadyClock::time_point> first;
   const auto consider = [&](SteadyClock::time_point when) {
     if (!first || when < *first) first = when;
@@ -134,7 +138,7 @@ int Hub::milliseconds_left() const {
              std::chrono::duration_cast<SteadyClock::duration>(heartbeat_timeout_));
   }
   if (!pending_.empty()) consider(pending_.front().deadline);
-  if (accept_after_ > SteadyClock::now()) consider(accept_after_);
+  if (accept_after_ > now) consider(accept_after_);
   return first ? milliseconds_until(*first) : -1;
 }
 

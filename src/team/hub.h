@@ -75,7 +75,7 @@ class Hub {
 
   void serve();
   bool serve_once();
-  int milliseconds_left() const;
+  int milliseconds_left(SteadyClock::time_point now) const;
   void allow_for_delay(SteadyClock::time_point due);
   void accept_all(const Socket& listener);
   void serve_member(Member& member, short ready);
