@@ -13,6 +13,7 @@
 
 #include "cli/complain.h"
 #include "cli/lists.h"
+#include "collectives/schedule/message_steps.h"
 #include "collectives/schedule/packet_steps.h"
 #include "collectives/schedule/picture.h"
 #include "collectives/schedule/printed_form.h"
@@ -51,8 +52,9 @@ class Shown {
     CollectiveSchedule schedule = planned.schedule;
     const std::string fault = fault_of(schedule);
     if (in_table_ && !json_ && fault.empty()) return add_row(planned);
-    if (flags_.without_speed) {
-      for (RankSchedule& rank : schedule.ranks) rank = without({}, std::move(rank));
+    for (RankSchedule& rank : schedule.ranks) {
+      if (flags_.without_speed) rank = without({}, std::move(rank));
+      rank = with_messages_as_steps(rank);
     }
     print(schedule, title(planned) + ": " + planned.algorithm);
     if (!fault.empty()) {
@@ -73,9 +75,9 @@ class Shown {
   void end() {
     write_tables();
     if (!any_) {
-      throw UsageError(fmt::format(
-          "--show-schedule: nothing to show on {}{}: expected dma, kernel or auto within one node",
-          device_, left_out_.empty() ? "" : " (" + left_out_.begin()->second + ")"));
+      throw UsageError(
+          fmt::format("--show-schedule: nothing to show on {}{}: expected dma, kernel or auto",
+                      device_, left_out_.empty() ? "" : " (" + left_out_.begin()->second + ")"));
     }
     for (const auto& [what, why] : left_out_) complain(fmt::format("{}: {}", what, why));
   }

@@ -47,6 +47,21 @@ class NodeMap {
   std::vector<Place> place_;  // by rank
 };
 
+// A rank's place among the nodes of a uniform map, which must outlive it.
+struct NodePlace {
+  NodePlace(const NodeMap& nodes, int rank)
+      : map(nodes), node(nodes.node(rank)), local(nodes.local(rank)) {}
+
+  int nodes() const { return map.nodes(); }
+  int node_size() const { return map.node_size(); }
+  // The node `step` behind this one, and the one `step` before it.
+  int node_after(int step) const { return (node + step) % nodes(); }
+  int node_before(int step) const { return (node + nodes() - step) % nodes(); }
+
+  const NodeMap& map;
+  int node, local;
+};
+
 // Whether all ranks can map each other's memory, though they may count as several nodes: those of
 // one process, as on simulated machines, and processes of one place with Team::node_size().
 // Collective among processes.

@@ -20,6 +20,10 @@ runs reduce_scatter,all_reduce -b 96 -d int32 --device host:4
 runs all_reduce -b 8 -d int32 --device host:3
 DUET_REDUCTIONS=in-flight runs reduce_scatter -b 96 -d int32 --device sim:h200:devices=3
 DUET_REDUCTIONS=slots runs reduce_scatter -b 96 -d int32 --device sim:h200:devices=3
+all=all_gather,all_to_all,broadcast,reduce_scatter,all_reduce
+runs $all -b 96 -d int32 --device host:4 --node-size 2
+runs $all -b 72 -d int32 --device host:3 --node-size 1
+runs $all -b 96 -d int32 --device sim:p5-48xlarge:devices=3:nodes=2
 
 # It is no blind eye: a schedule with a copy, a wait or an edge less is wrong.
 good=$("$duet" collective all_gather -b 96 -d int8 --device host:3 --engine dma --in-place out --show-schedule --json -)
@@ -44,6 +48,8 @@ said=$(DUET_ALGORITHM=relay "$duet" collective all_gather --device host:3 -b 4K 
 grep -q 'DUET_ALGORITHM=relay does not fit all_gather of 3 ranks' <<<"$said" || { echo "no warning in: $said"; exit 1; }
 said=$(DUET_ALGORITHM=relay "$duet" collective all_gather --device host:3 -b 4K --engine dma --in-place out --show-schedule 2>&1)
 grep -q 'DUET_ALGORITHM=relay does not fit all_gather of 3 ranks' <<<"$said" || { echo "no warning in: $said"; exit 1; }
+said=$(DUET_ALGORITHM=relay "$duet" collective broadcast --device host:4 --node-size 2 -b 4K --engine dma --in-place out --show-schedule 2>&1)
+grep -q 'DUET_ALGORITHM=relay does not fit broadcast of 4 ranks over 2 nodes' <<<"$said" || { echo "no warning in: $said"; exit 1; }
 
 # The documentation has all names.
 names=$(DUET_ALGORITHM=? "$duet" collective all_gather --device host:2 -b 4K 2>&1 | sed 's/.*expected //; s/, /\n/g') || true

@@ -8,11 +8,6 @@ CopySteps::CopySteps(Device& device, int lanes, bool in_order) : in_order_(in_or
   for (int lane = 0; lane < lanes; ++lane) started_.push_back(device.make_event(EventUse::order));
 }
 
-int CopySteps::lane_for(int step) const {
-  const int number = in_order_ ? static_cast<int>(steps_.size()) : step - 1;
-  return number % lanes();
-}
-
 void CopySteps::add(CopyStep step) {
   steps_.push_back({step.lane,
                     {{}, std::move(step.waits)},

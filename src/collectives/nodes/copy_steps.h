@@ -1,4 +1,4 @@
-// The copies of plans that enqueue themselves, on lanes.
+// The copies of wires, on lanes.
 #pragma once
 
 #include <memory>
@@ -20,22 +20,13 @@ struct CopyStep {
 class CopySteps {
  public:
   // `lanes` counts the caller's stream. In order: a step begins its copies only after the step
-  // before it has, whichever lane it is on. Behind one link copy engines run one copy after the
-  // other, and lanes only hide the time between two copies. The order of copies must then be fixed:
-  // ranks that push in different orders would push to the same receiver at the same time, each at
-  // half the rate.
+  // before it has, whichever lane it is on.
   CopySteps(Device& device, int lanes, bool in_order);
 
-  int lanes() const { return static_cast<int>(started_.size()); }
-  bool in_order() const { return in_order_; }
-  // The lane of the next step, a copy to the `step`th rank after this one (from 1): in order, one
-  // lane after the other; else each rank has its lane.
-  int lane_for(int step) const;
   void add(CopyStep step);
 
   std::size_t size() const { return steps_.size(); }
 
-  void enqueue(Stream& main, SideStreams& lanes) { enqueue(main, lanes, 0, size()); }
   // Enqueues only the steps [begin, end); a call must enqueue all steps, in order.
   void enqueue(Stream& main, SideStreams& lanes, std::size_t begin, std::size_t end);
 

@@ -143,6 +143,7 @@ void FabricWire::add_pieces(const WireTraffic& traffic, const WireMessage& messa
   MessageState state;
   state.node = message.node;
   state.staged = message.staged;
+  state.tells_gone = message.tells_gone;
   state.first = pieces_.size();
   const std::size_t index = states_.size();
   for (const auto& [part, done, bytes] : cut_->pieces(bytes_of(message.pieces), is_last(index))) {
@@ -362,7 +363,7 @@ bool FabricWire::lost(int rail, const std::vector<std::uint64_t>& tokens) {
 }
 
 void FabricWire::sent(std::size_t message) {
-  if (states_[message].staged) set(gone(message), 1);
+  if (states_[message].tells_gone) set(gone(message), 1);
   --sending_;
 }
 

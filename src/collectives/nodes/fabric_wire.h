@@ -24,7 +24,7 @@
 #include "collectives/nodes/network.h"
 #include "collectives/nodes/piece_cut.h"
 #include "collectives/nodes/rail_dealer.h"
-#include "collectives/nodes/wire.h"
+#include "collectives/session/wire.h"
 
 namespace duet {
 
@@ -60,7 +60,7 @@ class FabricWire : public Wire, private WireDriver, private Sender, private Devi
   };
   struct MessageState {
     int node = 0;
-    bool staged = false;
+    bool staged = false, tells_gone = false;
     std::size_t first = 0, pieces = 0;  // that are sent
     std::size_t arrivals = 0;           // pieces that are received
     // Of this call.

@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "collectives/collective_work.h"
-#include "collectives/nodes/messages.h"
 #include "collectives/nodes/rails_fixture.h"
 #include "collectives/nodes/staged_wire.h"
+#include "collectives/schedule/algorithms/messages.h"
 #include "collectives/session/calls_fixture.h"
 #include "core/error.h"
 #include "timing/sampler.h"
@@ -280,7 +280,7 @@ TEST_P(FabricWireTest, AStagedMessageHasGoneAndComeWithItsLastChunk) {
       const Buffer source = rank.device.allocate(16 * kSmallestChunk);
       const Buffer read = rank.device.allocate(source.bytes());
       WireTraffic traffic = one_message(own, source.span());
-      traffic.messages[0].staged = true;
+      traffic.messages[0].staged = traffic.messages[0].tells_gone = true;
       const auto wire = wires.make<StagedWire>(own, traffic);
       const auto stream = rank.device.make_stream(), reader = rank.device.make_stream();
       for (int round = 0; round < 3; ++round) {

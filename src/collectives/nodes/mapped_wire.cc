@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "collectives/nodes/messages.h"
+#include "collectives/schedule/algorithms/messages.h"
 
 namespace duet {
 namespace {
@@ -82,7 +82,7 @@ void MappedWire::plan(const NodeRank& rank, const WireTraffic& traffic) {
       step.copies.push_back({target, piece.source, Executor::dma, {}});
     }
     step.signals.push_back(word(message.node, 2, i));
-    if (message.staged) step.signals.push_back(gone(i));
+    if (message.tells_gone) step.signals.push_back(gone(i));
     steps_.add(std::move(step));
   }
 }

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "collectives/nodes/copy_steps.h"
-#include "collectives/nodes/wire.h"
 #include "collectives/session/peer_semaphores.h"
+#include "collectives/session/wire.h"
 
 namespace duet {
 

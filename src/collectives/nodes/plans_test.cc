@@ -6,14 +6,12 @@
 #include <cstdio>
 
 #include "collectives/collective_work.h"
-#include "collectives/nodes/all_reduce_plan.h"
-#include "collectives/nodes/broadcast_plan.h"
-#include "collectives/nodes/exchange_plan.h"
-#include "collectives/nodes/gather_plan.h"
 #include "collectives/nodes/looking_wire_fixture.h"
 #include "collectives/nodes/mapped_wire.h"
-#include "collectives/nodes/scatter_plan.h"
 #include "collectives/nodes/session.h"
+#include "collectives/planning.h"
+#include "collectives/schedule/algorithms/node_schedule.h"
+#include "collectives/schedule/schedule_plan.h"
 #include "collectives/session/calls_fixture.h"
 #include "collectives/session/peer_semaphores.h"
 #include "timing/prepared.h"
@@ -144,12 +142,13 @@ TEST(NodeMessages, AnAllToAllOfSingleRanksHasThoseOfAnAllGather) {
 // Plans made directly, with messages of any size, on a map of their own.
 class NodePlans : public ::testing::TestWithParam<Cluster> {
  protected:
+  static constexpr CopyLanes kLanes{2, true};
+
   NodePlans() {
     team_.set_node_size(GetParam().node_size);
     map_ = std::make_unique<NodeMap>(NodeMap::of(team_));
     for (int local = 0; local < team_.local_size(); ++local) {
-      lanes_.push_back(
-          std::make_unique<SideStreams>(team_.local_rank(local).device, CopyLanes{2, true}));
+      lanes_.push_back(std::make_unique<SideStreams>(team_.local_rank(local).device, kLanes));
     }
   }
 
@@ -164,7 +163,7 @@ class NodePlans : public ::testing::TestWithParam<Cluster> {
 
   // Whose wires are of this class.
   template <typename OfWire = MappedWire>
-  MakePlan plans(MoveBy by, std::uint64_t largest) {
+  MakePlan plans(bool kernel_moves, std::uint64_t largest) {
     teams_ = std::make_unique<NodeTeams>(team_, *map_);
     const auto wire = [this](NodeRank& rank, const WireTraffic& traffic) {
       return std::make_unique<OfWire>(rank, traffic, watchdog_);
@@ -172,24 +171,15 @@ class NodePlans : public ::testing::TestWithParam<Cluster> {
     return [=](Rank& rank, const Collective& c,
                const CollectiveBuffers& buffers) -> std::unique_ptr<CollectivePlan> {
       NodeRank own(rank, *teams_, *map_);
-      SideStreams& lanes = *lanes_[static_cast<std::size_t>(rank.local)];
-      if (c.kind == CollectiveKind::all_gather) {
-        return std::make_unique<GatherPlan>(own, buffers.send, buffers.recv,
-                                            equal_parts(buffers.send.bytes, rank.size), lanes, by,
-                                            wire, watchdog_, largest);
-      }
-      if (c.kind == CollectiveKind::reduce_scatter) {
-        return std::make_unique<ScatterPlan>(own, c, buffers, lanes, by, wire, watchdog_, largest);
-      }
-      if (c.kind == CollectiveKind::all_reduce) {
-        return std::make_unique<NodesAllReducePlan>(own, c, buffers, lanes, by, wire, watchdog_,
-                                                    largest);
-      }
-      if (c.kind == CollectiveKind::broadcast) {
-        return std::make_unique<NodesBroadcastPlan>(own, c, buffers, lanes, by, wire, watchdog_,
-                                                    largest);
-      }
-      return std::make_unique<ExchangePlan>(own, buffers, lanes, by, wire, watchdog_, largest);
+      AlgorithmInput input{c, rank.index, rank.size, kLanes};
+      input.nodes = map_.get();
+      input.kernel_moves = kernel_moves;
+      input.in_place = in_place(buffers);
+      input.largest_piece = largest;
+      ScheduleSession session{watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()};
+      session.node = &own;
+      session.make_wire = wire;
+      return std::make_unique<SchedulePlan>(rank, schedule_over_nodes(input), buffers, session);
     };
   }
 
@@ -200,11 +190,11 @@ class NodePlans : public ::testing::TestWithParam<Cluster> {
 
   template <typename OfWire = MappedWire>
   void run_all(const Rounds& rounds, std::uint64_t count, std::uint64_t largest) {
-    for (const MoveBy by : {MoveBy::copy_engines, MoveBy::kernel}) {
+    for (const bool by_kernel : {false, true}) {
       for (const CollectiveKind kind : kKinds) {
         const int root = kind == CollectiveKind::broadcast ? team_.size() - 1 : 0;
         const Collective c = collective_of(kind, elements(kind, count), root);
-        run_calls(team_, plans<OfWire>(by, largest), c, rounds);
+        run_calls(team_, plans<OfWire>(by_kernel, largest), c, rounds);
       }
     }
   }
@@ -316,7 +306,7 @@ class LateNodePlans : public NodePlans {};
 // So the network has the next piece to carry while one is added.
 TEST_P(LateNodePlans, APieceMayGoBeforeTheOneBeforeIsAdded) {
   const std::uint64_t largest = 64 << 10, pieces = 6;
-  run_calls(team_, plans<LateWire>(MoveBy::copy_engines, largest),
+  run_calls(team_, plans<LateWire>(false, largest),
             collective_of(CollectiveKind::reduce_scatter, pieces * largest / sizeof(float)), {3});
 }
 

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "collectives/nodes/all_reduce_plan.h"
-#include "collectives/nodes/broadcast_plan.h"
-#include "collectives/nodes/exchange_plan.h"
-#include "collectives/nodes/gather_plan.h"
 #include "collectives/nodes/mapped_wire.h"
-#include "collectives/nodes/messages.h"
 #include "collectives/nodes/staged_wire.h"
+#include "collectives/planning.h"
+#include "collectives/schedule/algorithms/node_schedule.h"
+#include "collectives/schedule/local_copy.h"
+#include "collectives/schedule/schedule_plan.h"
 #include "collectives/session/rank_lanes.h"
 #include "collectives/session/session_memory.h"
 #include "collectives/session/team_links.h"
@@ -60,6 +59,8 @@ class NodesSession : public CollectiveSession {
     }
   }
 
+  void keep_schedules(bool on) override { keeps_schedules_ = on; }
+
   bool usable() const override { return all_well(networks_); }
 
   double network_gbit_per_s(const Rank& rank) const override {
@@ -74,12 +75,13 @@ class NodesSession : public CollectiveSession {
   }
 
   std::vector<std::string> take_warnings() override {
-    if (networks_.empty()) return {};
+    std::vector<std::string> warnings;
+    if (!not_chosen_.empty()) warnings.push_back(std::exchange(not_chosen_, ""));
+    if (networks_.empty()) return warnings;
     std::vector<std::string> losses;
     for (const auto& network : networks_) {
       for (std::string& loss : network->take_losses()) losses.push_back(std::move(loss));
     }
-    std::vector<std::string> warnings;
     for (const std::string& each : team_.processes()->gather_all(
              pack(losses), "all processes to tell which rails they have lost",
              kDefaultDeadlineSeconds)) {
@@ -95,18 +97,34 @@ class NodesSession : public CollectiveSession {
   }
 
  protected:
+  std::string request(const Rank&, const Collective&, const CollectiveBuffers&) override {
+    return choice_text();
+  }
+
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
-                                            const std::vector<std::string>&) override {
+                                            const std::vector<std::string>& requests) override {
+    expect_same_choice(requests);
     NodeRank own(rank, *teams_, map_);
     SideStreams& lanes =
         lanes_[static_cast<std::size_t>(rank.local)].after(plans_->watchdog().failures());
     own.in_node.team.free_retired(own.in_node);
     own.in_column.team.free_retired(own.in_column);
     plans_->free_kept();
-    const MoveBy by = moves_by(collective, rank.size);
-    return plans_->hand_out(rank, choose(own, collective, buffers, lanes, by),
-                            name(collective.kind));
+    AlgorithmInput input{collective, rank.index, rank.size, links_.copying};
+    input.nodes = &map_;
+    input.kernel_moves = kernel_moves(collective, rank.size);
+    input.in_place = in_place(buffers);
+    input.aligned_alike = own_part_aligned(collective, rank.index, rank.size, buffers);
+    ScheduleSession with{plans_->watchdog(), &lanes};
+    with.keeps_schedules = keeps_schedules_;
+    with.node = &own;
+    with.make_wire = [this](NodeRank& each, const WireTraffic& traffic) {
+      return make_wire(each, traffic);
+    };
+    return plans_->hand_out(
+        rank, std::make_unique<SchedulePlan>(own.whole, schedule(input, rank), buffers, with),
+        name(collective.kind));
   }
 
  private:
@@ -120,48 +138,32 @@ class NodesSession : public CollectiveSession {
     return unequal.empty() ? "" : "ranks of several nodes: " + unequal;
   }
 
-  MoveBy moves_by(const Collective& collective, int ranks) const {
-    if (kind_ == OwnEngineKind::dma) return MoveBy::copy_engines;
-    if (kind_ == OwnEngineKind::kernel) return MoveBy::kernel;
+  RankSchedule schedule(const AlgorithmInput& input, const Rank& rank) {
+    std::string why_not;
+    const Algorithm* const chosen = chosen_algorithm(input, why_not);
+    if (!why_not.empty() && rank.local == 0) not_chosen_ = std::move(why_not);
+    return schedule_over_nodes(input, chosen);
+  }
+
+  bool kernel_moves(const Collective& collective, int ranks) const {
+    if (kind_ != OwnEngineKind::fastest) return kind_ == OwnEngineKind::kernel;
     const bool exchanges = collective.kind == CollectiveKind::all_to_all;
     const std::uint64_t node_bytes =
         size_bytes(collective, ranks) / static_cast<std::uint64_t>(map_.nodes());
-    const bool small = node_bytes < (exchanges ? kExchangeFrom : kGatherFrom);
-    return small ? MoveBy::kernel : MoveBy::copy_engines;
+    return node_bytes < (exchanges ? kExchangeFrom : kGatherFrom);
   }
 
-  std::unique_ptr<CollectivePlan> choose(NodeRank& rank, const Collective& collective,
-                                         const CollectiveBuffers& buffers, SideStreams& lanes,
-                                         MoveBy by) {
-    const auto wire = [this](NodeRank& own, const WireTraffic& traffic) -> std::unique_ptr<Wire> {
-      Watchdog& watched = plans_->watchdog();
-      if (mapped_) return std::make_unique<MappedWire>(own, traffic, watched);
-      return make_rails_wire(own, traffic, network_of(own.whole), watched);
-    };
-    Watchdog& watchdog = plans_->watchdog();
-    switch (collective.kind) {
-      case CollectiveKind::all_gather:
-        return std::make_unique<GatherPlan>(rank, buffers.send, buffers.recv,
-                                            equal_parts(buffers.send.bytes, rank.whole.size), lanes,
-                                            by, wire, watchdog);
-      case CollectiveKind::all_to_all:
-        return std::make_unique<ExchangePlan>(rank, buffers, lanes, by, wire, watchdog,
-                                              exchange_for(rank.node_size()));
-      case CollectiveKind::broadcast:
-        return std::make_unique<NodesBroadcastPlan>(rank, collective, buffers, lanes, by, wire,
-                                                    watchdog);
-      case CollectiveKind::reduce_scatter:
-        return std::make_unique<ScatterPlan>(rank, collective, buffers, lanes, by, wire, watchdog);
-      default:
-        return std::make_unique<NodesAllReducePlan>(rank, collective, buffers, lanes, by, wire,
-                                                    watchdog);
-    }
+  std::unique_ptr<Wire> make_wire(NodeRank& rank, const WireTraffic& traffic) {
+    if (mapped_) return std::make_unique<MappedWire>(rank, traffic, plans_->watchdog());
+    return make_rails_wire(rank, traffic, network_of(rank.whole), plans_->watchdog());
   }
 
   Team& team_;
   OwnEngineKind kind_;
   NodeMap map_;
-  bool mapped_;              // messages are copies
+  bool mapped_;  // messages are copies
+  bool keeps_schedules_ = false;
+  std::string not_chosen_;   // why the chosen algorithm was not taken, by local rank 0
   std::string not_reached_;  // why no plan can be made; "" if plans can
   TeamLinks links_;
   std::unique_ptr<NodeTeams> teams_;

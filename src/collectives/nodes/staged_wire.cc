@@ -78,12 +78,6 @@ StagedWire::StagedWire(NodeRank& rank, const WireTraffic& traffic, Network& netw
     copy_in(rank, traffic, i);
   }
   first_step_.push_back(steps_.size());
-  CopyStep all_gone;
-  all_gone.lane = kOutLane;
-  for (std::size_t i = agreed_->chunks.size() - slots_; i < agreed_->chunks.size(); ++i) {
-    all_gone.waits.push_back(rails_->gone(i));
-  }
-  steps_.add(std::move(all_gone));
   DeviceWaits& waits = *this;
   watched_ = std::make_unique<Watched>(watchdog, waits);
 }
@@ -156,8 +150,10 @@ WireTraffic StagedWire::between_slots(const NodeRank& rank, const WireTraffic& t
       return std::min(agreed_->slot_bytes, all - std::min(all, chunk.begin));
     };
     const Span source = slot(out_, i, bytes_of(rank.node));
-    slots.messages.push_back(
-        {traffic.messages[chunk.message].node, {{source, i % slots_ * agreed_->slot_bytes}}, true});
+    slots.messages.push_back({traffic.messages[chunk.message].node,
+                              {{source, i % slots_ * agreed_->slot_bytes}},
+                              true,
+                              i + slots_ < agreed_->chunks.size()});
     slots.arrivals.push_back({bytes_of(sender_of(rank, traffic, chunk.message))});
   }
   return slots;
@@ -176,7 +172,7 @@ void StagedWire::copy_out(const WireTraffic& traffic, std::size_t number) {
              step.copies.push_back({target, piece.source.slice(from, bytes), Executor::dma, {}});
            });
   step.signals.push_back(rails_->go(number));
-  if (message.staged && chunk.last) step.signals.push_back(gone(chunk.message));
+  if (message.tells_gone && chunk.last) step.signals.push_back(gone(chunk.message));
   steps_.add(std::move(step));
 }
 
@@ -209,7 +205,6 @@ void StagedWire::enqueue(Stream& stream, std::size_t message) {
 
 void StagedWire::end(Stream& stream) {
   if (messages_ == 0) return;
-  steps_.enqueue(stream, streams_, first_step_[messages_], steps_.size());
   streams_.join(stream, kInLane);
   rails_->end(stream);
 }

@@ -19,22 +19,6 @@ bool is_aligned(const Span& span, std::uint64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(span.data) % bytes == 0;
 }
 
-bool own_part_aligned(const Rank& rank, const Collective& collective,
-                      const CollectiveBuffers& buffers) {
-  if (reduces(collective.kind)) {
-    const ByteRange own = reduced_part(collective, rank.index, rank.size);
-    const std::uint64_t target = reduced_target(collective, rank.index, rank.size);
-    return aligned_alike(buffers.recv.slice(target, own.bytes),
-                         buffers.send.slice(own.begin, own.bytes));
-  }
-  for (const Move& move : moves_from(collective, rank.index, rank.size)) {
-    if (move.to == rank.index && !aligned_alike(buffers.recv.slice(move.to_offset, move.bytes),
-                                                buffers.send.slice(move.from_offset, move.bytes)))
-      return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string CallFacts::text() const {
@@ -70,8 +54,7 @@ CallFacts call_facts(const Rank& rank, const Collective& collective,
     facts.shift = static_cast<int>(at % kVectorBytes);
   }
   facts.units = rank.device.info().compute_units;
-  const Algorithm* const chosen = chosen_algorithm();
-  if (chosen != nullptr) facts.algorithm = chosen->name;
+  facts.algorithm = choice_text();
   return facts;
 }
 
@@ -80,12 +63,11 @@ AlgorithmInput algorithm_input(const Rank& rank, const Collective& collective,
                                const std::vector<CallFacts>& facts) {
   AlgorithmInput input{collective, rank.index, rank.size, copying};
   input.in_place = in_place(buffers);
-  input.aligned_alike = own_part_aligned(rank, collective, buffers);
+  input.aligned_alike = own_part_aligned(collective, rank.index, rank.size, buffers);
+  std::vector<std::string> choices;
+  for (const CallFacts& theirs : facts) choices.push_back(theirs.algorithm);
+  expect_same_choice(choices);
   for (const CallFacts& theirs : facts) {
-    if (theirs.algorithm != facts.front().algorithm) {
-      throw BadArgument(fmt::format("DUET_ALGORITHM: expected the same on all ranks, not {} and {}",
-                                    facts.front().algorithm, theirs.algorithm));
-    }
     input.any_swaps = input.any_swaps || theirs.swaps;
     input.all_add = input.all_add && theirs.adds;
     input.all_aligned = input.all_aligned && theirs.aligned;

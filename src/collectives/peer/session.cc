@@ -130,14 +130,9 @@ class PeerSession : public CollectiveSession {
     const AlgorithmInput input = algorithm_input(rank, collective, buffers, links_.copying, facts);
     const bool adds = std::all_of(facts.begin(), facts.end(),
                                   [](const CallFacts& each) { return each.wants_to_add; });
-    const Algorithm* chosen = chosen_algorithm();
-    if (chosen != nullptr && !chosen->fits(input)) {
-      if (rank.local == 0) {
-        not_chosen_ = fmt::format("DUET_ALGORITHM={} does not fit {} of {} ranks", chosen->name,
-                                  name(collective.kind), rank.size);
-      }
-      chosen = nullptr;
-    }
+    std::string why_not;
+    const Algorithm* const chosen = chosen_algorithm(input, why_not);
+    if (!why_not.empty() && rank.local == 0) not_chosen_ = std::move(why_not);
     const bool halves = collective.kind == CollectiveKind::all_reduce;
     const auto whole = [&](const Tries& tries) { return plan(rank, input, buffers, tries); };
     if (chosen != nullptr && (chosen->half == Half::none || !halves)) return whole({*chosen});

@@ -62,12 +62,15 @@ CollectiveSchedule schedules(AlgorithmInput input, const std::vector<Algorithm>&
 
 // An algorithm of the list, with another half where it is one; empty: it does not fit.
 std::vector<Algorithm> whole_of(const Algorithm& algorithm, const AlgorithmInput& input) {
-  if (!algorithm.fits(input)) return {};
-  if (input.collective.kind == CollectiveKind::all_reduce) {
-    if (algorithm.half == Half::first) return {algorithm, spread()};
-    if (algorithm.half == Half::second) return {staged_reduction(), algorithm};
-  }
-  return {algorithm};
+  if (!fits(algorithm, input)) return {};
+  const bool reduces_all = input.collective.kind == CollectiveKind::all_reduce;
+  const bool over_nodes = input.nodes != nullptr;
+  const bool in_halves =
+      reduces_all || (over_nodes && input.collective.kind == CollectiveKind::broadcast);
+  if (!in_halves || algorithm.half == Half::none) return {algorithm};
+  if (algorithm.half == Half::first) return {algorithm, over_nodes ? nodes_gather() : spread()};
+  if (!over_nodes) return {staged_reduction(), algorithm};
+  return {reduces_all ? nodes_reduction() : nodes_spread(), algorithm};
 }
 
 void expect_right(const Algorithm& algorithm, AlgorithmInput input, Places places) {
@@ -85,6 +88,7 @@ void expect_right(const Algorithm& algorithm, AlgorithmInput input, Places place
 // What is in the list is proved, without a test of its own: behind a switch and with a link for
 // each peer, in one piece, in as many as the algorithm chooses, and in small ones.
 TEST(Algorithms, AreRightWhereTheyFit) {
+  const NodeMap two_nodes({{0, 1}, {2, 3}});
   for (const Algorithm& algorithm : all_algorithms()) {
     for (const int ranks : {1, 2, 3, 4, 7, 8}) {
       for (const CollectiveKind kind : all_collectives()) {
@@ -94,7 +98,9 @@ TEST(Algorithms, AreRightWhereTheyFit) {
               if (ranks > 4 && count > 1403) continue;
               const Collective c = call_of(kind, count, ranks, ranks / 2);
               for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
-                expect_right(algorithm, input_of(c, ranks, lanes, piece), places);
+                AlgorithmInput input = input_of(c, ranks, lanes, piece);
+                if (algorithm.over_nodes && ranks == two_nodes.size()) input.nodes = &two_nodes;
+                expect_right(algorithm, input, places);
               }
             }
           }
@@ -617,14 +623,15 @@ TEST(DirectMoves, DeferTheLocalCopy) {
   EXPECT_EQ(push.copies[0].to.bytes, 600u);
 }
 
+// The third copy awaits on one lane what the second has awaited on another, or none does.
 TEST(CopyOrder, EachStartIsBehindTheOneBefore) {
   for (const bool is_needed : {false, true}) {
     RankSchedule schedule;
     ScheduleWriter writer(schedule);
-    CopyOrder order(writer, 0, 2, true, is_needed);
+    CopyOrder order(writer, 0, 2, true);
     for (int distance = 1; distance <= 4; ++distance) {
       Step step;
-      step.waits = {{0, 0, distance, 0}};
+      step.waits = {{0, 0, is_needed && distance == 3 ? 2 : distance, 0}};
       order.add(step, distance);
     }
     ASSERT_EQ(schedule.steps.size(), 8u);  // a start and a copy each

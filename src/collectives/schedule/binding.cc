@@ -1,9 +1,20 @@
 #include "collectives/schedule/binding.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
+
+#include "core/error.h"
 
 namespace duet {
 namespace {
+
+// The smallest place with both, which are in one buffer.
+Place around(const Place& one, const Place& other) {
+  const std::uint64_t begin = std::min(one.offset, other.offset);
+  const std::uint64_t end = std::max(one.offset + one.bytes, other.offset + other.bytes);
+  return {one.buffer, one.rank, begin, end - begin};
+}
 
 std::optional<PeerMemory> mapped(Rank& rank, const Span& own, bool is_used, const char* what) {
   if (!is_used) return std::nullopt;
@@ -17,27 +28,101 @@ Binding::Binding(Rank& rank, const RankSchedule& schedule, const CollectiveBuffe
     : device_(rank.device),
       rank_(schedule.rank),
       ranks_(schedule.ranks),
+      node_(schedule.node),
+      groups_(schedule.semaphores),
       prepare_peer_kernel_(session.prepare),
       send_(buffers.send),
-      recv_(buffers.recv),
-      all_send_(mapped(rank, send_, schedule.reads_send, "the other ranks' send buffers")),
-      all_recv_(mapped(rank, recv_, schedule.pushes_to_recv, "the other ranks' receive buffers")),
-      memory_(session.pool != nullptr
-                  ? session.pool->memory(rank, schedule, session.watchdog)
-                  : std::make_shared<ScheduleMemory>(rank, schedule, session.watchdog)) {}
+      recv_(buffers.recv) {
+  Rank& mapping = session.node != nullptr ? session.node->in_node : rank;
+  all_send_ = mapped(mapping, send_, schedule.reads_send, "the other ranks' send buffers");
+  all_recv_ = mapped(mapping, recv_, schedule.pushes_to_recv, "the other ranks' receive buffers");
+  memory_ = session.pool != nullptr
+                ? session.pool->memory(mapping, schedule, session.watchdog)
+                : std::make_shared<ScheduleMemory>(mapping, schedule, session.watchdog);
+  if (session.node == nullptr) return;
+  rank.team.all_or_none(rank, "all ranks to allocate memory of their own", [&] {
+    if (schedule.scratch_bytes > 0) scratch_ = device_.allocate(schedule.scratch_bytes);
+  });
+  make_wires(schedule, session);
+}
+
+void Binding::make_wires(const RankSchedule& schedule, const ScheduleSession& session) {
+  for (const WireMessages& each : schedule.wires) {
+    WireTraffic traffic = traffic_of(each, session.node->map);
+    if (each.to_incoming) traffic.region_bytes = schedule.incoming_bytes;
+    wires_.push_back({each, session.make_wire(*session.node, traffic)});
+  }
+}
+
+WireTraffic Binding::traffic_of(const WireMessages& wire, const NodeMap& map) const {
+  std::map<BufferRole, Place> sources;
+  WireTraffic traffic;
+  if (!wire.to_incoming) traffic.region = span_of({BufferRole::recv, rank_, 0, recv_.bytes});
+  for (const Message& message : wire.messages) {
+    WireMessage& sent = traffic.messages.emplace_back();
+    sent.node = map.node(message.to);
+    sent.staged = message.staged;
+    sent.tells_gone = message.tells_gone;
+    for (const MessagePiece& piece : message.pieces) {
+      sent.pieces.push_back({span_of(piece.source), piece.target.offset});
+      const auto [found, is_new] = sources.emplace(piece.source.buffer, piece.source);
+      if (!is_new) found->second = around(found->second, piece.source);
+    }
+    traffic.arrivals.push_back(message.arrivals);
+  }
+  for (const auto& [buffer, place] : sources) traffic.sources.push_back(span_of(place));
+  return traffic;
+}
 
 Span Binding::span_of(const Place& place) const {
-  const auto whole = [&]() -> const Span& {
-    if (place.buffer == BufferRole::slots) return memory_->slots(place.rank);
-    if (place.buffer == BufferRole::send) return all_send_ ? all_send_->at(place.rank) : send_;
-    return all_recv_ ? all_recv_->at(place.rank) : recv_;
-  };
-  return whole().slice(place.offset, place.bytes);
+  return buffer_of(place).slice(place.offset, place.bytes);
+}
+
+Span Binding::buffer_of(const Place& place) const {
+  const int number = number_in(node_, place.rank);
+  switch (place.buffer) {
+    case BufferRole::send:
+      return all_send_ ? all_send_->at(number) : send_;
+    case BufferRole::recv:
+      return all_recv_ ? all_recv_->at(number) : recv_;
+    case BufferRole::slots:
+      return memory_->slots(place.rank);
+    case BufferRole::scratch:
+      return scratch_.span();
+    case BufferRole::incoming:
+      break;
+  }
+  return incoming();
+}
+
+Span Binding::incoming() const {
+  for (const BoundWire& each : wires_) {
+    if (each.messages.to_incoming) return each.wire->region();
+  }
+  return {};
+}
+
+void Binding::poison() const {
+  memory_->poison();
+  for (const Span& own : {scratch_.span(), incoming()}) {
+    if (own.bytes > 0) poison_slots(device_, own);
+  }
+}
+
+Semaphore Binding::at(const SemaphoreAt& semaphore) const {
+  if (!groups_[index_of(semaphore.group)].of_wire) return memory_->at(semaphore);
+  const auto message = index_of(semaphore.index);
+  for (const auto& [messages, wire] : wires_) {
+    if (semaphore.group == messages.go) return wire->go(message);
+    if (semaphore.group == messages.gone) return wire->gone(message);
+    if (semaphore.group == messages.come) return wire->come(message);
+  }
+  throw BadArgument("a schedule's semaphore: expected one of its wires");
 }
 
 std::vector<Semaphore> Binding::semaphores_of(const std::vector<SemaphoreAt>& list) const {
   std::vector<Semaphore> semaphores;
-  for (const SemaphoreAt& each : list) semaphores.push_back(memory_->at(each));
+  for (const SemaphoreAt& each : list) semaphores.push_back(at(each));
   return semaphores;
 }
 
@@ -67,6 +152,7 @@ LocalKernel Binding::local_kernel(const StepKernel& kernel) const {
     for (const Place& target : item.targets) one.destinations.push_back(span_of(target));
     one.waits = semaphores_of(item.waits);
     one.signals = semaphores_of(item.signals);
+    one.divisor = item.divisor;
   }
   return local;
 }

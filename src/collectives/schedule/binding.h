@@ -10,6 +10,7 @@
 #include "collectives/schedule/schedule.h"
 #include "collectives/schedule/schedule_memory.h"
 #include "collectives/session/lanes.h"
+#include "collectives/session/wire.h"
 #include "device/collective_kernel.h"
 #include "team/peer_memory.h"
 
@@ -23,10 +24,13 @@ using PreparePeerKernel =
 // What a session has for its plans.
 struct ScheduleSession {
   Watchdog& watchdog;
-  SideStreams* lanes = nullptr;        // lane 1 is the first, and so on; then those that copy out
+  SideStreams* lanes = nullptr;        // lane 1 is the first, and so on
   ScheduleMemoryPool* pool = nullptr;  // of memory that plans may share
   bool keeps_schedules = false;
   PreparePeerKernel prepare = nullptr;
+  // Over nodes.
+  NodeRank* node = nullptr;
+  MakeWire make_wire = nullptr;
 };
 
 class Binding {
@@ -39,20 +43,36 @@ class Binding {
   Span span_of(const Place& place) const;
   std::vector<Semaphore> semaphores_of(const std::vector<SemaphoreAt>& list) const;
   std::unique_ptr<PreparedKernel> prepare(const StepKernel& kernel) const;
-  void poison_slots() const { memory_->poison(); }
+  Wire& wire(int number) const { return *wires_[index_of(number)].wire; }
+  // Blocking, while no rank is in a call: overwrites what the plan owns of this rank.
+  void poison() const;
 
  private:
+  struct BoundWire {
+    WireMessages messages;
+    std::unique_ptr<Wire> wire;
+  };
+
+  void make_wires(const RankSchedule& schedule, const ScheduleSession& session);
+  WireTraffic traffic_of(const WireMessages& wire, const NodeMap& map) const;
+  Span buffer_of(const Place& place) const;
+  Span incoming() const;
+  Semaphore at(const SemaphoreAt& semaphore) const;
   LocalKernel local_kernel(const StepKernel& kernel) const;
   PeerKernel peer_kernel(const StepKernel& kernel) const;
   PacketKernel packet_kernel(PeerKernel barrier, const StepKernel& kernel) const;
 
   Device& device_;
   const int rank_, ranks_;
+  const std::vector<int> node_;
+  const std::vector<SemaphoreGroup> groups_;
   const PreparePeerKernel prepare_peer_kernel_;
   const Span send_, recv_;
   // Before the semaphores: where it fails, no rank has mapped another's.
   std::optional<PeerMemory> all_send_, all_recv_;
   std::shared_ptr<ScheduleMemory> memory_;
+  Buffer scratch_;
+  std::vector<BoundWire> wires_;
 };
 
 }  // namespace duet

@@ -7,11 +7,18 @@
 #include <utility>
 
 #include "collectives/schedule/contents.h"
+#include "collectives/schedule/message_steps.h"
 #include "collectives/schedule/packet_steps.h"
 #include "collectives/schedule/step_order.h"
 
 namespace duet {
 namespace {
+
+// Whether the step may access memory of the rank: of its node, or by messages.
+bool reaches(const RankSchedule& schedule, int step, int rank) {
+  return schedule.steps[index_of(step)].by_wire ||
+         number_in(schedule.node, rank) < mapped_ranks(schedule);
+}
 
 std::string fault_of_semaphores(const RankSchedule& schedule, int step,
                                 const std::vector<SemaphoreAt>& list, bool waits) {
@@ -29,9 +36,15 @@ std::string fault_of_semaphores(const RankSchedule& schedule, int step,
           step, schedule.rank, each.index, each.group, each.owner, each.peer,
           schedule.semaphores.size(), schedule.ranks);
     }
-    if (!waits || each.owner == schedule.rank) continue;
-    return fmt::format("step {} of rank {}: waits for {}, which is not its own", step,
-                       schedule.rank, text_of(schedule, each));
+    const bool wires = schedule.semaphores[index_of(each.group)].of_wire;
+    if ((waits || wires) && each.owner != schedule.rank) {
+      return fmt::format("step {} of rank {}: {} {}, which is not its own", step, schedule.rank,
+                         waits ? "waits for" : "signals", text_of(schedule, each));
+    }
+    if (!reaches(schedule, step, each.owner)) {
+      return fmt::format("step {} of rank {}: signals {}, which is on another node", step,
+                         schedule.rank, text_of(schedule, each));
+    }
   }
   return "";
 }
@@ -77,13 +90,13 @@ std::string fault_of_semaphores(const RankSchedule& schedule, int step) {
   return fault;
 }
 
-// The plan maps receive buffers of other ranks where the schedule says so, slots, and nothing else.
+// The plan maps receive buffers of other ranks of the node where the schedule says so, slots, and
+// nothing else.
 std::string fault_of_places(const RankSchedule& schedule, int step) {
+  const Step& one = schedule.steps[index_of(step)];
   std::vector<Place> places;
-  for (const StepCopy& copy : schedule.steps[index_of(step)].copies) {
-    places.insert(places.end(), {copy.to, copy.from});
-  }
-  for (const StepItem& item : schedule.steps[index_of(step)].kernel.items) {
+  for (const StepCopy& copy : one.copies) places.insert(places.end(), {copy.to, copy.from});
+  for (const StepItem& item : one.kernel.items) {
     places.insert(places.end(), item.targets.begin(), item.targets.end());
     places.insert(places.end(), item.sources.begin(), item.sources.end());
   }
@@ -91,7 +104,12 @@ std::string fault_of_places(const RankSchedule& schedule, int step) {
     const bool mapped = each.buffer == BufferRole::slots ||
                         (each.buffer == BufferRole::recv && schedule.pushes_to_recv) ||
                         (each.buffer == BufferRole::send && schedule.reads_send);
-    if (each.rank == schedule.rank || mapped) continue;
+    const bool is_reached = reaches(schedule, step, each.rank);
+    if (each.rank == schedule.rank || (is_reached && (mapped || one.by_wire))) continue;
+    if (!is_reached) {
+      return fmt::format("step {} of rank {} accesses what is on another node: {}", step,
+                         schedule.rank, text_of(each));
+    }
     const char* const missing = each.buffer == BufferRole::recv ? "pushes_to_recv" : "reads_send";
     return fmt::format("step {} of rank {} accesses what is not mapped: {}: {} is not set", step,
                        schedule.rank, text_of(each), missing);
@@ -102,11 +120,13 @@ std::string fault_of_places(const RankSchedule& schedule, int step) {
 bool alike(const RankSchedule& one, const RankSchedule& other) {
   const auto same = [](const SemaphoreGroup& a, const SemaphoreGroup& b) {
     return a.count == b.count && a.initial == b.initial && a.only_for_speed == b.only_for_speed &&
-           a.for_every_rank == b.for_every_rank && a.blocks == b.blocks && a.counts == b.counts;
+           a.for_every_rank == b.for_every_rank && a.blocks == b.blocks && a.counts == b.counts &&
+           a.of_wire == b.of_wire;
   };
   return one.ranks == other.ranks && one.slot_bytes == other.slot_bytes &&
          one.pushes_to_recv == other.pushes_to_recv && one.reads_send == other.reads_send &&
-         one.may_share_memory == other.may_share_memory &&
+         one.may_share_memory == other.may_share_memory && one.node.size() == other.node.size() &&
+         one.wires.size() == other.wires.size() && one.incoming_bytes == other.incoming_bytes &&
          sends_packets(one) == sends_packets(other) &&
          std::equal(one.semaphores.begin(), one.semaphores.end(), other.semaphores.begin(),
                     other.semaphores.end(), same);
@@ -250,9 +270,11 @@ std::string fault_of_form(const CollectiveSchedule& schedule) {
       return fmt::format("rank {} has other semaphores, slots or mappings than rank 0", each.rank);
     }
     std::string fault = fault_of_steps(each);
+    if (fault.empty()) fault = fault_of_messages(each);
     if (!fault.empty()) return fault;
   }
-  return fault_of_reads(schedule);
+  std::string fault = fault_of_messages(schedule.ranks);
+  return fault.empty() ? fault_of_reads(schedule) : fault;
 }
 
 // Each choice of what the calls have for speed that they may do without: edges for speed must not
@@ -279,7 +301,9 @@ std::string fault_without(const SpeedParts& parts, const CheckedCalls& calls) {
     const auto [found, is_new] = rest.emplace(call, *call);
     CollectiveSchedule& schedule = found->second;
     if (is_new) {
-      for (RankSchedule& rank : schedule.ranks) rank = without(parts, std::move(rank));
+      for (RankSchedule& rank : schedule.ranks) {
+        rank = with_messages_as_steps(without(parts, std::move(rank)));
+      }
     }
     left.order.push_back(&schedule);
   }
@@ -305,6 +329,7 @@ std::string fault_of(const CheckedCalls& calls) {
 std::string fault_of_form(const RankSchedule& schedule) {
   std::string fault = fault_of_groups(schedule);
   if (fault.empty()) fault = fault_of_steps(schedule);
+  if (fault.empty()) fault = fault_of_messages(schedule);
   return fault.empty() ? fault_of_counts(schedule) : fault;
 }
 

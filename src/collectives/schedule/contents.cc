@@ -169,16 +169,21 @@ class Run {
       case BufferRole::recv:
         return recv_bytes(call.collective, rank, ranks);
       case BufferRole::slots:
+        return call.ranks[index_of(rank)].slot_bytes;
+      case BufferRole::scratch:
+        return call.ranks[index_of(rank)].scratch_bytes;
+      case BufferRole::incoming:
         break;
     }
-    return call.ranks[index_of(rank)].slot_bytes;
+    return call.ranks[index_of(rank)].incoming_bytes;
   }
 
   // In place the inner of both buffers lies in the outer one, which is the larger.
   Located locate(const CollectiveSchedule& call, const Place& place) {
     BufferRole buffer = place.buffer;
     std::uint64_t begin = place.offset;
-    if (buffer != BufferRole::slots && call.in_place[index_of(place.rank)]) {
+    const bool callers = buffer == BufferRole::send || buffer == BufferRole::recv;
+    if (callers && call.in_place[index_of(place.rank)]) {
       const bool in_send = bytes_of(call, BufferRole::send, place.rank) >
                            bytes_of(call, BufferRole::recv, place.rank);
       const BufferRole outer = in_send ? BufferRole::send : BufferRole::recv;
@@ -269,11 +274,12 @@ class Run {
 
   // Each byte of a result is written once a call.
   std::string count_writes(int number, const OrderedStep& step, const Place& to) {
+    if (to.bytes == 0) return "";
     auto& ranges = written_by_call_[{step.call, to.rank}];
     const auto after = ranges.lower_bound(to.offset);
     const bool meets_next = after != ranges.end() && after->first < to.offset + to.bytes;
     const bool meets_last = after != ranges.begin() && std::prev(after)->second > to.offset;
-    if (to.bytes > 0 && (meets_next || meets_last)) {
+    if (meets_next || meets_last) {
       return fmt::format("{} writes a second time: {}", order_.text_of(number), duet::text_of(to));
     }
     ranges[to.offset] = to.offset + to.bytes;

@@ -17,7 +17,10 @@
 
 #include <cstdint>
 
+#include "collectives/partition.h"
+
 namespace duet {
+
 bool aligned_alike(const Span& target, const Span& source) {
   constexpr std::uintptr_t kWord = 16;
   const auto to = reinterpret_cast<std::uintptr_t>(target.data);
@@ -33,14 +36,20 @@ LocalCopyMethod choose_local_copy(std::uint64_t bytes, bool aligned, bool pushes
   return pushes ? LocalCopyMethod::one_warp_per_sm_deferred : LocalCopyMethod::few_blocks;
 }
 
-LocalCopyMethod choose_local_copy(const std::vector<Copy>& copies) {
-  std::uint64_t bytes = 0;
-  bool aligned = true;
-  for (const Copy& each : copies) {
-    bytes += each.source.bytes;
-    aligned = aligned && aligned_alike(each.destination, each.source);
+bool own_part_aligned(const Collective& collective, int rank, int ranks,
+                      const CollectiveBuffers& buffers) {
+  if (reduces(collective.kind)) {
+    const ByteRange own = reduced_part(collective, rank, ranks);
+    const std::uint64_t target = reduced_target(collective, rank, ranks);
+    return aligned_alike(buffers.recv.slice(target, own.bytes),
+                         buffers.send.slice(own.begin, own.bytes));
   }
-  return choose_local_copy(bytes, aligned, false);
+  for (const Move& move : moves_from(collective, rank, ranks)) {
+    if (move.to == rank && !aligned_alike(buffers.recv.slice(move.to_offset, move.bytes),
+                                          buffers.send.slice(move.from_offset, move.bytes)))
+      return false;
+  }
+  return true;
 }
 
 KernelShape shape_of(LocalCopyMethod method) {

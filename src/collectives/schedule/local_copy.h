@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "collectives/engine.h"
 #include "device/stream.h"
 
 namespace duet {
@@ -26,8 +26,9 @@ bool aligned_alike(const Span& target, const Span& source);
 // they can be deferred.
 LocalCopyMethod choose_local_copy(std::uint64_t bytes, bool aligned, bool pushes,
                                   std::uint64_t defer_bytes = kDeferLocalCopyBytes);
-// Of these copies, without pushes.
-LocalCopyMethod choose_local_copy(const std::vector<Copy>& copies);
+// Whether the part of a collective that stays with its rank is aligned alike in both buffers.
+bool own_part_aligned(const Collective& collective, int rank, int ranks,
+                      const CollectiveBuffers& buffers);
 
 KernelShape shape_of(LocalCopyMethod method);
 std::string text_of(LocalCopyMethod method);  // for algorithm()

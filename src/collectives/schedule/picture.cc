@@ -72,6 +72,11 @@ std::string move_text(int rank, const std::vector<Place>& from, const std::vecto
                      fmt::join(targets, " and "), format_bytes(to.front().bytes));
 }
 
+// Messages are the network's.
+std::string lane_text(const Step& step) {
+  return step.by_wire && step.lane > 0 ? "net" : std::to_string(step.lane);
+}
+
 class Picture {
  public:
   explicit Picture(const CollectiveSchedule& schedule)
@@ -165,7 +170,7 @@ class Picture {
     if (step == nullptr) return;
     std::vector<Line>& lines = rows_[row][now.rank];
     for (const std::string& line : lines_of(now, *step)) {
-      lines.push_back({now.step, fmt::format("{} {}", step->lane, line)});
+      lines.push_back({now.step, fmt::format("{} {}", lane_text(*step), line)});
     }
   }
 
@@ -217,10 +222,11 @@ class Picture {
       last[schedule.steps[index_of(earlier)].lane] = earlier;
     }
     for (const auto* list : {&step.after, &step.after_for_speed}) {
-      std::set<int> whole, part;
+      std::set<std::string> whole, part;
       for (const int earlier : *list) {
-        const int lane = schedule.steps[index_of(earlier)].lane;
-        if (lane != step.lane) (last[lane] == earlier ? whole : part).insert(lane);
+        const Step& before = schedule.steps[index_of(earlier)];
+        if (before.lane == step.lane) continue;
+        (last[before.lane] == earlier ? whole : part).insert(lane_text(before));
       }
       const char* const speed = list == &step.after_for_speed ? " (speed)" : "";
       if (!whole.empty()) {

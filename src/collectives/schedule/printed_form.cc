@@ -64,9 +64,13 @@ class PrintedForm {
       }
       json[buffer_name(BufferRole::send, each.rank)] = std::move(send);
       json[buffer_name(BufferRole::recv, each.rank)] = std::move(recv);
-      if (each.slot_bytes == 0) continue;
-      json[buffer_name(BufferRole::slots, each.rank)] =
-          Json{{"rank", each.rank}, {"bytes", each.slot_bytes}, {"role", ""}};
+      for (const auto& [buffer, bytes] : {std::pair{BufferRole::slots, each.slot_bytes},
+                                          {BufferRole::scratch, each.scratch_bytes},
+                                          {BufferRole::incoming, each.incoming_bytes}}) {
+        if (bytes == 0) continue;
+        json[buffer_name(buffer, each.rank)] =
+            Json{{"rank", each.rank}, {"bytes", bytes}, {"role", ""}};
+      }
     }
     return json;
   }
@@ -106,13 +110,14 @@ class PrintedForm {
     return id;
   }
 
-  static std::string lane_name(int lane) {
-    return lane == 0 ? "main" : fmt::format("lane {}", lane);
+  static std::string lane_name(const Step& step) {
+    if (step.lane == 0) return "main";
+    return fmt::format("{} {}", step.by_wire ? "message" : "lane", step.lane);
   }
 
   // A printed step makes one copy.
   void add_step(const RankSchedule& rank, const Step& step) {
-    const std::string lane = lane_name(step.lane);
+    const std::string lane = lane_name(step);
     Json after = Json::array();
     for (const auto* list : {&step.after, &step.after_for_speed}) {
       for (const int earlier : *list) after.push_back(ends_[index_of(earlier)]);
@@ -135,7 +140,7 @@ class PrintedForm {
 
   // `launch`: the step that launches it. Returns its end.
   int add_kernel(const RankSchedule& rank, const Step& step, int launch) {
-    const std::string lane = lane_name(step.lane), inner = lane + ", kernel";
+    const std::string lane = lane_name(step), inner = lane + ", kernel";
     const auto& barriers = step.kernel.barriers;
     const Json ready = Json::array({launch});
     int before = add(rank.rank, inner, {{"after", ready}, {"inner", true}});

@@ -15,7 +15,8 @@
 
 namespace duet {
 
-// Takes things out of a schedule and puts them back. What is only for speed stays.
+// Takes things out of a schedule and puts them back. What is only for speed stays, and what a wire
+// does.
 class Removals {
  public:
   // Only of groups from `first_group` and steps from `first_steps` on, by rank: of the second of
@@ -32,6 +33,7 @@ class Removals {
   // What the checker does not object to: an edge, or a signal together with the wait that takes it,
   // taken out alone, unless it objects where all of the same rule or group are taken out.
   std::vector<std::string> unnoticed() {
+    if (const std::string fault = fault_of(whole_); !fault.empty()) return {"the whole: " + fault};
     for (std::size_t rank = 0; rank < rest_.ranks.size(); ++rank) {
       for (std::size_t step = first_steps_[rank]; step < rest_.ranks[rank].steps.size(); ++step) {
         without_edges(static_cast<int>(rank), static_cast<int>(step));
@@ -40,7 +42,7 @@ class Removals {
     without_barriers();
     note_semaphores();
     for (const auto& [semaphore, uses] : uses_) {
-      if (semaphore[0] >= first_group_) without_semaphore(semaphore, uses);
+      if (semaphore[0] >= first_group_ && !uses.by_wire) without_semaphore(semaphore, uses);
     }
     return unnoticed_;
   }
@@ -50,12 +52,14 @@ class Removals {
   using Lists = std::vector<std::vector<SemaphoreAt>*>;
   struct Uses {
     Lists signals, waits;
+    bool by_wire = true;
   };
 
   static Key key_of(const SemaphoreAt& at) { return {at.group, at.owner, at.peer, at.index}; }
   bool noticed() const { return !fault_of(rest_).empty(); }
 
   void without_edges(int rank, int step) {
+    if (rest_.ranks[index_of(rank)].steps[index_of(step)].by_wire) return;
     std::vector<int>& after = rest_.ranks[index_of(rank)].steps[index_of(step)].after;
     const std::vector<int> before = after;
     for (std::size_t i = 0; i < before.size(); ++i) {
@@ -104,15 +108,22 @@ class Removals {
   void note_semaphores() {
     for (RankSchedule& rank : rest_.ranks) {
       for (Step& step : rank.steps) {
-        note(step.waits, step.signals);
-        for (StepItem& item : step.kernel.items) note(item.waits, item.signals);
+        note(step.waits, step.signals, step.by_wire);
+        for (StepItem& item : step.kernel.items) note(item.waits, item.signals, false);
       }
     }
   }
 
-  void note(std::vector<SemaphoreAt>& waits, std::vector<SemaphoreAt>& signals) {
-    for (const SemaphoreAt& each : signals) uses_[key_of(each)].signals.push_back(&signals);
-    for (const SemaphoreAt& each : waits) uses_[key_of(each)].waits.push_back(&waits);
+  void note(std::vector<SemaphoreAt>& waits, std::vector<SemaphoreAt>& signals, bool by_wire) {
+    const auto note = [&](std::vector<SemaphoreAt>& list, Lists Uses::*lists) {
+      for (const SemaphoreAt& each : list) {
+        Uses& uses = uses_[key_of(each)];
+        (uses.*lists).push_back(&list);
+        uses.by_wire = uses.by_wire && by_wire;
+      }
+    };
+    note(signals, &Uses::signals);
+    note(waits, &Uses::waits);
   }
 
   static void erase(std::vector<SemaphoreAt>& list, const Key& semaphore) {

@@ -7,6 +7,15 @@
 
 namespace duet {
 
+int mapped_ranks(const RankSchedule& schedule) {
+  return schedule.node.empty() ? schedule.ranks : static_cast<int>(schedule.node.size());
+}
+
+int number_in(const std::vector<int>& node, int rank) {
+  if (node.empty()) return rank;
+  return static_cast<int>(std::find(node.begin(), node.end(), rank) - node.begin());
+}
+
 std::vector<SemaphoreAt> barrier_signals(const RankSchedule& schedule,
                                          const KernelBarriers& barriers) {
   std::vector<SemaphoreAt> signals;
@@ -26,47 +35,78 @@ std::vector<SemaphoreAt> barrier_waits(const RankSchedule& schedule,
 
 namespace {
 
-void move_numbers(Step& step, int steps, int groups, std::uint64_t slot_bytes) {
-  const auto move_slot = [slot_bytes](Place& place) {
-    if (place.buffer == BufferRole::slots) place.offset += slot_bytes;
-  };
-  for (StepCopy& copy : step.copies) {
-    move_slot(copy.to);
-    move_slot(copy.from);
+// Moves what a schedule has behind what another one has.
+class MovedBehind {
+ public:
+  explicit MovedBehind(const RankSchedule& first)
+      : groups_(static_cast<int>(first.semaphores.size())),
+        steps_(static_cast<int>(first.steps.size())),
+        wires_(static_cast<int>(first.wires.size())),
+        slots_(first.slot_bytes),
+        scratch_(first.scratch_bytes) {}
+
+  void move(Step& step) const {
+    for (StepCopy& copy : step.copies) {
+      move(copy.to);
+      move(copy.from);
+    }
+    for (auto* list : {&step.after, &step.after_for_speed}) {
+      for (int& earlier : *list) earlier += steps_;
+    }
+    move(step.waits);
+    move(step.signals);
+    for (StepItem& item : step.kernel.items) {
+      move(item.waits);
+      move(item.signals);
+      for (auto* places : {&item.sources, &item.targets}) {
+        for (Place& place : *places) move(place);
+      }
+    }
+    if (step.kernel.barriers) step.kernel.barriers->group += groups_;
+    if (step.wire) step.wire->wire += wires_;
   }
-  for (auto* list : {&step.after, &step.after_for_speed}) {
-    for (int& earlier : *list) earlier += steps;
-  }
-  const auto move = [groups](std::vector<SemaphoreAt>& list) {
-    for (SemaphoreAt& each : list) each.group += groups;
-  };
-  move(step.waits);
-  move(step.signals);
-  for (StepItem& item : step.kernel.items) {
-    move(item.waits);
-    move(item.signals);
-    for (auto* places : {&item.sources, &item.targets}) {
-      for (Place& place : *places) move_slot(place);
+
+  void move(WireMessages& wire) const {
+    for (int* group : {&wire.go, &wire.gone, &wire.come}) *group += groups_;
+    for (Message& message : wire.messages) {
+      for (MessagePiece& piece : message.pieces) move(piece.source);
     }
   }
-  if (step.kernel.barriers) step.kernel.barriers->group += groups;
-}
+
+ private:
+  void move(Place& place) const {
+    if (place.buffer == BufferRole::slots) place.offset += slots_;
+    if (place.buffer == BufferRole::scratch) place.offset += scratch_;
+  }
+
+  void move(std::vector<SemaphoreAt>& list) const {
+    for (SemaphoreAt& each : list) each.group += groups_;
+  }
+
+  const int groups_, steps_, wires_;
+  const std::uint64_t slots_, scratch_;
+};
 
 }  // namespace
 
 RankSchedule in_a_row(RankSchedule first, const RankSchedule& second) {
-  const int groups = static_cast<int>(first.semaphores.size());
-  const int steps = static_cast<int>(first.steps.size());
+  const MovedBehind moved(first);
   first.semaphores.insert(first.semaphores.end(), second.semaphores.begin(),
                           second.semaphores.end());
   first.pushes_to_recv = first.pushes_to_recv || second.pushes_to_recv;
   first.reads_send = first.reads_send || second.reads_send;
   first.read_by_others += second.read_by_others;
   for (Step step : second.steps) {
-    move_numbers(step, steps, groups, first.slot_bytes);
+    moved.move(step);
     first.steps.push_back(std::move(step));
   }
+  for (WireMessages wire : second.wires) {
+    moved.move(wire);
+    first.wires.push_back(std::move(wire));
+  }
   first.slot_bytes += second.slot_bytes;
+  first.scratch_bytes += second.scratch_bytes;
+  first.incoming_bytes += second.incoming_bytes;
   return first;
 }
 
@@ -104,8 +144,18 @@ RankSchedule without(const SpeedParts& parts, RankSchedule schedule) {
   return schedule;
 }
 
+std::uint64_t network_bytes_of(const RankSchedule& schedule) {
+  std::uint64_t bytes = 0;
+  for (const WireMessages& wire : schedule.wires) {
+    for (const Message& message : wire.messages) {
+      for (const MessagePiece& piece : message.pieces) bytes += piece.source.bytes;
+    }
+  }
+  return bytes;
+}
+
 std::uint64_t wire_bytes_of(const RankSchedule& schedule) {
-  std::uint64_t bytes = schedule.read_by_others;
+  std::uint64_t bytes = schedule.read_by_others + network_bytes_of(schedule);
   const auto add = [&](const Place& target) {
     if (target.rank != schedule.rank) bytes += target.bytes;
   };
@@ -125,9 +175,13 @@ std::string name(BufferRole buffer) {
     case BufferRole::recv:
       return "recv";
     case BufferRole::slots:
+      return "slots";
+    case BufferRole::scratch:
+      return "scratch";
+    case BufferRole::incoming:
       break;
   }
-  return "slots";
+  return "incoming";
 }
 
 std::string text_of(const Place& place) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/stream.h"
@@ -16,8 +17,14 @@ namespace duet {
 // Of a vector, by a number of a rank, lane or step.
 constexpr std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 
-// Memory of a rank: the caller's buffers, and staging slots that the plan owns.
-enum class BufferRole { send, recv, slots };
+// Memory of a rank: the caller's buffers, and what the plan owns.
+enum class BufferRole {
+  send,
+  recv,
+  slots,     // staging: other ranks access it too
+  scratch,   // of the rank alone
+  incoming,  // messages come here
+};
 
 struct Place {
   BufferRole buffer = BufferRole::send;
@@ -42,9 +49,12 @@ struct SemaphoreGroup {
   // Of kernels alone: a word for each of so many blocks. 0: streams wait for it too.
   int blocks = 0;
   bool counts = false;  // never set back: a wait is for the signal with its own number
+  // go, gone or come of a wire, which has their words; `count` is the number of its messages.
+  bool of_wire = false;
 
-  // Of a rank, in all.
+  // Of a rank, in all, where `ranks` map each other's memory.
   int words(int ranks) const {
+    if (of_wire) return 0;
     return count * (for_every_rank ? ranks : 1) * (blocks > 0 ? blocks : 1);
   }
 };
@@ -72,6 +82,7 @@ struct StepItem {
   std::vector<Place> sources;
   std::vector<Place> targets;
   std::vector<SemaphoreAt> signals;
+  std::uint32_t divisor = 0;  // of an average, as KernelItem::divisor
 };
 
 // Of a kernel with the kernels of all other ranks: before its items and after them each rank
@@ -107,6 +118,36 @@ struct StepKernel {
   bool is_none() const { return items.empty() && !barriers; }
 };
 
+// Bytes that the network carries from this rank to `to`, from each source to its target; as the
+// message of the same number the rank `from` sends pieces of so many bytes to this one.
+struct MessagePiece {
+  Place source, target;
+};
+struct Message {
+  int to = 0, from = 0;
+  std::vector<MessagePiece> pieces;
+  std::vector<std::uint64_t> arrivals;
+  bool staged = false, tells_gone = false;  // as WireMessage's
+};
+
+inline constexpr std::string_view kNetworkText = "{network}";
+
+// What a rank sends by one wire (session/wire.h), in the order in which it goes, and the wire's
+// semaphores, as numbers in RankSchedule::semaphores: message i has number i of each.
+struct WireMessages {
+  std::vector<Message> messages;
+  int go = 0, gone = 0, come = 0;
+  bool to_incoming = false;  // else messages come to the receive buffer
+};
+
+// A call of a wire's functions begin(), enqueue() or end().
+struct WireCall {
+  enum class Kind { begin, send, end };
+  Kind kind = Kind::begin;
+  int wire = 0;     // in RankSchedule::wires
+  int message = 0;  // that is sent
+};
+
 // What a rank enqueues on one of its lanes: it starts when the lane's step before it and all of
 // `after` have ended and all of `waits` are 1, sets these back to 0, copies, runs the kernel, and
 // sets `signals` to 1. All parts but the lane may be empty: a step with nothing else is a point
@@ -118,6 +159,8 @@ struct Step {
   std::vector<SemaphoreAt> waits;
   std::vector<StepCopy> copies;
   StepKernel kernel;
+  std::optional<WireCall> wire;  // of lane 0, in a step with nothing else
+  bool by_wire = false;          // what a wire does (message_steps.h), which reaches other nodes
   std::vector<SemaphoreAt> signals;
   // What `after` is for, where steps have it by one rule and need it only together; "": each alone.
   std::string rule;
@@ -134,9 +177,22 @@ struct RankSchedule {
   // Whether plans of equal sizes, on one caller's stream, may have the same slots and semaphores.
   bool may_share_memory = false;
   std::uint64_t read_by_others = 0;  // bytes of the rank's own that other ranks read
-  std::string algorithm;             // in words, for the journal; the own rank's
-  std::vector<Step> steps;           // in the order of enqueueing
+  // Over nodes: the ranks of this one's node, in rising order, which alone map each other's memory.
+  // Empty: all do.
+  std::vector<int> node;
+  std::vector<WireMessages> wires;
+  std::uint64_t scratch_bytes = 0;   // of the buffer `scratch`
+  std::uint64_t incoming_bytes = 0;  // of the buffer `incoming`, for the messages of one wire
+  // In words, for the journal; the own rank's. Each wire says what it does where kNetworkText
+  // stands.
+  std::string algorithm;
+  std::vector<Step> steps;  // in the order of enqueueing
 };
+
+// How many ranks map this one's memory, it among them.
+int mapped_ranks(const RankSchedule& schedule);
+// The rank's number among those of RankSchedule::node.
+int number_in(const std::vector<int>& node, int rank);
 
 // What the rank signals at all others in a barrier, and what it waits for.
 std::vector<SemaphoreAt> barrier_signals(const RankSchedule& schedule,
@@ -144,7 +200,8 @@ std::vector<SemaphoreAt> barrier_signals(const RankSchedule& schedule,
 std::vector<SemaphoreAt> barrier_waits(const RankSchedule& schedule,
                                        const KernelBarriers& barriers);
 
-// The second one behind the first, on the caller's stream, with semaphores and slots of its own.
+// The second one behind the first, on the caller's stream, with semaphores, memory and wires of its
+// own. One of them at most has incoming messages in memory of the plan.
 RankSchedule in_a_row(RankSchedule first, const RankSchedule& second);
 
 // What the result is right without.
@@ -157,8 +214,9 @@ SpeedParts speed_parts_of(const RankSchedule& schedule);
 // The schedule without these.
 RankSchedule without(const SpeedParts& parts, RankSchedule schedule);
 
-// Bytes that leave the rank in a call.
+// Bytes that leave the rank in a call, and those of them that leave its node.
 std::uint64_t wire_bytes_of(const RankSchedule& schedule);
+std::uint64_t network_bytes_of(const RankSchedule& schedule);
 
 std::string name(BufferRole buffer);
 // "send of rank 1, 64 bytes from 0 on"
@@ -172,6 +230,7 @@ class ScheduleWriter {
   ScheduleWriter(RankSchedule& schedule) : schedule_(schedule) {}
 
   int add(Step step);
+  Step& at(int step) { return schedule_.steps[index_of(step)]; }
   // A point on each of the lanes [first, first + count) behind the last step of lane 0; count may
   // be 0.
   void fork(int first, int count);

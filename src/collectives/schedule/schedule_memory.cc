@@ -13,12 +13,13 @@ std::uint64_t packet_bytes_of(const RankSchedule& schedule) {
 }  // namespace
 
 ScheduleMemory::ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdog& watchdog)
-    : device_(rank.device), groups_(schedule.semaphores) {
+    : device_(rank.device), groups_(schedule.semaphores), node_(schedule.node) {
+  const int ranks = mapped_ranks(schedule);
   int streams = 0, blocks = 0;
   for (const SemaphoreGroup& group : groups_) {
     int& next = group.blocks > 0 ? blocks : streams;
     first_.push_back(next);
-    next += group.words(schedule.ranks);
+    next += group.words(ranks);
   }
   if (streams > 0) {
     semaphores_.emplace(rank, streams);
@@ -28,7 +29,7 @@ ScheduleMemory::ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdo
     words_.emplace(rank, blocks);
     watched_words_.emplace(watchdog, *words_);
   }
-  set_initial_values(rank.index, schedule.ranks);
+  set_initial_values(rank.index, ranks);
   if (const std::uint64_t bytes = packet_bytes_of(schedule); bytes > 0) {
     packets_.emplace(rank, packet_buffer_bytes(bytes));
   }
@@ -51,9 +52,11 @@ void ScheduleMemory::set_initial_values(int rank, int ranks) {
 Semaphore ScheduleMemory::at(const SemaphoreAt& semaphore) const {
   const SemaphoreGroup& group = groups_[index_of(semaphore.group)];
   const int first = first_[index_of(semaphore.group)];
-  const int index = semaphore.peer * group.count + semaphore.index;
-  if (group.blocks == 0) return semaphores_->at(semaphore.owner, first + index);
-  return {words_->at(semaphore.owner, first + index * group.blocks, group.blocks)};
+  const int owner = number_in(node_, semaphore.owner);
+  const int peer = group.for_every_rank ? number_in(node_, semaphore.peer) : 0;
+  const int index = peer * group.count + semaphore.index;
+  if (group.blocks == 0) return semaphores_->at(owner, first + index);
+  return {words_->at(owner, first + index * group.blocks, group.blocks)};
 }
 
 void ScheduleMemory::poison() {

@@ -17,11 +17,12 @@ namespace duet {
 
 class ScheduleMemory {
  public:
-  // Collective: every rank constructs it inside Team::each() for its part of the same schedule.
+  // Collective: every rank constructs it inside Team::each() for its part of the same schedule. The
+  // rank's team is that of the ranks that map each other's memory.
   ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdog& watchdog);
 
   Semaphore at(const SemaphoreAt& semaphore) const;
-  const Span& slots(int rank) const { return slots_->at(rank); }
+  const Span& slots(int rank) const { return slots_->at(number_in(node_, rank)); }
   // The packet buffer at `owner` that `source` writes.
   Span packets(int owner, int source) const { return packets_->at(owner, source); }
   // Blocking, while no rank is in a call: overwrites this rank's slots.
@@ -32,6 +33,7 @@ class ScheduleMemory {
 
   Device& device_;
   const std::vector<SemaphoreGroup> groups_;
+  const std::vector<int> node_;
   std::vector<int> first_;                          // by group
   std::optional<SpacedPeerSemaphores> semaphores_;  // that streams wait for
   std::optional<PeerSemaphores> words_;             // that blocks of kernels wait for

@@ -12,10 +12,7 @@ std::vector<Stream*> streams_for(const RankSchedule& schedule, SideStreams* lane
   int most = 0;
   for (const Step& step : schedule.steps) most = std::max(most, step.lane);
   std::vector<Stream*> streams;
-  for (int lane = 0; lane < most; ++lane) {
-    const int beyond = lane - lanes->copying().count;
-    streams.push_back(beyond < 0 ? &lanes->at(lane) : &lanes->copying_out().at(beyond));
-  }
+  for (int lane = 0; lane < most; ++lane) streams.push_back(&lanes->at(lane));
   return streams;
 }
 
@@ -32,14 +29,24 @@ std::optional<RankSchedule> kept(const RankSchedule& schedule, bool keeps) {
 SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
                            const CollectiveBuffers& buffers, const ScheduleSession& session)
     : device_(rank.device),
-      algorithm_(schedule.algorithm),
       kept_(kept(schedule, session.keeps_schedules)),
       lanes_(streams_for(schedule, session.lanes)),
-      binding_(rank, schedule, buffers, session) {
+      binding_(rank, schedule, buffers, session),
+      algorithm_(text_of(schedule)) {
   for (const StreamCall& call : stream_calls(schedule)) {
     calls_.push_back({call.lane, bound(schedule, call)});
   }
-  add_wire_bytes(wire_bytes_of(schedule));
+  const std::uint64_t beyond_node = network_bytes_of(schedule);
+  add_wire_bytes(wire_bytes_of(schedule) - beyond_node);
+  add_network_bytes(beyond_node);
+}
+
+std::string SchedulePlan::text_of(const RankSchedule& schedule) const {
+  std::string text = schedule.algorithm;
+  for (int wire = 0; wire < static_cast<int>(schedule.wires.size()); ++wire) {
+    text.replace(text.find(kNetworkText), kNetworkText.size(), binding_.wire(wire).description());
+  }
+  return text;
 }
 
 SchedulePlan::Bound SchedulePlan::bound(const RankSchedule& schedule, const StreamCall& call) {
@@ -56,6 +63,8 @@ SchedulePlan::Bound SchedulePlan::bound(const RankSchedule& schedule, const Stre
       return Record{&event_of(call.step)};
     case StreamCall::Kind::wait:
       return WaitFor{&event_of(call.step)};
+    case StreamCall::Kind::wire:
+      return *step.wire;
     case StreamCall::Kind::kernel:
       break;
   }
@@ -69,6 +78,18 @@ Event& SchedulePlan::event_of(int step) {
   return *event;
 }
 
+void SchedulePlan::call(const WireCall& call, Stream& stream) {
+  Wire& wire = binding_.wire(call.wire);
+  switch (call.kind) {
+    case WireCall::Kind::begin:
+      return wire.begin(stream);
+    case WireCall::Kind::send:
+      return wire.enqueue(stream, index_of(call.message));
+    case WireCall::Kind::end:
+      return wire.end(stream);
+  }
+}
+
 void SchedulePlan::enqueue(Stream& stream) {
   for (const Call& call : calls_) {
     Stream& lane = call.lane == 0 ? stream : *lanes_[index_of(call.lane - 1)];
@@ -80,6 +101,8 @@ void SchedulePlan::enqueue(Stream& stream) {
       lane.record(*record->event);
     } else if (const auto* wait = std::get_if<WaitFor>(&call.what)) {
       lane.wait(*wait->event);
+    } else if (const auto* on_wire = std::get_if<WireCall>(&call.what)) {
+      this->call(*on_wire, stream);
     } else {
       lane.launch(*std::get<PreparedKernel*>(call.what));
     }

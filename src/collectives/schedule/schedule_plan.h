@@ -24,7 +24,7 @@ class SchedulePlan : public PeerPlan {
                const ScheduleSession& session);
 
   void enqueue(Stream& stream) override;
-  void poison_staging() override { binding_.poison_slots(); }
+  void poison_staging() override { binding_.poison(); }
   std::string algorithm() const override { return algorithm_; }
   const RankSchedule* schedule() const override { return kept_ ? &*kept_ : nullptr; }
 
@@ -35,7 +35,7 @@ class SchedulePlan : public PeerPlan {
   struct WaitFor {
     Event* event;
   };
-  using Bound = std::variant<Copy, Handshake, Record, WaitFor, PreparedKernel*>;
+  using Bound = std::variant<Copy, Handshake, Record, WaitFor, PreparedKernel*, WireCall>;
   struct Call {
     int lane;
     Bound what;
@@ -43,12 +43,14 @@ class SchedulePlan : public PeerPlan {
 
   Bound bound(const RankSchedule& schedule, const StreamCall& call);
   Event& event_of(int step);
+  void call(const WireCall& call, Stream& stream);
+  std::string text_of(const RankSchedule& schedule) const;
 
   Device& device_;
-  const std::string algorithm_;
   const std::optional<RankSchedule> kept_;
   const std::vector<Stream*> lanes_;  // lane i > 0 is the one at i - 1
   const Binding binding_;
+  const std::string algorithm_;
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;
   std::map<int, std::unique_ptr<Event>> events_;  // by the step that has ended then
   std::vector<Call> calls_;

@@ -52,6 +52,7 @@ class StreamCalls {
       calls_.push_back({Kind::copy, one.lane, step, copy, {}, {}});
     }
     if (!one.kernel.is_none()) calls_.push_back({Kind::kernel, one.lane, step, 0, {}, {}});
+    if (one.wire) calls_.push_back({Kind::wire, one.lane, step, 0, {}, {}});
     add_handshake(step, one.signals, {});
   }
 

@@ -53,7 +53,7 @@ TEST(StreamCalls, AStartIsRecordedBeforeItsCopy) {
   RankSchedule schedule;
   ScheduleWriter writer(schedule);
   writer.fork(1, 1);
-  CopyOrder order(writer, 0, 2, true, true);
+  CopyOrder order(writer, 0, 2, true);
   for (int distance = 1; distance <= 4; ++distance) {
     Step step;
     step.copies.push_back({});

@@ -19,17 +19,16 @@ std::unique_ptr<Stream> make_lane(Device& device, Executor executor) {
 
 SideStreams::SideStreams(Device& device, CopyLanes copying)
     : device_(device), copying_(copying), begin_(device.make_event(EventUse::order)) {
-  for (int i = 0; i < copying.count; ++i) {
-    lanes_.push_back({make_lane(device, copying.executor), device.make_event(EventUse::order)});
-  }
+  for (int i = 0; i < copying.count; ++i) add_lane(copying.executor);
 }
 
-SideStreams& SideStreams::copying_out() {
-  if (copying_out_ == nullptr) {
-    const CopyLanes lanes{copying_.in_order ? 1 : copying_.count, copying_.in_order};
-    copying_out_ = std::make_unique<SideStreams>(device_, lanes);
-  }
-  return *copying_out_;
+void SideStreams::add_lane(Executor executor) {
+  lanes_.push_back({make_lane(device_, executor), device_.make_event(EventUse::order)});
+}
+
+Stream& SideStreams::at(int lane) {
+  while (static_cast<int>(lanes_.size()) <= lane) add_lane(Executor::dma);
+  return *lanes_[static_cast<std::size_t>(lane)].stream;
 }
 
 void SideStreams::fork(Stream& main, int count) {

@@ -20,11 +20,9 @@ class SideStreams {
 
   CopyLanes copying() const { return copying_; }
 
-  Stream& at(int lane) { return *lanes_.at(static_cast<std::size_t>(lane)).stream; }
-
-  // Further lanes for copies out of staging slots: one where copies go in order, else as many as
-  // copy. All at() of them copy. Made by the first call, which is in planning.
-  SideStreams& copying_out();
+  // Lanes behind the copying ones copy too, out of staging slots, or wait. They are made by the
+  // first call for them, which is in planning.
+  Stream& at(int lane);
 
   // Later work of the first `count` lanes starts after the earlier work of `main`.
   void fork(Stream& main, int count);
@@ -37,11 +35,12 @@ class SideStreams {
     std::unique_ptr<Event> end;
   };
 
+  void add_lane(Executor executor);
+
   Device& device_;
   CopyLanes copying_;
   std::unique_ptr<Event> begin_;
   std::vector<LaneStream> lanes_;
-  std::unique_ptr<SideStreams> copying_out_;
 };
 
 }  // namespace duet

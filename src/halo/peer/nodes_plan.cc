@@ -145,7 +145,6 @@ void NodesPlan::plan_messages(const NodeRank& rank, int parity) {
     const Route& route = routes_[i];
     now.end.waits.push_back(now.wire->come(i));
     if (!leads(rank, route, rank.node)) continue;
-    now.end.waits.push_back(now.wire->gone(i));
     if (route.source == rank.local) {
       now.go.signals.push_back(now.wire->go(i));
     } else {

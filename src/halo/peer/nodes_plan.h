@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "collectives/nodes/wire.h"
 #include "collectives/session/lanes.h"
+#include "collectives/session/wire.h"
 #include "halo/engine.h"
 #include "halo/parts.h"
 #include "halo/peer/neighbours.h"

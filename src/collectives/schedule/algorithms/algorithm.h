@@ -10,6 +10,7 @@
 #include "collectives/collective.h"
 #include "collectives/schedule/schedule.h"
 #include "collectives/session/copy_lanes.h"
+#include "team/nodes.h"
 
 namespace duet {
 
@@ -32,6 +33,10 @@ struct AlgorithmInput {
   // another.
   bool out_of_step = false;
 
+  // Over several nodes; nullptr: one. The map is uniform.
+  const NodeMap* nodes = nullptr;
+  bool kernel_moves = false;  // within nodes a kernel moves, instead of copy engines
+
   // Chosen by tests and models; 0: by the algorithm.
   std::uint64_t largest_piece = 0, defer_bytes = 0;
   int blocks = 0;
@@ -46,13 +51,17 @@ enum class Half {
 };
 
 struct Algorithm {
-  std::string_view name;  // as DUET_ALGORITHM takes it
-  bool (*fits)(const AlgorithmInput& input);
+  std::string_view name;                                  // as DUET_ALGORITHM takes it
+  bool (*fits)(const AlgorithmInput& input);              // beside over_nodes
   RankSchedule (*schedule)(const AlgorithmInput& input);  // of input.rank; where it fits
   Half half = Half::none;
   // Of a first half: up to so many ranks end it at about the same time.
   int most_in_step = 1;
+  bool over_nodes = false;  // else of one node
 };
+
+// Whether it has a schedule for the call.
+bool fits(const Algorithm& algorithm, const AlgorithmInput& input);
 
 #define DUET_ALGORITHM(function) Algorithm function();
 #include "collectives/schedule/algorithms/list.h"
@@ -63,5 +72,12 @@ const std::vector<Algorithm>& all_algorithms();
 // That of the environment variable DUET_ALGORITHM; nullptr: none is set. Throws UsageError for a
 // name that no algorithm has.
 const Algorithm* chosen_algorithm();
+// Likewise, where it fits; where it does not, `why_not` says so.
+const Algorithm* chosen_algorithm(const AlgorithmInput& input, std::string& why_not);
+
+// What a rank tells the others of its choice, and whether all ranks have made the same one: throws
+// BadArgument.
+std::string choice_text();
+void expect_same_choice(const std::vector<std::string>& texts);
 
 }  // namespace duet

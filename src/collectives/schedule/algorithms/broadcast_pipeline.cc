@@ -64,7 +64,8 @@ class BroadcastPipeline {
     const int lanes = input_.copying.count, side = lanes - 1 + (has_local_copy() ? 1 : 0);
     writer.fork(1, side);
     if (has_local_copy()) copy_local(writer);
-    CopyOrder copies(writer, 0, lanes, in_order_, true);
+    CopyOrder copies(writer, 0, lanes, in_order_);
+    copies.set_needed();
     push_all(copies);
     writer.join(1, side);
     end(writer);

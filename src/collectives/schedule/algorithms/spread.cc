@@ -49,7 +49,7 @@ RankSchedule spread_schedule(const AlgorithmInput& input) {
   // mostly when the part has arrived, and does not have to poll again.
   const int lanes = own.bytes > 0 ? input.copying.count : 1;
   writer.fork(1, lanes - 1);
-  CopyOrder pushes(writer, 0, lanes, input.copying.in_order, false);
+  CopyOrder pushes(writer, 0, lanes, input.copying.in_order);
   std::vector<SemaphoreAt> arrivals;
   for (int step = 1; step < ranks; ++step) {
     const int to = (rank + step) % ranks;

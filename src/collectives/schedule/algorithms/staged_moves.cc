@@ -64,9 +64,8 @@ class StagedMoves {
     writer.fork(1, side);
     writer.fork(first_out, copying_out);
     copy_local(writer, side);
-    CopyOrder pushes(writer, 0, pushing, in_order, slots_.pushes_change_lanes(pushing));
-    CopyOrder copies_out(writer, first_out, copying_out, in_order,
-                         slots_.change_lanes(copying_out));
+    CopyOrder pushes(writer, 0, pushing, in_order);
+    CopyOrder copies_out(writer, first_out, copying_out, in_order);
     for (std::size_t piece = 0; piece < slots_.most_pieces(); ++piece) {
       for (int step = 1; step < ranks_; ++step) push(pushes, piece, step);
       for (int step = 1; step < ranks_; ++step) copy_out(copies_out, piece, step);

@@ -47,8 +47,7 @@ class StagedReduction {
     ScheduleWriter writer(schedule);
     writer.fork(1, lanes_);
     reduce(writer);
-    CopyOrder pushes(writer, 0, lanes_, input_.copying.in_order,
-                     slots_.pushes_change_lanes(lanes_));
+    CopyOrder pushes(writer, 0, lanes_, input_.copying.in_order);
     for (std::size_t piece = 0; piece < slots_.most_pieces(); ++piece) {
       for (int step = 1; step < slots_.ranks(); ++step) push(pushes, piece, step);
     }

@@ -45,15 +45,6 @@ StagingSlots::StagingSlots(int rank, int ranks, std::size_t most_pieces, std::ui
       slot_bytes_(slot_bytes_for(largest)),
       has_tokens_(with_tokens && ranks > 2) {}
 
-bool StagingSlots::change_lanes(int lanes) const {
-  return most_pieces_ > static_cast<std::size_t>(count_) && count_ * (ranks_ - 1) % lanes != 0;
-}
-
-// A slot's turn comes again after `count_` pieces, a token's with the next piece.
-bool StagingSlots::pushes_change_lanes(int lanes) const {
-  return change_lanes(lanes) || (has_tokens_ && (ranks_ - 1) % lanes != 0);
-}
-
 RankSchedule StagingSlots::schedule() const {
   RankSchedule schedule;
   schedule.rank = rank_;

@@ -50,10 +50,6 @@ class StagingSlots {
   int ranks() const { return ranks_; }
   int count() const { return count_; }  // for each other rank
   std::size_t most_pieces() const { return most_pieces_; }
-  // Whether the semaphores of a slot are awaited on one of so many lanes now and on another later,
-  // where steps take lanes in turn; and whether those of a slot or a token are, where steps push.
-  bool change_lanes(int lanes) const;
-  bool pushes_change_lanes(int lanes) const;
 
   // The rank's schedule, with semaphores and slots and without steps. Groups that are added come
   // behind those that it has.

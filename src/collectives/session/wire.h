@@ -26,24 +26,14 @@ namespace duet {
 
 // A rank with its place among the nodes. `in_node` has the ranks of its node, by local index;
 // `in_column` those of its column, by node.
-struct NodeRank {
+struct NodeRank : NodePlace {
   NodeRank(const Rank& rank, const NodeTeams& teams, const NodeMap& nodes)
-      : whole(rank),
+      : NodePlace(nodes, rank.index),
+        whole(rank),
         in_node(teams.in_node(rank)),
-        in_column(teams.in_column(rank)),
-        map(nodes),
-        node(nodes.node(rank.index)),
-        local(nodes.local(rank.index)) {}
-
-  int nodes() const { return map.nodes(); }
-  int node_size() const { return in_node.size; }
-  // The node `step` behind this one, and the one `step` before it.
-  int node_after(int step) const { return (node + step) % nodes(); }
-  int node_before(int step) const { return (node + nodes() - step) % nodes(); }
+        in_column(teams.in_column(rank)) {}
 
   Rank whole, in_node, in_column;
-  const NodeMap& map;
-  int node, local;
 };
 
 // Contiguous bytes of a message: where they are, and where they go in the receiver's region.
@@ -55,9 +45,11 @@ struct WirePiece {
 struct WireMessage {
   int node = 0;  // the receiver is this column's rank there
   std::vector<WirePiece> pieces;
-  // False: the source is ready when the call begins, and not overwritten before it ends. True: it
-  // is ready at `go`, and may be overwritten at `gone`, one of each a message.
+  // False: the source is ready when the call begins. True: it is ready at the message's `go`.
   bool staged = false;
+  // False: the source is not overwritten before the wire ends. True, of a staged one: it may be at
+  // the message's `gone`, which is then to be awaited.
+  bool tells_gone = false;
 };
 
 // Message i of a rank to node a + d is message i of that node's rank from node a: all ranks of a

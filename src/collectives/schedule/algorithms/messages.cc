@@ -1,4 +1,4 @@
-#include "collectives/nodes/messages.h"
+#include "collectives/schedule/algorithms/messages.h"
 
 #include <algorithm>
 #include <cmath>
