@@ -10,22 +10,40 @@
 
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/copy_order.h"
+#include "collectives/schedule/algorithms/node_schedule.h"
 
 namespace duet {
 namespace {
 
 using Kind = StreamCall::Kind;
 
-// Of rank 1 of 4 behind a switch, out of place: "copies, kernels, handshakes, records, waits".
-std::string calls_of(const Algorithm& algorithm, CollectiveKind kind, std::uint64_t count,
-                     bool in_place = false) {
-  AlgorithmInput input{{kind, DType::fp32, Reduction::sum, count, 0, {}}, 1, 4, {2, true}};
-  input.in_place = input.any_swaps = in_place;
-  input.out_of_step = true;
+AlgorithmInput input_of(CollectiveKind kind, std::uint64_t count) {
+  return {{kind, DType::fp32, Reduction::sum, count, 0, {}}, 1, 4, {2, true}};
+}
+
+// Of rank 1 of 4 behind a switch: "copies, kernels, handshakes, records, waits".
+std::string calls_of(const RankSchedule& schedule) {
   std::map<Kind, int> number;
-  for (const StreamCall& call : stream_calls(algorithm.schedule(input))) ++number[call.kind];
+  for (const StreamCall& call : stream_calls(schedule)) ++number[call.kind];
   return fmt::format("{} {} {} {} {}", number[Kind::copy], number[Kind::kernel],
                      number[Kind::handshake], number[Kind::record], number[Kind::wait]);
+}
+
+std::string calls_of(const Algorithm& algorithm, CollectiveKind kind, std::uint64_t count,
+                     bool in_place = false) {
+  AlgorithmInput input = input_of(kind, count);
+  input.in_place = input.any_swaps = in_place;
+  input.out_of_step = true;
+  return calls_of(algorithm.schedule(input));
+}
+
+// Beside those of the wire.
+std::string calls_over_nodes(CollectiveKind kind, std::uint64_t count, bool by_kernel = false) {
+  const NodeMap two_nodes({{0, 1}, {2, 3}});
+  AlgorithmInput input = input_of(kind, count);
+  input.nodes = &two_nodes;
+  input.kernel_moves = by_kernel;
+  return calls_of(schedule_over_nodes(input));
 }
 
 // A number that grows is a call more for every user of the algorithm: say why where it is changed.
@@ -46,6 +64,19 @@ TEST(StreamCalls, AreNoMoreThanThese) {
   EXPECT_EQ(calls_of(peer_kernels(), CollectiveKind::all_gather, 1000), "0 1 0 0 0");
   EXPECT_EQ(calls_of(peer_kernels(), CollectiveKind::all_reduce, kLarge), "0 2 0 0 0");
   EXPECT_EQ(calls_of(relay(), CollectiveKind::broadcast, kLarge), "0 1 0 0 0");
+}
+
+TEST(StreamCalls, OverNodesAreNoMoreThanThese) {
+  constexpr std::uint64_t kLarge = 64 << 20;
+  EXPECT_EQ(calls_over_nodes(CollectiveKind::all_gather, 1000), "3 0 4 4 5");
+  EXPECT_EQ(calls_over_nodes(CollectiveKind::all_gather, 1000, true), "1 1 3 2 2");
+  EXPECT_EQ(calls_over_nodes(CollectiveKind::all_gather, kLarge), "43 0 44 44 45");
+  EXPECT_EQ(calls_over_nodes(CollectiveKind::all_to_all, 1000), "3 0 10 7 9");
+  EXPECT_EQ(calls_over_nodes(CollectiveKind::all_to_all, kLarge), "66 0 202 70 72");
+  EXPECT_EQ(calls_over_nodes(CollectiveKind::reduce_scatter, 1000), "2 1 4 4 5");
+  EXPECT_EQ(calls_over_nodes(CollectiveKind::reduce_scatter, kLarge), "20 1 40 22 23");
+  EXPECT_EQ(calls_over_nodes(CollectiveKind::all_reduce, 1000), "4 1 8 7 8");
+  EXPECT_EQ(calls_over_nodes(CollectiveKind::broadcast, 1000), "1 0 3 3 3");
 }
 
 // The event that lets the next lane start is recorded before the copy, not behind it.
