@@ -58,12 +58,12 @@ WireTraffic Binding::traffic_of(const WireMessages& wire, const NodeMap& map) co
   std::map<BufferRole, Place> sources;
   WireTraffic traffic;
   if (!wire.to_incoming) traffic.region = span_of({BufferRole::recv, rank_, 0, recv_.bytes});
-  for (const Message& message : wire.messages) {
+  for (const StepMessage& message : wire.messages) {
     WireMessage& sent = traffic.messages.emplace_back();
     sent.node = map.node(message.to);
     sent.staged = message.staged;
     sent.tells_gone = message.tells_gone;
-    for (const MessagePiece& piece : message.pieces) {
+    for (const StepMessagePiece& piece : message.pieces) {
       sent.pieces.push_back({span_of(piece.source), piece.target.offset});
       const auto [found, is_new] = sources.emplace(piece.source.buffer, piece.source);
       if (!is_new) found->second = around(found->second, piece.source);

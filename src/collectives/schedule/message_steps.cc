@@ -53,7 +53,7 @@ class MessageSteps {
     if (call.kind != WireCall::Kind::begin) return;
     begun_[index_of(call.wire)] = static_cast<int>(result_.steps.size());
     int number = 0;
-    for (const Message& message : wire_of(call).messages) {
+    for (const StepMessage& message : wire_of(call).messages) {
       step.signals.push_back({open_[index_of(call.wire)], message.from, 0, number++});
     }
   }
@@ -61,7 +61,7 @@ class MessageSteps {
   // The caller's stream gets nothing.
   void send(const WireCall& call) {
     const WireMessages& wire = wire_of(call);
-    const Message& message = wire.messages[index_of(call.message)];
+    const StepMessage& message = wire.messages[index_of(call.message)];
     const int rank = of_.rank;
     Step step;
     step.by_wire = true;
@@ -69,7 +69,7 @@ class MessageSteps {
     step.after = {begun_[index_of(call.wire)]};
     step.waits = {{open_[index_of(call.wire)], rank, 0, call.message}};
     if (message.staged) step.waits.push_back({wire.go, rank, 0, call.message});
-    for (const MessagePiece& piece : message.pieces) {
+    for (const StepMessagePiece& piece : message.pieces) {
       step.copies.push_back({piece.target, piece.source, Executor::dma, {}});
     }
     step.signals = {{wire.come, message.to, 0, call.message}};
@@ -119,7 +119,7 @@ std::string fault_of_order(const RankSchedule& schedule) {
 
 std::string fault_of_pieces(const RankSchedule& schedule, const WireMessages& wire) {
   const BufferRole region = wire.to_incoming ? BufferRole::incoming : BufferRole::recv;
-  for (const Message& message : wire.messages) {
+  for (const StepMessage& message : wire.messages) {
     for (const auto& [source, target] : message.pieces) {
       if (source.rank != schedule.rank || target.rank != message.to || target.buffer != region) {
         return fmt::format("rank {}: a message to rank {} in {} brings {} to {}", schedule.rank,
@@ -148,11 +148,11 @@ std::string fault_of_messages(const std::vector<RankSchedule>& ranks) {
   for (const RankSchedule& each : ranks) {
     for (std::size_t wire = 0; wire < each.wires.size(); ++wire) {
       for (std::size_t i = 0; i < each.wires[wire].messages.size(); ++i) {
-        const Message& own = each.wires[wire].messages[i];
-        const Message& theirs = ranks.at(index_of(own.from)).wires[wire].messages.at(i);
+        const StepMessage& own = each.wires[wire].messages[i];
+        const StepMessage& theirs = ranks.at(index_of(own.from)).wires[wire].messages.at(i);
         const bool same =
             std::equal(own.arrivals.begin(), own.arrivals.end(), theirs.pieces.begin(),
-                       theirs.pieces.end(), [](std::uint64_t bytes, const MessagePiece& piece) {
+                       theirs.pieces.end(), [](std::uint64_t bytes, const StepMessagePiece& piece) {
                          return bytes == piece.source.bytes;
                        });
         if (theirs.to == each.rank && same) continue;

@@ -160,7 +160,7 @@ class FaultsOverNodes : public ::testing::Test {
   FaultsOverNodes() { EXPECT_EQ(fault_of(gather_), ""); }
 
   RankSchedule& first() { return gather_.ranks.front(); }
-  Message& message() { return first().wires.front().messages.front(); }
+  StepMessage& message() { return first().wires.front().messages.front(); }
   void expect_fault(const std::string& part) {
     EXPECT_NE(fault_of(gather_).find(part), std::string::npos) << fault_of(gather_);
   }

@@ -68,8 +68,8 @@ class MovedBehind {
 
   void move(WireMessages& wire) const {
     for (int* group : {&wire.go, &wire.gone, &wire.come}) *group += groups_;
-    for (Message& message : wire.messages) {
-      for (MessagePiece& piece : message.pieces) move(piece.source);
+    for (StepMessage& message : wire.messages) {
+      for (StepMessagePiece& piece : message.pieces) move(piece.source);
     }
   }
 
@@ -147,8 +147,8 @@ RankSchedule without(const SpeedParts& parts, RankSchedule schedule) {
 std::uint64_t network_bytes_of(const RankSchedule& schedule) {
   std::uint64_t bytes = 0;
   for (const WireMessages& wire : schedule.wires) {
-    for (const Message& message : wire.messages) {
-      for (const MessagePiece& piece : message.pieces) bytes += piece.source.bytes;
+    for (const StepMessage& message : wire.messages) {
+      for (const StepMessagePiece& piece : message.pieces) bytes += piece.source.bytes;
     }
   }
   return bytes;

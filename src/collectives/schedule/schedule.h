@@ -120,12 +120,12 @@ struct StepKernel {
 
 // Bytes that the network carries from this rank to `to`, from each source to its target; as the
 // message of the same number the rank `from` sends pieces of so many bytes to this one.
-struct MessagePiece {
+struct StepMessagePiece {
   Place source, target;
 };
-struct Message {
+struct StepMessage {
   int to = 0, from = 0;
-  std::vector<MessagePiece> pieces;
+  std::vector<StepMessagePiece> pieces;
   std::vector<std::uint64_t> arrivals;
   bool staged = false, tells_gone = false;  // as WireMessage's
 };
@@ -135,7 +135,7 @@ inline constexpr std::string_view kNetworkText = "{network}";
 // What a rank sends by one wire (session/wire.h), in the order in which it goes, and the wire's
 // semaphores, as numbers in RankSchedule::semaphores: message i has number i of each.
 struct WireMessages {
-  std::vector<Message> messages;
+  std::vector<StepMessage> messages;
   int go = 0, gone = 0, come = 0;
   bool to_incoming = false;  // else messages come to the receive buffer
 };

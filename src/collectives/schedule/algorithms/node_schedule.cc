@@ -94,7 +94,7 @@ void NodeSchedule::end_writes() {
   handshake(std::move(signals), std::move(waits));
 }
 
-void NodeSchedule::use_wire(std::vector<Message> messages, bool to_incoming) {
+void NodeSchedule::use_wire(std::vector<StepMessage> messages, bool to_incoming) {
   WireMessages wire;
   for (const auto& [name, group] :
        {std::pair{"go", &wire.go}, {"gone", &wire.gone}, {"come", &wire.come}}) {

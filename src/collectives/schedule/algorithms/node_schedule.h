@@ -45,8 +45,8 @@ class NodeSchedule {
   void use_handshakes();
 
   // The wire.
-  void use_wire(std::vector<Message> messages, bool to_incoming = false);
-  const std::vector<Message>& messages() const { return schedule_.wires.front().messages; }
+  void use_wire(std::vector<StepMessage> messages, bool to_incoming = false);
+  const std::vector<StepMessage>& messages() const { return schedule_.wires.front().messages; }
   void begin_wire() { call_wire(WireCall::Kind::begin, 0); }
   void send(int message) { call_wire(WireCall::Kind::send, message); }
   void end_wire() { call_wire(WireCall::Kind::end, 0); }

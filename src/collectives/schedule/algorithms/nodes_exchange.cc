@@ -93,11 +93,11 @@ class NodesExchange {
     return {BufferRole::recv, at, index_of(from) * part_ + piece.begin, piece.bytes};
   }
 
-  std::vector<Message> all_messages() const {
-    std::vector<Message> all;
+  std::vector<StepMessage> all_messages() const {
+    std::vector<StepMessage> all;
     for (const Round& round : rounds_) {
       const int to = to_.column(place_.node_after(round.distance));
-      Message message;
+      StepMessage message;
       message.to = to;
       message.from = to_.column(place_.node_before(round.distance));
       message.staged = message.tells_gone = slots_.has_value();

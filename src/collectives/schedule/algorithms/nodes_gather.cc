@@ -110,15 +110,15 @@ class NodesGather {
   }
 
   // Node by node: at a time all ranks send to nodes at one distance, and each receives from one.
-  std::vector<Message> all_messages() const {
-    std::vector<Message> all;
+  std::vector<StepMessage> all_messages() const {
+    std::vector<StepMessage> all;
     for (int distance = 1; distance < place_.nodes(); ++distance) {
       const int to = to_.column(place_.node_after(distance));
       const int from = to_.column(place_.node_before(distance));
       const std::vector<ByteRange> goes = messages(input_.rank, distance);
       const std::vector<ByteRange> comes = messages(from, distance);
       for (std::size_t i = 0; i < goes.size(); ++i) {
-        const MessagePiece piece{own(goes[i]), received(to, input_.rank, goes[i])};
+        const StepMessagePiece piece{own(goes[i]), received(to, input_.rank, goes[i])};
         all.push_back({to, from, {piece}, {comes[i].bytes}});
       }
     }

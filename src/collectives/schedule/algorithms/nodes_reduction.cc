@@ -147,8 +147,8 @@ class NodesReduction {
     return {BufferRole::incoming, rank, index_of(message) * piece_bytes_, bytes};
   }
 
-  std::vector<Message> all_messages() const {
-    std::vector<Message> all;
+  std::vector<StepMessage> all_messages() const {
+    std::vector<StepMessage> all;
     for (const Round& round : rounds_) {
       if (round.distance == 0) continue;
       const int to = to_.column(place_.node_after(round.distance));
