@@ -41,7 +41,9 @@ struct LocalKernelItem : KernelItem {
   std::vector<Semaphore> signals;
 };
 
-// Items run in order, and those with semaphores between them may touch the same memory.
+// Items begin in order. Each block goes on to the next one alone, so an item may touch what an
+// earlier one has touched only where it, or one between them, waits for what the signals of the
+// earlier one have led to.
 struct LocalKernel {
   std::vector<LocalKernelItem> items;
   DType dtype = DType::fp32;      // of elements that are reduced; copies ignore it

@@ -312,5 +312,46 @@ TEST(Picture, ShowsAFaultySchedule) {
   EXPECT_NE(picture.find("   3  0 copy send+0 -> recv@1+0, 64 B\n"), std::string::npos) << picture;
 }
 
+// A block goes on to the next item of a local kernel alone.
+class ItemsOfALocalKernel : public ::testing::Test {
+ protected:
+  ItemsOfALocalKernel() {
+    all_.collective = {CollectiveKind::all_gather, DType::int8, Reduction::sum, 64, 0, {}};
+    all_.in_place = {false};
+    RankSchedule schedule;
+    schedule.semaphores = {{"stored"}, {"early"}};
+    schedule.slot_bytes = 64;
+    Step early, kernel;
+    early.signals = {{1, 0, 0, 0}};
+    const Place slot{BufferRole::slots, 0, 0, 64};
+    kernel.kernel.items = {{{}, {{BufferRole::send, 0, 0, 64}}, {slot}, {}},
+                           {{}, {slot}, {{BufferRole::recv, 0, 0, 64}}, {}}};
+    kernel.kernel.items[1].waits = {{1, 0, 0, 0}};
+    schedule.steps = {early, kernel};
+    all_.ranks = {schedule};
+  }
+
+  StepItem& item(std::size_t number) { return all_.ranks[0].steps[1].kernel.items[number]; }
+
+  CollectiveSchedule all_;
+};
+
+TEST_F(ItemsOfALocalKernel, AreNotInOrderByAWaitForSomethingElse) {
+  EXPECT_NE(fault_of(all_).find("nothing orders them"), std::string::npos) << fault_of(all_);
+}
+
+TEST_F(ItemsOfALocalKernel, AreInOrderBehindASignalOfTheEarlierOne) {
+  item(0).signals = {{0, 0, 0, 0}};
+  item(1).waits.push_back({0, 0, 0, 0});
+  EXPECT_EQ(fault_of(all_), "");
+}
+
+TEST_F(ItemsOfALocalKernel, AreInOrderWhereBlocksHaveSemaphoresOfTheirOwn) {
+  all_.ranks[0].steps[0].signals.clear();
+  item(1).waits.clear();
+  all_.ranks[0].steps[1].kernel.by_block = true;
+  EXPECT_EQ(fault_of(all_), "");
+}
+
 }  // namespace
 }  // namespace duet

@@ -140,7 +140,8 @@ class Run {
     if (one == nullptr) return after_call(number, now);
     if (now.item >= 0) {
       const StepItem& item = one->kernel.items[index_of(now.item)];
-      return item.targets.empty() ? "" : sum(number, now, item.sources, item.targets);
+      const bool accesses = now.part == ItemPart::all || now.part == ItemPart::accesses;
+      return !accesses || item.targets.empty() ? "" : sum(number, now, item.sources, item.targets);
     }
     std::string fault;
     for (std::size_t i = 0; fault.empty() && now.has_place_in_queue() && i < one->copies.size();

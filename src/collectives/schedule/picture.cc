@@ -80,7 +80,7 @@ std::string lane_text(const Step& step) {
 class Picture {
  public:
   explicit Picture(const CollectiveSchedule& schedule)
-      : all_(schedule), calls_{{&schedule}, false}, order_(calls_) {
+      : all_(schedule), calls_{{&schedule}, false}, order_(calls_, true) {
     is_sound_ = order_.fault().empty();
     std::vector<int> rows(order_.steps().size());
     std::iota(rows.begin(), rows.end(), 0);

@@ -8,6 +8,8 @@
 namespace duet {
 namespace {
 
+constexpr int kPartsOfItem = 3;  // of an item in parts, one after the other in steps()
+
 // The steps in an order in which each stands behind those that it starts behind; fewer than all
 // where some wait for each other.
 template <class Edges>
@@ -30,7 +32,8 @@ std::vector<int> sorted_by(const Edges& edges) {
 
 }  // namespace
 
-StepOrder::StepOrder(const CheckedCalls& calls) : calls_(calls) {
+StepOrder::StepOrder(const CheckedCalls& calls, bool whole_items)
+    : calls_(calls), whole_items_(whole_items) {
   number_lanes();
   of_rank_.resize(first_lane_.size() - 1);
   for (std::size_t call = 0; call < calls.order.size(); ++call) {
@@ -63,9 +66,9 @@ void StepOrder::number_item_lanes(std::vector<int>& lanes) {
     for (const CollectiveSchedule* one : calls_.order) {
       if (rank >= one->ranks.size()) continue;
       for (const Step& step : one->ranks[rank].steps) {
-        if (!step.kernel.barriers) continue;
+        if (!step.kernel.barriers && !in_parts(step.kernel)) continue;
         int& items = most[index_of(step.lane)];
-        items = std::max(items, static_cast<int>(step.kernel.items.size()));
+        items = std::max(items, static_cast<int>(step.kernel.items.size()) + 1);
       }
     }
     item_lanes_.emplace_back();
@@ -92,10 +95,54 @@ int StepOrder::add_step(int call, int rank, int step, int item, int lane) {
 // Behind the start, which is on the lane already. Returns the end.
 int StepOrder::add_kernel(int call, int rank, int step) {
   const Step& one = calls_.order[index_of(call)]->ranks[index_of(rank)].steps[index_of(step)];
+  int last = -1;
   for (int item = 0; item < static_cast<int>(one.kernel.items.size()); ++item) {
-    add_step(call, rank, step, item, one.lane);
+    last = in_parts(one.kernel) ? add_item(call, rank, step, item, last)
+                                : add_step(call, rank, step, item, one.lane);
   }
-  return add_step(call, rank, step, OrderedStep::kEnd, one.lane);
+  const int end = add_step(call, rank, step, OrderedStep::kEnd, one.lane);
+  if (last >= 0 && in_parts(one.kernel)) edges_.back().push_back({last, kNoSemaphore});
+  return end;
+}
+
+bool StepOrder::in_parts(const StepKernel& kernel) const {
+  return !whole_items_ && !kernel.barriers && !kernel.by_block;
+}
+
+// `before`: the signals of the item before; -1: it is the first. Returns its signals. A semaphore
+// for which an earlier item waits is 1 until that item is done: the kernel waits for that first.
+int StepOrder::add_item(int call, int rank, int step, int item, int before) {
+  const Step& one = calls_.order[index_of(call)]->ranks[index_of(rank)].steps[index_of(step)];
+  const int own_lane = item_lanes_[index_of(rank)][index_of(one.lane)] + 1 + item;
+  const auto add = [&](ItemPart part, int lane) {
+    const int number = add_step(call, rank, step, item, lane);
+    steps_.back().part = part;
+    return number;
+  };
+  const int waits = add(ItemPart::waits, one.lane);
+  const auto awaits_same = [&](int earlier) {
+    const auto &theirs = one.kernel.items[index_of(earlier)].waits,
+               &own = one.kernel.items[index_of(item)].waits;
+    return std::any_of(own.begin(), own.end(), [&](const SemaphoreAt& each) {
+      return std::any_of(theirs.begin(), theirs.end(), [&](const SemaphoreAt& other) {
+        return each.group == other.group && each.peer == other.peer && each.index == other.index;
+      });
+    });
+  };
+  int signals_of_earlier = before;
+  for (int earlier = item - 1; earlier >= 0; --earlier) {
+    if (awaits_same(earlier)) {
+      edges_.back().push_back({signals_of_earlier, kNoSemaphore});
+      break;
+    }
+    signals_of_earlier -= kPartsOfItem;
+  }
+  add(ItemPart::accesses, own_lane);
+  edges_.back().push_back({waits, kNoSemaphore});
+  const int accesses = static_cast<int>(steps_.size()) - 1;
+  const int signals = add(ItemPart::signals, own_lane - 1 - item);
+  edges_.back().push_back({accesses, kNoSemaphore});
+  return signals;
 }
 
 int StepOrder::add_peer_kernel(int call, int rank, int step) {
@@ -146,14 +193,24 @@ const Step* StepOrder::step_of(int step) const {
 
 namespace {
 
-std::vector<SemaphoreAt> waits_of(const RankSchedule& schedule, const Step& step, int item) {
+bool has(const OrderedStep& step, ItemPart part) {
+  return step.part == ItemPart::all || step.part == part;
+}
+
+std::vector<SemaphoreAt> waits_of(const RankSchedule& schedule, const Step& step,
+                                  const OrderedStep& now) {
+  const int item = now.item;
+  if (item >= 0 && !has(now, ItemPart::waits)) return {};
   if (item >= 0) return step.kernel.items[index_of(item)].waits;
   if (item == OrderedStep::kWhole || item == OrderedStep::kStart) return step.waits;
   if (item != OrderedStep::kWait && item != OrderedStep::kLastWait) return {};
   return barrier_waits(schedule, *step.kernel.barriers);
 }
 
-std::vector<SemaphoreAt> signals_of(const RankSchedule& schedule, const Step& step, int item) {
+std::vector<SemaphoreAt> signals_of(const RankSchedule& schedule, const Step& step,
+                                    const OrderedStep& now) {
+  const int item = now.item;
+  if (item >= 0 && !has(now, ItemPart::signals)) return {};
   if (item >= 0) return step.kernel.items[index_of(item)].signals;
   if (item == OrderedStep::kWhole || item == OrderedStep::kEnd) return step.signals;
   if (item != OrderedStep::kSignal && item != OrderedStep::kLastSignal) return {};
@@ -169,7 +226,8 @@ StepOrder::Uses& StepOrder::uses_of(int call, const RankSchedule& schedule,
                 semaphore.owner, semaphore.peer, semaphore.index};
   const auto [found, is_new] = known_.emplace(key, uses_.size());
   if (is_new) {
-    uses_.push_back({duet::text_of(schedule, semaphore), group.initial, group.counts, {}, {}, {}});
+    uses_.push_back(
+        {duet::text_of(schedule, semaphore), group.initial, group.counts, {}, {}, {}, {}});
   }
   return uses_[found->second];
 }
@@ -182,12 +240,13 @@ void StepOrder::note_semaphores() {
       const RankSchedule& schedule = calls_.order[index_of(step.call)]->ranks[index_of(step.rank)];
       const Step* const one = step_of(number);
       if (one == nullptr) continue;
-      for (const SemaphoreAt& each : waits_of(schedule, *one, step.item)) {
+      for (const SemaphoreAt& each : waits_of(schedule, *one, step)) {
         Uses& uses = uses_of(step.call, schedule, each);
         uses.waits.push_back(number);
+        uses.taken.push_back(step.part == ItemPart::waits ? number + kPartsOfItem - 1 : number);
         --uses.balance[step.call];
       }
-      for (const SemaphoreAt& each : signals_of(schedule, *one, step.item)) {
+      for (const SemaphoreAt& each : signals_of(schedule, *one, step)) {
         Uses& uses = uses_of(step.call, schedule, each);
         uses.signals.push_back(number);
         ++uses.balance[step.call];
@@ -278,7 +337,7 @@ std::string StepOrder::check_pairs() const {
       continue;
     }
     for (std::size_t wait = 0; wait < uses.waits.size(); ++wait) {
-      const int now = uses.waits[wait];
+      const int now = uses.taken[wait];
       const std::size_t next_signal = wait + 1 - index_of(uses.initial);
       if (next_signal < uses.signals.size() && !before(now, uses.signals[next_signal])) {
         return fmt::format("{}: {} may signal it before {} has taken the signal before", uses.name,

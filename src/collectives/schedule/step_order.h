@@ -10,15 +10,23 @@
 
 namespace duet {
 
+// What an item of a kernel does: all at once, or one of these.
+enum class ItemPart { all, waits, accesses, signals };
+
 // A step of a call, or what the caller does on lane 0 before the call or after it. Of a kernel its
-// start, each item and its end, one after the other on the step's lane; items that run side by side
-// are on lanes of their own, between the signals and the waits of barriers.
+// start and its end on the step's lane, and each item. Items that run side by side are on lanes of
+// their own, between the signals and the waits of barriers. Items of a LocalKernel begin in order:
+// a block goes on to the next one alone, so only an item's signals say that all blocks are done
+// with it. Their waits are on the step's lane, their accesses on lanes of their own, and their
+// signals, which come in order too, on one more. Where each block has semaphores of its own, or in
+// pictures, items run one after the other.
 struct OrderedStep {
   int call = 0, rank = 0;
   int step = 0;      // kBefore, a step of the rank's schedule, or the number of those
   int item = 0;      // the kernel's item or one of its other parts; kWhole: a step without a kernel
   int lane = 0;      // among the lanes of all ranks
   int position = 0;  // in its lane
+  ItemPart part = ItemPart::all;
 
   static constexpr int kBefore = -1;
   static constexpr int kWhole = -1, kStart = -2, kEnd = -3;
@@ -30,8 +38,8 @@ struct OrderedStep {
 
 class StepOrder {
  public:
-  // `calls` must outlive it.
-  explicit StepOrder(const CheckedCalls& calls);
+  // `calls` must outlive it. `whole_items`: the items of all kernels are steps.
+  explicit StepOrder(const CheckedCalls& calls, bool whole_items = false);
 
   // Waits or signals without a partner, a deadlock, a signal that another wait could take; "" if
   // there is none. Only then the other functions may be called.
@@ -59,6 +67,7 @@ class StepOrder {
     int initial = 0;
     bool counts = false;
     std::vector<int> waits, signals;
+    std::vector<int> taken;      // by wait: the step that sets the semaphore back
     std::map<int, int> balance;  // by call: signals less waits
   };
   using Key = std::tuple<const CollectiveSchedule*, int, int, int, int>;
@@ -68,6 +77,8 @@ class StepOrder {
   void add_rank(int call, int rank);
   int add_step(int call, int rank, int step, int item, int lane);
   int add_kernel(int call, int rank, int step);
+  int add_item(int call, int rank, int step, int item, int before);
+  bool in_parts(const StepKernel& kernel) const;
   int add_peer_kernel(int call, int rank, int step);
   Uses& uses_of(int call, const RankSchedule& schedule, const SemaphoreAt& at);
   void note_semaphores();
@@ -80,6 +91,7 @@ class StepOrder {
   std::string cycle_text(const Edges& edges, const std::vector<int>& sorted) const;
 
   const CheckedCalls& calls_;
+  const bool whole_items_;
   std::vector<int> first_lane_;               // by rank; behind the last: the number of all
   std::vector<std::vector<int>> item_lanes_;  // by rank and lane: the first of items side by side
   std::vector<OrderedStep> steps_;
