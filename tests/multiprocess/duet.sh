@@ -18,7 +18,8 @@ fail() {
   failures=$((failures + 1))
 }
 
-devices=()  # by process, where they differ
+devices=()     # by process, where they differ
+algorithms=()  # likewise
 
 # start SIZE ARGUMENT...: that many processes by their variables, in the background; pids in pids.
 start() {
@@ -31,6 +32,7 @@ start() {
     device=()
     [[ ${#devices[@]} == 0 ]] || device=(--device "${devices[rank]}")
     MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=$size \
+      DUET_ALGORITHM=${algorithms[rank]:-} \
       DUET_TUNING=$folder/tuning.$rank.json \
       timeout 100 "$program" collective "$@" "${device[@]}" > out.$rank 2> err.$rank &
     pids+=($!)
@@ -66,6 +68,13 @@ all_end_with 0
 spoken_once
 [[ $(grep -c '"ranks":3.*"verified":true' unequal.jsonl) == 8 ]] || fail "unequal devices"
 devices=()
+
+# Over nodes each process plans for itself.
+algorithms=("" nodes-gather)
+start 2 all_gather --device host --node-size 1 --engine dma "${short[@]}"
+all_end_with 1
+says err.0 "DUET_ALGORITHM: expected the same on all ranks, not - and nodes-gather"
+algorithms=()
 
 # Process 0 tunes, and its file holds for all: that of another process is not even read.
 start 2 all_gather --tune -b 64K -e 128K --iterations 3 --warm-up 0

@@ -50,7 +50,8 @@ void Binding::make_wires(const RankSchedule& schedule, const ScheduleSession& se
   for (const WireMessages& each : schedule.wires) {
     WireTraffic traffic = traffic_of(each, session.node->map);
     if (each.to_incoming) traffic.region_bytes = schedule.incoming_bytes;
-    wires_.push_back({each, session.make_wire(*session.node, traffic)});
+    wires_.push_back({each.go, each.gone, each.come, each.to_incoming,
+                      session.make_wire(*session.node, traffic)});
   }
 }
 
@@ -97,7 +98,7 @@ Span Binding::buffer_of(const Place& place) const {
 
 Span Binding::incoming() const {
   for (const BoundWire& each : wires_) {
-    if (each.messages.to_incoming) return each.wire->region();
+    if (each.to_incoming) return each.wire->region();
   }
   return {};
 }
@@ -112,10 +113,10 @@ void Binding::poison() const {
 Semaphore Binding::at(const SemaphoreAt& semaphore) const {
   if (!groups_[index_of(semaphore.group)].of_wire) return memory_->at(semaphore);
   const auto message = index_of(semaphore.index);
-  for (const auto& [messages, wire] : wires_) {
-    if (semaphore.group == messages.go) return wire->go(message);
-    if (semaphore.group == messages.gone) return wire->gone(message);
-    if (semaphore.group == messages.come) return wire->come(message);
+  for (const BoundWire& each : wires_) {
+    if (semaphore.group == each.go) return each.wire->go(message);
+    if (semaphore.group == each.gone) return each.wire->gone(message);
+    if (semaphore.group == each.come) return each.wire->come(message);
   }
   throw BadArgument("a schedule's semaphore: expected one of its wires");
 }

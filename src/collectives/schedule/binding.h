@@ -49,7 +49,8 @@ class Binding {
 
  private:
   struct BoundWire {
-    WireMessages messages;
+    int go = 0, gone = 0, come = 0;  // as WireMessages'
+    bool to_incoming = false;
     std::unique_ptr<Wire> wire;
   };
 

@@ -117,6 +117,26 @@ std::string fault_of_order(const RankSchedule& schedule) {
   return "";
 }
 
+// Each message has a semaphore of each kind. `gone` says when a staged source is free again.
+std::string fault_of_wire_semaphores(const RankSchedule& schedule, const WireMessages& wire) {
+  const int messages = static_cast<int>(wire.messages.size());
+  for (const int group : {wire.go, wire.gone, wire.come}) {
+    const bool exists = group >= 0 && index_of(group) < schedule.semaphores.size();
+    if (exists && schedule.semaphores[index_of(group)].of_wire &&
+        schedule.semaphores[index_of(group)].count == messages) {
+      continue;
+    }
+    return fmt::format("rank {}: group {} is not for the {} messages of a wire", schedule.rank,
+                       group, messages);
+  }
+  for (const StepMessage& message : wire.messages) {
+    if (message.staged || !message.tells_gone) continue;
+    return fmt::format("rank {}: a message to rank {} tells when it has gone, and is not staged",
+                       schedule.rank, message.to);
+  }
+  return "";
+}
+
 std::string fault_of_pieces(const RankSchedule& schedule, const WireMessages& wire) {
   const BufferRole region = wire.to_incoming ? BufferRole::incoming : BufferRole::recv;
   for (const StepMessage& message : wire.messages) {
@@ -130,6 +150,19 @@ std::string fault_of_pieces(const RankSchedule& schedule, const WireMessages& wi
   return "";
 }
 
+// Whether the rank from which `expected` comes sends it.
+bool is_sent(const std::vector<RankSchedule>& ranks, const StepMessage& expected, int to,
+             std::size_t wire, std::size_t number) {
+  if (expected.from < 0 || index_of(expected.from) >= ranks.size()) return false;
+  const std::vector<StepMessage>& sent = ranks[index_of(expected.from)].wires[wire].messages;
+  return number < sent.size() && sent[number].to == to &&
+         std::equal(expected.arrivals.begin(), expected.arrivals.end(), sent[number].pieces.begin(),
+                    sent[number].pieces.end(),
+                    [](std::uint64_t bytes, const StepMessagePiece& piece) {
+                      return bytes == piece.source.bytes;
+                    });
+}
+
 }  // namespace
 
 RankSchedule with_messages_as_steps(const RankSchedule& schedule) {
@@ -139,6 +172,7 @@ RankSchedule with_messages_as_steps(const RankSchedule& schedule) {
 std::string fault_of_messages(const RankSchedule& schedule) {
   std::string fault = fault_of_order(schedule);
   for (const WireMessages& wire : schedule.wires) {
+    if (fault.empty()) fault = fault_of_wire_semaphores(schedule, wire);
     if (fault.empty()) fault = fault_of_pieces(schedule, wire);
   }
   return fault;
@@ -149,13 +183,7 @@ std::string fault_of_messages(const std::vector<RankSchedule>& ranks) {
     for (std::size_t wire = 0; wire < each.wires.size(); ++wire) {
       for (std::size_t i = 0; i < each.wires[wire].messages.size(); ++i) {
         const StepMessage& own = each.wires[wire].messages[i];
-        const StepMessage& theirs = ranks.at(index_of(own.from)).wires[wire].messages.at(i);
-        const bool same =
-            std::equal(own.arrivals.begin(), own.arrivals.end(), theirs.pieces.begin(),
-                       theirs.pieces.end(), [](std::uint64_t bytes, const StepMessagePiece& piece) {
-                         return bytes == piece.source.bytes;
-                       });
-        if (theirs.to == each.rank && same) continue;
+        if (is_sent(ranks, own, each.rank, wire, i)) continue;
         return fmt::format("rank {} expects message {} from rank {}, which sends another one",
                            each.rank, i, own.from);
       }

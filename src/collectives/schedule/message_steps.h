@@ -5,16 +5,17 @@
 
 namespace duet {
 
-// The rank's schedule with a step for each message, on a lane of its own. It starts when the wire
-// has begun, when the receiver's has, and, if staged, behind the message's `go`; it copies the
-// pieces, and signals `come` and, where the message tells that, `gone`. The wire ends behind all of
-// them.
+// The rank's schedule, of which fault_of_form() is "", with a step for each message, on a lane of
+// its own. It starts when the wire has begun, when the receiver's has, and, if staged, behind the
+// message's `go`; it copies the pieces, and signals `come` and, where the message tells that,
+// `gone`. The wire ends behind all of them.
 RankSchedule with_messages_as_steps(const RankSchedule& schedule);
 
-// In what the rank says of its messages: wires that do not begin, send and end in this order,
-// semaphores and places that messages cannot have; "" if there is none.
+// The first fault in what the rank says of its messages: wires that do not begin, send and end in
+// this order, semaphores and places that messages cannot have; "" if there is none.
 std::string fault_of_messages(const RankSchedule& schedule);
-// In what ranks say of each other's: another sender, or other sizes, than the receiver expects.
+// Likewise in what ranks say of each other's, which are alike but for this: another sender, or
+// other sizes, than the receiver expects.
 std::string fault_of_messages(const std::vector<RankSchedule>& ranks);
 
 }  // namespace duet

@@ -204,7 +204,32 @@ TEST_F(FaultsOverNodes, AMessageThatIsSentTwice) {
 
 TEST_F(FaultsOverNodes, AMessageForWhichNothingSignalsGo) {
   message().staged = true;
-  expect_fault("go");
+  expect_fault("go of rank 0: call 0 has 1 fewer signals than waits");
+}
+
+TEST_F(FaultsOverNodes, AMessageFromNoRank) {
+  message().from = 4;
+  expect_fault("rank 0 expects message 0 from rank 4");
+}
+
+TEST_F(FaultsOverNodes, MoreMessagesThanSemaphores) {
+  WireMessages& wire = first().wires.front();
+  wire.messages.push_back(wire.messages.front());
+  const int end = step_of(WireCall::Kind::end);
+  Step again;
+  again.wire = WireCall{WireCall::Kind::send, 0, 1};
+  first().steps.insert(first().steps.begin() + end, again);
+  expect_fault("is not for the 2 messages of a wire");
+}
+
+TEST_F(FaultsOverNodes, SemaphoresThatAreNotTheWires) {
+  first().wires.front().come = 0;  // ready
+  expect_fault("group 0 is not for the 1 messages of a wire");
+}
+
+TEST_F(FaultsOverNodes, AMessageThatTellsWhenItHasGoneAndIsNotStaged) {
+  message().tells_gone = true;
+  expect_fault("tells when it has gone, and is not staged");
 }
 
 TEST_F(FaultsOverNodes, ACopyToAnotherNode) {

@@ -44,7 +44,9 @@ SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
 std::string SchedulePlan::text_of(const RankSchedule& schedule) const {
   std::string text = schedule.algorithm;
   for (int wire = 0; wire < static_cast<int>(schedule.wires.size()); ++wire) {
-    text.replace(text.find(kNetworkText), kNetworkText.size(), binding_.wire(wire).description());
+    const std::size_t at = text.find(kNetworkText);
+    if (at == std::string::npos) break;
+    text.replace(at, kNetworkText.size(), binding_.wire(wire).description());
   }
   return text;
 }

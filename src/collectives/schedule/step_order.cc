@@ -8,8 +8,6 @@
 namespace duet {
 namespace {
 
-constexpr int kPartsOfItem = 3;  // of an item in parts, one after the other in steps()
-
 // The steps in an order in which each stands behind those that it starts behind; fewer than all
 // where some wait for each other.
 template <class Edges>
@@ -59,16 +57,17 @@ void StepOrder::number_lanes() {
   last_of_lane_.assign(index_of(first_lane_.back()), -1);
 }
 
-// Those of each lane have lanes of their own, so that no two kernels are in order for this alone.
+// Those of each lane have lanes of their own, so that no two kernels are in order for this alone:
+// one for each item that runs beside others, or one for the signals of items.
 void StepOrder::number_item_lanes(std::vector<int>& lanes) {
   for (std::size_t rank = 0; rank < lanes.size(); ++rank) {
     std::vector<int> most(index_of(lanes[rank]), 0);
     for (const CollectiveSchedule* one : calls_.order) {
       if (rank >= one->ranks.size()) continue;
       for (const Step& step : one->ranks[rank].steps) {
-        if (!step.kernel.barriers && !in_parts(step.kernel)) continue;
-        int& items = most[index_of(step.lane)];
-        items = std::max(items, static_cast<int>(step.kernel.items.size()) + 1);
+        int& own = most[index_of(step.lane)];
+        const int items = static_cast<int>(step.kernel.items.size());
+        own = std::max(own, step.kernel.barriers ? items : std::min(items, 1));
       }
     }
     item_lanes_.emplace_back();
@@ -95,13 +94,13 @@ int StepOrder::add_step(int call, int rank, int step, int item, int lane) {
 // Behind the start, which is on the lane already. Returns the end.
 int StepOrder::add_kernel(int call, int rank, int step) {
   const Step& one = calls_.order[index_of(call)]->ranks[index_of(rank)].steps[index_of(step)];
+  const bool parts = in_parts(one.kernel);
   int last = -1;
   for (int item = 0; item < static_cast<int>(one.kernel.items.size()); ++item) {
-    last = in_parts(one.kernel) ? add_item(call, rank, step, item, last)
-                                : add_step(call, rank, step, item, one.lane);
+    last = parts ? add_item(call, rank, step, item) : add_step(call, rank, step, item, one.lane);
   }
   const int end = add_step(call, rank, step, OrderedStep::kEnd, one.lane);
-  if (last >= 0 && in_parts(one.kernel)) edges_.back().push_back({last, kNoSemaphore});
+  if (parts && last >= 0) edges_.back().push_back({last, kNoSemaphore});
   return end;
 }
 
@@ -109,39 +108,21 @@ bool StepOrder::in_parts(const StepKernel& kernel) const {
   return !whole_items_ && !kernel.barriers && !kernel.by_block;
 }
 
-// `before`: the signals of the item before; -1: it is the first. Returns its signals. A semaphore
-// for which an earlier item waits is 1 until that item is done: the kernel waits for that first.
-int StepOrder::add_item(int call, int rank, int step, int item, int before) {
+// Returns its signals. That a semaphore is still 1 for an earlier item which awaits it, the kernel
+// looks after itself (device/collective_kernel.h).
+int StepOrder::add_item(int call, int rank, int step, int item) {
   const Step& one = calls_.order[index_of(call)]->ranks[index_of(rank)].steps[index_of(step)];
-  const int own_lane = item_lanes_[index_of(rank)][index_of(one.lane)] + 1 + item;
-  const auto add = [&](ItemPart part, int lane) {
-    const int number = add_step(call, rank, step, item, lane);
-    steps_.back().part = part;
-    return number;
-  };
-  const int waits = add(ItemPart::waits, one.lane);
-  const auto awaits_same = [&](int earlier) {
-    const auto &theirs = one.kernel.items[index_of(earlier)].waits,
-               &own = one.kernel.items[index_of(item)].waits;
-    return std::any_of(own.begin(), own.end(), [&](const SemaphoreAt& each) {
-      return std::any_of(theirs.begin(), theirs.end(), [&](const SemaphoreAt& other) {
-        return each.group == other.group && each.peer == other.peer && each.index == other.index;
-      });
-    });
-  };
-  int signals_of_earlier = before;
-  for (int earlier = item - 1; earlier >= 0; --earlier) {
-    if (awaits_same(earlier)) {
-      edges_.back().push_back({signals_of_earlier, kNoSemaphore});
-      break;
-    }
-    signals_of_earlier -= kPartsOfItem;
-  }
-  add(ItemPart::accesses, own_lane);
-  edges_.back().push_back({waits, kNoSemaphore});
-  const int accesses = static_cast<int>(steps_.size()) - 1;
-  const int signals = add(ItemPart::signals, own_lane - 1 - item);
+  const int waits = add_step(call, rank, step, item, one.lane), accesses = waits + 1;
+  steps_.back().part = ItemPart::waits;
+  // In the place of the signals, which alone are behind it, but not behind those before.
+  steps_.push_back({call, rank, step, item, 0, 0, ItemPart::accesses});
+  edges_.push_back({{waits, kNoSemaphore}});
+  const int signals =
+      add_step(call, rank, step, item, item_lanes_[index_of(rank)][index_of(one.lane)]);
   edges_.back().push_back({accesses, kNoSemaphore});
+  steps_.back().part = ItemPart::signals;
+  steps_[index_of(accesses)].lane = steps_.back().lane;
+  steps_[index_of(accesses)].position = steps_.back().position;
   return signals;
 }
 
@@ -226,8 +207,7 @@ StepOrder::Uses& StepOrder::uses_of(int call, const RankSchedule& schedule,
                 semaphore.owner, semaphore.peer, semaphore.index};
   const auto [found, is_new] = known_.emplace(key, uses_.size());
   if (is_new) {
-    uses_.push_back(
-        {duet::text_of(schedule, semaphore), group.initial, group.counts, {}, {}, {}, {}});
+    uses_.push_back({duet::text_of(schedule, semaphore), group.initial, group.counts, {}, {}, {}});
   }
   return uses_[found->second];
 }
@@ -243,7 +223,6 @@ void StepOrder::note_semaphores() {
       for (const SemaphoreAt& each : waits_of(schedule, *one, step)) {
         Uses& uses = uses_of(step.call, schedule, each);
         uses.waits.push_back(number);
-        uses.taken.push_back(step.part == ItemPart::waits ? number + kPartsOfItem - 1 : number);
         --uses.balance[step.call];
       }
       for (const SemaphoreAt& each : signals_of(schedule, *one, step)) {
@@ -337,7 +316,7 @@ std::string StepOrder::check_pairs() const {
       continue;
     }
     for (std::size_t wait = 0; wait < uses.waits.size(); ++wait) {
-      const int now = uses.taken[wait];
+      const int now = uses.waits[wait];
       const std::size_t next_signal = wait + 1 - index_of(uses.initial);
       if (next_signal < uses.signals.size() && !before(now, uses.signals[next_signal])) {
         return fmt::format("{}: {} may signal it before {} has taken the signal before", uses.name,

@@ -17,8 +17,8 @@ enum class ItemPart { all, waits, accesses, signals };
 // start and its end on the step's lane, and each item. Items that run side by side are on lanes of
 // their own, between the signals and the waits of barriers. Items of a LocalKernel begin in order:
 // a block goes on to the next one alone, so only an item's signals say that all blocks are done
-// with it. Their waits are on the step's lane, their accesses on lanes of their own, and their
-// signals, which come in order too, on one more. Where each block has semaphores of its own, or in
+// with it. Their waits are on the step's lane; their signals, which come in order too, on one more,
+// and their accesses in the place of the signals. Where each block has semaphores of its own, or in
 // pictures, items run one after the other.
 struct OrderedStep {
   int call = 0, rank = 0;
@@ -67,7 +67,6 @@ class StepOrder {
     int initial = 0;
     bool counts = false;
     std::vector<int> waits, signals;
-    std::vector<int> taken;      // by wait: the step that sets the semaphore back
     std::map<int, int> balance;  // by call: signals less waits
   };
   using Key = std::tuple<const CollectiveSchedule*, int, int, int, int>;
@@ -77,7 +76,7 @@ class StepOrder {
   void add_rank(int call, int rank);
   int add_step(int call, int rank, int step, int item, int lane);
   int add_kernel(int call, int rank, int step);
-  int add_item(int call, int rank, int step, int item, int before);
+  int add_item(int call, int rank, int step, int item);
   bool in_parts(const StepKernel& kernel) const;
   int add_peer_kernel(int call, int rank, int step);
   Uses& uses_of(int call, const RankSchedule& schedule, const SemaphoreAt& at);

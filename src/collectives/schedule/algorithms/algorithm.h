@@ -42,17 +42,20 @@ struct AlgorithmInput {
   int blocks = 0;
 };
 
-// What an algorithm does of an all_reduce.
+// What an algorithm does of an all_reduce, or over nodes also of a broadcast.
 enum class Half {
-  none,    // all of it, or it is for other collectives
-  first,   // each rank's part is in its receive buffer then, all ranks have come to the call, and
-           // nothing reads that part of any receive buffer
+  none,  // all of it, or it is for other collectives
+  // In one node each rank's part is in its receive buffer then, all ranks have come to the call,
+  // and nothing reads that part of any receive buffer. Over nodes a rank's part is where it
+  // belongs, and of a broadcast the ranks of the root's node, which have the parts, know that all
+  // of them have come.
+  first,
   second,  // from there on
 };
 
 struct Algorithm {
   std::string_view name;                                  // as DUET_ALGORITHM takes it
-  bool (*fits)(const AlgorithmInput& input);              // beside over_nodes
+  bool (*fits)(const AlgorithmInput& input);              // but for over_nodes
   RankSchedule (*schedule)(const AlgorithmInput& input);  // of input.rank; where it fits
   Half half = Half::none;
   // Of a first half: up to so many ranks end it at about the same time.
@@ -60,7 +63,7 @@ struct Algorithm {
   bool over_nodes = false;  // else of one node
 };
 
-// Whether it has a schedule for the call.
+// Whether it has a schedule for the call: as Algorithm::fits and over_nodes say.
 bool fits(const Algorithm& algorithm, const AlgorithmInput& input);
 
 #define DUET_ALGORITHM(function) Algorithm function();

@@ -72,7 +72,7 @@ void NodeSchedule::use_handshakes() {
 void NodeSchedule::signal_ready() {
   std::vector<SemaphoreAt> signals;
   for (int step = 1; step < place_.node_size(); ++step) {
-    signals.push_back({ready_, peer(step), rank(), 0});
+    signals.push_back(ready(peer(step), rank()));
   }
   handshake(std::move(signals), {});
 }
@@ -80,7 +80,7 @@ void NodeSchedule::signal_ready() {
 void NodeSchedule::await_ready() {
   std::vector<SemaphoreAt> waits;
   for (int step = 1; step < place_.node_size(); ++step) {
-    waits.push_back({ready_, rank(), peer(step), 0});
+    waits.push_back(ready(rank(), peer(step)));
   }
   handshake({}, std::move(waits));
 }
@@ -88,8 +88,8 @@ void NodeSchedule::await_ready() {
 void NodeSchedule::end_writes() {
   std::vector<SemaphoreAt> signals, waits;
   for (int step = 1; step < place_.node_size(); ++step) {
-    signals.push_back({done_, peer(step), rank(), 0});
-    waits.push_back({done_, rank(), peer(step), 0});
+    signals.push_back(done(peer(step), rank()));
+    waits.push_back(done(rank(), peer(step)));
   }
   handshake(std::move(signals), std::move(waits));
 }
@@ -106,6 +106,12 @@ void NodeSchedule::use_wire(std::vector<StepMessage> messages, bool to_incoming)
   wire.messages = std::move(messages);
   wire.to_incoming = to_incoming;
   schedule_.wires.push_back(std::move(wire));
+}
+
+void NodeSchedule::await_messages() {
+  std::vector<SemaphoreAt> arrivals;
+  for (int i = 0; i < static_cast<int>(messages().size()); ++i) arrivals.push_back(come(i));
+  handshake({}, std::move(arrivals));
 }
 
 void NodeSchedule::call_wire(WireCall::Kind kind, int message) {

@@ -39,10 +39,12 @@ class NodeSchedule {
   //
   //   receiver  --ready-->  writer     "my receive buffer may be written"
   //   writer    --done--->  receiver   "what I had for you has arrived"
+  void use_handshakes();
   void signal_ready();
   void await_ready();
   void end_writes();  // signals `done`, and waits for it
-  void use_handshakes();
+  SemaphoreAt ready(int owner, int peer) const { return {ready_, owner, peer, 0}; }
+  SemaphoreAt done(int owner, int peer) const { return {done_, owner, peer, 0}; }
 
   // The wire.
   void use_wire(std::vector<StepMessage> messages, bool to_incoming = false);
@@ -50,6 +52,7 @@ class NodeSchedule {
   void begin_wire() { call_wire(WireCall::Kind::begin, 0); }
   void send(int message) { call_wire(WireCall::Kind::send, message); }
   void end_wire() { call_wire(WireCall::Kind::end, 0); }
+  void await_messages();  // waits for `come` of all
   SemaphoreAt go(int message) const { return of_wire(schedule_.wires.front().go, message); }
   SemaphoreAt gone(int message) const { return of_wire(schedule_.wires.front().gone, message); }
   SemaphoreAt come(int message) const { return of_wire(schedule_.wires.front().come, message); }

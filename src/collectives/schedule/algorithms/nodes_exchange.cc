@@ -64,7 +64,7 @@ class NodesExchange {
     if (copies_own()) copy_own(side);
     move_all(moves);
     to_.writer().join(1, side);
-    await_all();
+    to_.await_messages();
     to_.end_wire();
     to_.writer().join(full_lane(), slot_lanes);
     to_.end_writes();
@@ -188,12 +188,6 @@ class NodesExchange {
     }
   }
 
-  void await_all() {
-    std::vector<SemaphoreAt> arrivals;
-    for (int i = 0; i < static_cast<int>(rounds_.size()); ++i) arrivals.push_back(to_.come(i));
-    to_.handshake({}, std::move(arrivals));
-  }
-
   std::string text() const {
     std::string text = fmt::format("{}; {}", kNetworkText, NodeMoves::text(input_));
     if (slots_) text += fmt::format(", through {} slots", kPartSlots);
@@ -214,12 +208,12 @@ class NodesExchange {
 }  // namespace
 
 Algorithm nodes_exchange() {
-  Algorithm it{
-      "nodes-exchange",
-      [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::all_to_all; },
-      [](const AlgorithmInput& in) { return NodesExchange(in).schedule(); }};
-  it.over_nodes = true;
-  return it;
+  return {"nodes-exchange",
+          [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::all_to_all; },
+          [](const AlgorithmInput& in) { return NodesExchange(in).schedule(); },
+          Half::none,
+          1,
+          true};
 }
 
 }  // namespace duet

@@ -70,7 +70,7 @@ class NodesGather {
     moves.begin();
     if (place_.node_size() > 1) pass_on_all(moves);
     to_.writer().join(1, side);
-    if (place_.node_size() == 1) await_all();
+    if (place_.node_size() == 1) to_.await_messages();
     to_.end_wire();
     to_.end_writes();
     return to_.take();
@@ -158,14 +158,6 @@ class NodesGather {
     }
   }
 
-  void await_all() {
-    std::vector<SemaphoreAt> arrivals;
-    for (int i = 0; i < static_cast<int>(to_.messages().size()); ++i) {
-      arrivals.push_back(to_.come(i));
-    }
-    to_.handshake({}, std::move(arrivals));
-  }
-
   const AlgorithmInput& input_;
   NodeSchedule to_;
   const NodePlace& place_;
@@ -178,20 +170,19 @@ class NodesGather {
 RankSchedule spread_in_node(const AlgorithmInput& input) {
   NodeSchedule to(input);
   const NodePlace& place = to.place();
-  const int ready = to.add_group({"ready"}), done = to.add_group({"done"});
-  to.schedule().pushes_to_recv = true;
+  to.use_handshakes();
   to.schedule().algorithm = "the root's node has a part each";
   const int root = input.collective.root;
   if (place.map.node(root) != place.node) return to.take();
   if (input.rank != root) {
-    to.handshake({{ready, root, input.rank, 0}}, {});
-    to.handshake({}, {{done, input.rank, root, 0}});
+    to.handshake({to.ready(root, input.rank)}, {});
+    to.handshake({}, {to.done(input.rank, root)});
     return to.take();
   }
   std::vector<SemaphoreAt> may_write, written;
   for (int step = 1; step < place.node_size(); ++step) {
-    may_write.push_back({ready, root, to.peer(step), 0});
-    written.push_back({done, to.peer(step), root, 0});
+    may_write.push_back(to.ready(root, to.peer(step)));
+    written.push_back(to.done(to.peer(step), root));
   }
   to.handshake({}, may_write);
   NodeMoves moves(to, 1);
@@ -214,24 +205,25 @@ RankSchedule spread_in_node(const AlgorithmInput& input) {
 }  // namespace
 
 Algorithm nodes_gather() {
-  Algorithm it{"nodes-gather",
-               [](const AlgorithmInput& in) {
-                 const CollectiveKind kind = in.collective.kind;
-                 return kind == CollectiveKind::all_gather || kind == CollectiveKind::all_reduce ||
-                        kind == CollectiveKind::broadcast;
-               },
-               [](const AlgorithmInput& in) { return NodesGather(in).schedule(); }, Half::second};
-  it.over_nodes = true;
-  return it;
+  return {"nodes-gather",
+          [](const AlgorithmInput& in) {
+            const CollectiveKind kind = in.collective.kind;
+            return kind == CollectiveKind::all_gather || kind == CollectiveKind::all_reduce ||
+                   kind == CollectiveKind::broadcast;
+          },
+          [](const AlgorithmInput& in) { return NodesGather(in).schedule(); },
+          Half::second,
+          1,
+          true};
 }
 
 Algorithm nodes_spread() {
-  Algorithm it{
-      "nodes-spread",
-      [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::broadcast; },
-      spread_in_node, Half::first};
-  it.over_nodes = true;
-  return it;
+  return {"nodes-spread",
+          [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::broadcast; },
+          spread_in_node,
+          Half::first,
+          1,
+          true};
 }
 
 }  // namespace duet

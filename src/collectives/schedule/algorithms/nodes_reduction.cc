@@ -251,11 +251,12 @@ class NodesReduction {
 }  // namespace
 
 Algorithm nodes_reduction() {
-  Algorithm it{"nodes-reduction",
-               [](const AlgorithmInput& in) { return reduces(in.collective.kind); },
-               [](const AlgorithmInput& in) { return NodesReduction(in).schedule(); }, Half::first};
-  it.over_nodes = true;
-  return it;
+  return {"nodes-reduction",
+          [](const AlgorithmInput& in) { return reduces(in.collective.kind); },
+          [](const AlgorithmInput& in) { return NodesReduction(in).schedule(); },
+          Half::first,
+          1,
+          true};
 }
 
 }  // namespace duet
