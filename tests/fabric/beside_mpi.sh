@@ -8,7 +8,7 @@ command -v mpirun > /dev/null || { echo "skipped: needs mpirun"; exit 77; }
 for module in mpi collectives_mpi; do
   [[ -e $(dirname "$duet")/modules/duet_$module.so ]] || { echo "skipped: needs the module $module"; exit 77; }
 done
-open_rails "${3:-1gbit}" 64k
+open_rails "${3:-1gbit}"
 
 # Enters a node: its network, and a host name and processes of its own, without which mpirun and Duet
 # would take both for one machine.

@@ -2,7 +2,7 @@
 # What `duet fabric` does when rails or processes fail: faults.sh PROGRAM. Never a hang, never wrong
 # data: a run that ends with 0 has checked every byte of every iteration, others say what failed.
 source "$(dirname "$0")/check.sh"
-open_rails 1gbit 64k
+open_rails 1gbit
 
 # Some seconds of split buffers, one after the other.
 long=(--rails r0,r1,r2,r3 --link-gbit 1 --rail-mode split --sizes 32M --window 1 --messages 4
@@ -91,7 +91,7 @@ ip -n "$left" addr add 10.77.3.1/24 dev r3
 
 during "rail slowed tenfold" 60 "shape $left r1 100mbit 64k" "" write --stall 2 --iterations 2
 verified "rail slowed tenfold"
-shape "$left" r1 1gbit 64k
+shape "$left" r1 1gbit
 
 if command -v nft > /dev/null; then
   lossy="table inet loss { chain in { type filter hook input priority 0;

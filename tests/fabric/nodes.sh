@@ -3,7 +3,7 @@
 # between them: nodes.sh PROGRAM [figures]. Checks the data, the bytes on the rails, ranks that are
 # dealt out, graphs, training steps, GEMMs beside a collective, and halos; `figures` prints rates beside their bounds instead.
 source "$(dirname "$0")/check.sh"
-open_rails 1gbit 64k
+open_rails 1gbit
 source "$here/two_nodes.sh"
 
 # Bytes that the left node has sent over all rails.

@@ -3,7 +3,7 @@
 # PROGRAM. Never a hang, never wrong data: a run that ends with 0 has checked its results, others say
 # what failed, on all ranks.
 source "$(dirname "$0")/check.sh"
-open_rails 1gbit 64k
+open_rails 1gbit
 source "$here/two_nodes.sh"
 
 # Some seconds of calls of 16 MiB, whose results are checked.
@@ -79,7 +79,7 @@ check_rails() {
 check_slow_rails() {
   during "rail slowed tenfold" 90 8 "shape $left r1 100mbit 64k" all_gather "${calls[@]}" 10
   verified "rail slowed tenfold"
-  shape "$left" r1 1gbit 64k
+  shape "$left" r1 1gbit
   command -v nft > /dev/null || { echo "left out: a lossy rail needs nft"; return; }
   local lossy="table inet loss { chain in { type filter hook input priority 0;
     iifname r1 numgen random mod 100 < 1 drop; }; }"

@@ -7,7 +7,7 @@ source "$(dirname "$0")/check.sh"
 journal=
 [[ -z ${2:-} ]] || journal=$(cd "$OLDPWD" && realpath -m "$2")
 runs=${3:-3}
-open_rails 1gbit 64k
+open_rails 1gbit
 source "$here/two_nodes.sh"
 
 kinds=(all_gather all_to_all reduce_scatter all_reduce)
@@ -34,7 +34,7 @@ printf '%-9s %-6s %-8s' rails ranks bytes
 printf ' %-14s' "${kinds[@]}"
 echo
 for rate in "500mbit 0.5" "1gbit 1"; do
-  shape_rails "${rate% *}" 64k
+  shape_rails "${rate% *}"
   for ranks in 1 2; do
     for bytes in 64M 256M; do
       rm -f share.*

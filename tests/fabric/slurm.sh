@@ -5,7 +5,7 @@ source "$(dirname "$0")/check.sh"
 job=$(realpath "$here/../../deploy/slurm/duet.sbatch")
 [[ -e $(dirname "$duet")/modules/duet_mpi.so ]] || { echo "skipped: needs the MPI module"; exit 77; }
 source "$here/cluster.sh"
-open_rails 1gbit 64k
+open_rails 1gbit
 
 # A process ID namespace for each node, without which Duet would take both for one machine: `in_node
 # COMMAND...` on a node runs in it.

@@ -4,7 +4,7 @@
 source "$(dirname "$0")/check.sh"
 script=$(realpath "$here/../../deploy/slurm/health.sh")
 source "$here/cluster.sh"
-open_rails 1gbit 64k
+open_rails 1gbit
 
 # slurmd gives it no environment, so that what differs between the nodes is in a file.
 cat > program.sh << END

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What `duet fabric` reaches over four rails of 1 Gbit/s: targets.sh PROGRAM.
 source "$(dirname "$0")/check.sh"
-open_rails 1gbit 64k
+open_rails 1gbit
 
 ends() {
   both_ends --rails r0,r1,r2,r3 --link-gbit 1 --warm-up 0 --csv table.csv "$@"
