@@ -1,9 +1,11 @@
 #include "device/collective_kernel.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 
 #include "core/error.h"
 #include "device/reduce.h"
@@ -75,6 +77,23 @@ void check_packet_span(const Span& span, std::size_t bytes, std::size_t alignmen
                                 span.bytes, bytes, alignment));
 }
 
+// That the peers are all ranks but this one.
+void check_packet_ranks(const PacketKernel& kernel) {
+  const std::size_t peers = kernel.peers.size();
+  if (peers == 0 || peers != kernel.barrier.awaits.size() || peers > kMostPacketPeers) {
+    throw BadArgument(fmt::format("kernel: packet parts of {} peers: expected all {}, at most {}",
+                                  peers, kernel.barrier.awaits.size(), kMostPacketPeers));
+  }
+  std::set<int> ranks{kernel.rank};
+  for (const PacketPeer& peer : kernel.peers) ranks.insert(peer.rank);
+  const auto all = static_cast<int>(peers) + 1;
+  if (static_cast<int>(ranks.size()) == all && *ranks.begin() == 0 && *ranks.rbegin() == all - 1) {
+    return;
+  }
+  throw BadArgument(fmt::format("kernel: packets of ranks {}: expected 0 to {}",
+                                fmt::join(ranks, ", "), all - 1));
+}
+
 }  // namespace
 
 bool has_semaphores(const LocalKernelItem& item) {
@@ -143,22 +162,21 @@ void check_kernel(const PeerKernel& kernel) {
 void check_kernel(const PacketKernel& kernel) {
   check_kernel(kernel.barrier);
   const std::size_t bytes = kernel.source.bytes;
-  if (bytes == 0 || bytes % kPacketDataBytes != 0 || bytes > kMostPacketPart) {
+  if (bytes == 0 || bytes > kMostPacketPart) {
     throw BadArgument(
-        fmt::format("kernel: packet parts of {} bytes: expected multiples of {}, at most {}", bytes,
-                    kPacketDataBytes, kMostPacketPart));
+        fmt::format("kernel: packet parts of {} bytes: expected 1 to {}", bytes, kMostPacketPart));
   }
-  const std::size_t peers = kernel.peers.size();
-  if (peers == 0 || peers != kernel.barrier.awaits.size() || peers > kMostPacketPeers) {
-    throw BadArgument(fmt::format("kernel: packet parts of {} peers: expected all {}, at most {}",
-                                  peers, kernel.barrier.awaits.size(), kMostPacketPeers));
+  check_packet_ranks(kernel);
+  std::size_t element = 1;
+  if (kernel.reduces) {
+    require_reducible(kernel.barrier.dtype);
+    element = size_of(kernel.barrier.dtype);
   }
-  if (kernel.reduces) require_reducible(kernel.barrier.dtype);
-  check_packet_span(kernel.source, bytes, kPacketDataBytes);
-  check_packet_span(kernel.destination, bytes, kPacketDataBytes);
+  check_packet_span(kernel.source, bytes, element);
+  check_packet_span(kernel.destination, bytes, element);
   for (const PacketPeer& peer : kernel.peers) {
-    check_packet_span(peer.source, bytes, kPacketDataBytes);
-    check_packet_span(peer.destination, bytes, kPacketDataBytes);
+    check_packet_span(peer.source, bytes, element);
+    check_packet_span(peer.destination, bytes, element);
     check_packet_span(peer.to_peer, packet_buffer_bytes(bytes), 2 * kPacketDataBytes);
     check_packet_span(peer.from_peer, packet_buffer_bytes(bytes), 2 * kPacketDataBytes);
   }

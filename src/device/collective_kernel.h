@@ -84,6 +84,7 @@ struct PeerKernel {
 // The spans between this rank and one peer. Packet buffers are 0 when the kernel is prepared, and
 // nothing else may write them from then on. Each has packet_buffer_bytes() bytes.
 struct PacketPeer {
+  int rank = 0;      // of the peer, among all
   Span source;       // this rank's part for the peer
   Span to_peer;      // packet buffer at the peer; this rank writes it
   Span from_peer;    // packet buffer at this rank; the peer writes it
@@ -92,11 +93,14 @@ struct PacketPeer {
 
 // Each rank pushes packets into a buffer at every peer and polls its own buffers for the number of
 // the call. A call ends when all packets for this rank have arrived; then all peers have launched
-// it.
+// it. What is reduced has the same bits on all ranks.
 struct PacketKernel {
-  // The same work with a barrier: for devices without packets (host, sim). Devices with packets use
-  // its dtype, operation and blocks, and of its awaited words only the number that releases waits.
+  // The same result with a barrier: for devices without packets (host, sim). Devices with packets
+  // use its dtype, operation and, as an upper bound, blocks, and of its awaited words only the
+  // number that releases waits.
   PeerKernel barrier;
+
+  int rank = 0;  // of peers.size() + 1
 
   Span source;  // this rank's part for itself: copied, or reduced with all parts that arrive
   Span destination;
@@ -106,7 +110,7 @@ struct PacketKernel {
 
 using CollectiveKernel = std::variant<LocalKernel, PeerKernel, PacketKernel>;
 
-inline constexpr std::size_t kPacketDataBytes = 8;       // unit and alignment of parts
+inline constexpr std::size_t kPacketDataBytes = 8;       // of a packet
 inline constexpr std::size_t kMostPacketPart = 1 << 30;  // bytes
 inline constexpr std::size_t kMostPacketPeers = 16;
 inline constexpr int kKernelThreads = 512;  // of a block
@@ -119,7 +123,9 @@ constexpr int blocks_that_reduce(int ranks) { return ranks == 2 ? 24 : 16; }
 // The size of a packet buffer for parts of `bytes` bytes. It holds the packets of two calls, and
 // half of each packet is its number. A rank may be one call ahead of a peer but never two, because
 // each call needs the peer's part.
-constexpr std::size_t packet_buffer_bytes(std::size_t bytes) { return 4 * bytes; }
+constexpr std::size_t packet_buffer_bytes(std::size_t bytes) {
+  return 4 * kPacketDataBytes * ((bytes + kPacketDataBytes - 1) / kPacketDataBytes);
+}
 
 // The slice of `bytes` that a block handles. Slices begin at multiples of 2 KiB: no vector of 16
 // bytes and no element is cut, and a slice is worth the work of a few warps.
@@ -150,8 +156,9 @@ class PreparedKernel {
 // - a kernel that adds, with an item of another form or another operation than a sum;
 // - elements that are cut, unaligned, or of a type that is not reduced;
 // - words that do not fit the number of blocks;
-// - packets: more than kMostPacketPeers peers, parts that are not whole units of aligned memory, or
-//   buffers that do not fit their parts.
+// - packets: more than kMostPacketPeers peers, ranks that are not all others, parts of unequal
+// sizes,
+//   or buffers that do not fit their parts.
 // The numbers of items, spans and, without packets, peers have no limit.
 void check_kernel(const LocalKernel& kernel);
 void check_kernel(const PeerKernel& kernel);

@@ -44,8 +44,8 @@ class PacketKernels : public DeviceTest {
 
   // Part t of every rank goes to rank t, which keeps the parts side by side or reduces them.
   PacketKernel kernel_of(int rank, bool reduces) const {
-    PacketKernel kernel{
-        {}, part(send_, rank, rank), part(recv_, rank, reduces ? 0 : rank), {}, reduces};
+    PacketKernel kernel{{}, rank,   part(send_, rank, rank), part(recv_, rank, reduces ? 0 : rank),
+                        {}, reduces};
     PeerKernel& barrier = kernel.barrier;
     barrier.blocks = kBlocks;
     barrier.dtype = DType::bf16;
@@ -61,8 +61,8 @@ class PacketKernels : public DeviceTest {
       if (other == rank) continue;
       barrier.arrivals.push_back(words(other, rank));
       barrier.awaits.push_back(words(rank, other));
-      kernel.peers.push_back({part(send_, rank, other), buffer(other, rank), buffer(rank, other),
-                              part(recv_, rank, reduces ? 0 : other)});
+      kernel.peers.push_back({other, part(send_, rank, other), buffer(other, rank),
+                              buffer(rank, other), part(recv_, rank, reduces ? 0 : other)});
     }
     return kernel;
   }
@@ -104,7 +104,7 @@ std::uint64_t seed(int round, int rank) { return static_cast<std::uint64_t>(1000
 
 TEST_P(PacketKernels, KeepRoundsOfMovesApart) {
   const auto contents = [](int round, int rank) { return pattern(seed(round, rank)); };
-  for (const std::size_t bytes : {8u, 1000u, 16408u}) {
+  for (const std::size_t bytes : {1u, 8u, 1003u, 16408u}) {
     make_ranks(bytes);
     const int rounds = bytes > 1000 ? 100 : 300;
     const std::vector<Buffer> logs = log_of(rounds, false, contents);
@@ -124,7 +124,7 @@ TEST_P(PacketKernels, KeepRoundsOfReductionsApart) {
   const auto contents = [](int round, int rank) {
     return Fill{FillKind::digits, seed(round, rank), 0, DType::bf16, Reduction::sum, kRanks};
   };
-  for (const std::size_t bytes : {8u, 1000u, 16408u}) {
+  for (const std::size_t bytes : {2u, 8u, 1002u, 16408u}) {
     make_ranks(bytes);
     const std::vector<Buffer> logs = log_of(kRounds, true, contents);
     for (int round = 0; round < kRounds; ++round) {
@@ -159,6 +159,8 @@ TEST_P(PacketKernels, RefuseWhatDoesNotFit) {
     EXPECT_THROW(device().prepare(kernel), BadArgument);
   };
   refuse([](PacketKernel& kernel) { kernel.peers.pop_back(); });
+  refuse([](PacketKernel& kernel) { kernel.peers[1].rank = 1; });
+  refuse([](PacketKernel& kernel) { kernel.rank = kRanks; });
   refuse([](PacketKernel& kernel) { kernel.source = kernel.source.slice(0, 60); });
   refuse([](PacketKernel& kernel) { kernel.destination = kernel.destination.slice(0, 56); });
   refuse([](PacketKernel& kernel) {

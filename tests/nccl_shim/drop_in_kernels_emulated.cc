@@ -61,8 +61,8 @@ void exchange_by_kernel(const PacketExchange& exchanged) {
   }
   const PacketArguments arguments =
       cuda::packet_arguments(exchanged, reinterpret_cast<std::uintptr_t>(exchanged.words));
-  emulation::run(dim3(static_cast<unsigned>(cuda::packet_blocks(exchanged.bytes))), kKernelThreads,
-                 0, [&] { kernel(arguments); });
+  emulation::run(dim3(static_cast<unsigned>(gpu::packet_blocks(exchanged.bytes, kPacketBlocks))),
+                 kKernelThreads, 0, [&] { kernel(arguments); });
 }
 
 }  // namespace duet::nccl_shim::testing

@@ -114,9 +114,10 @@ PartsToReduce launched(const CUfunc_st& kernel, const duet::nccl_shim::cuda::Red
 }
 
 PacketExchange exchange_of(const CUfunc_st& kernel,
-                           const duet::nccl_shim::cuda::PacketArguments& of) {
-  auto* const words = reinterpret_cast<PacketWords*>(const_cast<std::uint32_t*>(of.ended));
-  if (of.awaited != reinterpret_cast<std::uint32_t*>(words->awaited.data()) ||
+                           const duet::nccl_shim::cuda::PacketArguments& arguments) {
+  const duet::gpu::PacketTable& of = arguments.exchange;
+  auto* const words = reinterpret_cast<PacketWords*>(const_cast<std::uint32_t*>(arguments.ended));
+  if (arguments.awaited != reinterpret_cast<std::uint32_t*>(words->awaited.data()) ||
       of.places != duet::nccl_shim::kPacketBlocks) {
     throw Error("words in other places");
   }
@@ -129,9 +130,9 @@ PacketExchange exchange_of(const CUfunc_st& kernel,
       reinterpret_cast<std::uintptr_t>(of.own) | reinterpret_cast<std::uintptr_t>(of.result);
   for (std::uint32_t i = 0; i < of.count; ++i) {
     const auto& peer = of.peers[i];
-    made.peers.push_back({peer.send, peer.to, peer.from, peer.receive});
-    const auto parts = reinterpret_cast<std::uintptr_t>(peer.send) |
-                       reinterpret_cast<std::uintptr_t>(peer.receive);
+    made.peers.push_back({peer.source, peer.to, peer.from, peer.target});
+    const auto parts = reinterpret_cast<std::uintptr_t>(peer.source) |
+                       reinterpret_cast<std::uintptr_t>(peer.target);
     const auto buffers =
         reinterpret_cast<std::uintptr_t>(peer.to) | reinterpret_cast<std::uintptr_t>(peer.from);
     if (buffers % 16 != 0 || (of.wide != 0 && (parts | own) % 8 != 0))

@@ -10,7 +10,6 @@
 #include "device/collective_kernel.h"
 #include "drop_in_kernels.h"
 #include "nccl_shim/host/reduce.h"
-#include "nccl_shim/protocol/packet_number.h"
 
 namespace duet::nccl_shim {
 namespace {

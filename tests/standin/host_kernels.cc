@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/packet_number.h"
 #include "device/contents.h"
 #include "device/digits.h"
 #include "device/gpu/kernels.h"
@@ -145,62 +146,66 @@ void run_peer(const View& view, const Table& table, const Reducing& how, int blo
   view.store(table.calls, call + 1);
 }
 
-constexpr std::size_t kPacketWords = 2;  // each: number of the call << 32 | half of the data
+constexpr std::size_t kHalf = 4;  // bytes of data in a word: number of the call << 32 | data
 
-void send_packets(const View& view, const gpu::PacketPeerPointers& peer, std::uint32_t units,
-                  Word call) {
-  const std::size_t bytes = units * kPacketDataBytes;
-  const std::byte* const data = view.bytes(peer.source, bytes, "a packet kernel's source");
-  auto* const buffer = reinterpret_cast<Word*>(peer.to_peer) + call % 2 * units * kPacketWords;
-  for (std::size_t i = 0; i < units * kPacketWords; ++i) {
+void send_packets(const View& view, const gpu::PacketTable& table, std::uint32_t peer,
+                  std::uint32_t number) {
+  const std::byte* const data =
+      view.bytes(table.peers[peer].source, table.bytes, "a packet kernel's source");
+  auto* const words = reinterpret_cast<Word*>(table.peers[peer].to + number % 2 * table.turn);
+  for (std::size_t at = 0; at < table.turn / 2; at += kHalf) {
     std::uint32_t half = 0;
-    std::memcpy(&half, data + i * sizeof half, sizeof half);
-    view.store(buffer + i, (call + 1) << 32 | half);
+    if (at < table.bytes) std::memcpy(&half, data + at, std::min(kHalf, table.bytes - at));
+    view.store(words + at / kHalf, Word{number} << 32 | half);
   }
 }
 
 // False where the peer has failed.
-bool receive_packets(const View& view, const gpu::PacketPeerPointers& peer, std::uint32_t units,
-                     Word call, std::byte* to) {
-  const auto* const buffer =
-      reinterpret_cast<const Word*>(peer.from_peer) + call % 2 * units * kPacketWords;
-  standin::require_coherent(buffer, "a kernel waits for packets");
-  for (std::size_t i = 0; i < units * kPacketWords; ++i) {
+bool receive_packets(const View& view, const gpu::PacketKernelTable& table, std::uint32_t peer,
+                     std::uint32_t number, std::byte* to) {
+  const gpu::PacketTable& exchange = table.exchange;
+  const auto* const words =
+      reinterpret_cast<const Word*>(exchange.peers[peer].from + number % 2 * exchange.turn);
+  standin::require_coherent(words, "a kernel waits for packets");
+  for (std::size_t at = 0; at < exchange.turn / 2; at += kHalf) {
     Word word = 0;
-    while ((word = view.load(buffer + i)) >> 32 != call + 1) {
-      if (view.load(peer.awaits) != 0) return false;
+    while ((word = view.load(words + at / kHalf)) >> 32 != number) {
+      if (view.load(table.awaits[peer]) != 0) return false;
       std::this_thread::yield();
     }
     const auto half = static_cast<std::uint32_t>(word);
-    std::memcpy(to + i * sizeof half, &half, sizeof half);
+    if (at < exchange.bytes) std::memcpy(to + at, &half, std::min(kHalf, exchange.bytes - at));
   }
   return true;
 }
 
-void run_packets(const View& view, const gpu::PacketKernelTable& table, bool reduces,
+void run_packets(const View& view, const gpu::PacketKernelTable& kernel, bool reduces,
                  const Reducing& how) {
-  const std::size_t bytes = table.units * kPacketDataBytes;
-  const Word call = view.load(table.calls);
-  view.store(table.calls, call + 1);
-  for (int i = 0; i < table.peers; ++i) send_packets(view, table.by_peer[i], table.units, call);
+  const gpu::PacketTable& table = kernel.exchange;
+  auto* const last = reinterpret_cast<std::uint32_t*>(
+      view.to(table.last, table.places * sizeof *table.last, "a packet kernel's numbers"));
+  const std::uint32_t number = next_packet_number(*last);
+  std::fill_n(last, table.places, number);
+  for (std::uint32_t i = 0; i < table.count; ++i) send_packets(view, table, i, number);
   std::vector<std::vector<std::byte>> arrived;
-  for (int i = 0; i < table.peers; ++i) {
-    arrived.emplace_back(bytes);
-    if (!receive_packets(view, table.by_peer[i], table.units, call, arrived.back().data())) return;
+  for (std::uint32_t i = 0; i < table.count; ++i) {
+    arrived.emplace_back(table.bytes);
+    if (!receive_packets(view, kernel, i, number, arrived.back().data())) return;
   }
-  std::byte* const own = view.to(table.destination, bytes, "a packet kernel's destination");
-  const std::byte* const source = view.bytes(table.source, bytes, "a packet kernel's source");
+  std::byte* const own = view.to(table.result, table.bytes, "a packet kernel's destination");
+  const std::byte* const source = view.bytes(table.own, table.bytes, "a packet kernel's source");
   if (!reduces) {
-    std::memmove(own, source, bytes);
-    for (int i = 0; i < table.peers; ++i) {
-      std::memcpy(view.to(table.by_peer[i].destination, bytes, "a packet kernel's destination"),
-                  arrived[static_cast<std::size_t>(i)].data(), bytes);
+    std::memmove(own, source, table.bytes);
+    for (std::uint32_t i = 0; i < table.count; ++i) {
+      std::memcpy(view.to(table.peers[i].target, table.bytes, "a packet kernel's destination"),
+                  arrived[i].data(), table.bytes);
     }
     return;
   }
-  std::vector<const std::byte*> sources{source};
+  std::vector<const std::byte*> sources;
   for (const std::vector<std::byte>& part : arrived) sources.push_back(part.data());
-  reduce(how.dtype, how.op, sources, own, bytes / size_of(how.dtype));
+  sources.insert(sources.begin() + table.rank, source);
+  reduce(how.dtype, how.op, sources, own, table.bytes / size_of(how.dtype));
 }
 
 }  // namespace
@@ -262,7 +267,7 @@ void launch_peer_kernel(const gpu::ManyPeersTable& table, DType dtype, Reduction
 }
 
 void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DType dtype,
-                          Reduction op, int, gpuStream_t stream) {
+                          Reduction op, gpuStream_t stream) {
   launch_on_host(stream, [table, reduces, how = Reducing{dtype, op}](const View& view) {
     run_packets(view, table, reduces, how);
   });

@@ -10,27 +10,18 @@
 #include "collectives/planning.h"
 #include "collectives/schedule/local_copy.h"
 #include "core/error.h"
-#include "device/collective_kernel.h"
 
 namespace duet {
-namespace {
-
-bool is_aligned(const Span& span, std::uint64_t bytes) {
-  return reinterpret_cast<std::uintptr_t>(span.data) % bytes == 0;
-}
-
-}  // namespace
 
 std::string CallFacts::text() const {
-  return fmt::format("{:d} {:d} {:d} {:d} {} {} {}", swaps, adds, wants_to_add, aligned, shift,
-                     units, algorithm);
+  return fmt::format("{:d} {:d} {:d} {} {} {}", swaps, adds, wants_to_add, shift, units, algorithm);
 }
 
 CallFacts CallFacts::of(const std::string& text) {
   std::istringstream in(text);
   CallFacts facts;
-  in >> facts.swaps >> facts.adds >> facts.wants_to_add >> facts.aligned >> facts.shift >>
-      facts.units >> facts.algorithm;
+  in >> facts.swaps >> facts.adds >> facts.wants_to_add >> facts.shift >> facts.units >>
+      facts.algorithm;
   return facts;
 }
 
@@ -46,8 +37,6 @@ CallFacts call_facts(const Rank& rank, const Collective& collective,
   facts.swaps = collective.kind == CollectiveKind::all_to_all && in_place(buffers);
   facts.adds = can_add(rank, collective, buffers);
   facts.wants_to_add = wants_to_add;
-  facts.aligned =
-      is_aligned(buffers.send, kPacketDataBytes) && is_aligned(buffers.recv, kPacketDataBytes);
   if (reduces(collective.kind)) {
     const std::uint64_t begin = reduced_part(collective, rank.index, rank.size).begin;
     const auto at = reinterpret_cast<std::uintptr_t>(buffers.send.data) + begin;
@@ -70,7 +59,6 @@ AlgorithmInput algorithm_input(const Rank& rank, const Collective& collective,
   for (const CallFacts& theirs : facts) {
     input.any_swaps = input.any_swaps || theirs.swaps;
     input.all_add = input.all_add && theirs.adds;
-    input.all_aligned = input.all_aligned && theirs.aligned;
     input.shifts.push_back(theirs.shift);
     input.units = std::min(input.units, theirs.units);
   }

@@ -13,7 +13,6 @@ struct CallFacts {
   bool swaps = false;  // its all_to_all is in place
   bool adds = false;   // its device and buffers allow additions in flight
   bool wants_to_add = false;
-  bool aligned = false;         // its buffers, to kPacketDataBytes
   int shift = 0;                // of what it reduces of its own, in bytes past 16
   int units = 1;                // compute units of its device
   std::string algorithm = "-";  // DUET_ALGORITHM

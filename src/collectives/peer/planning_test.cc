@@ -87,13 +87,13 @@ TEST_F(Planning, RefusesRanksThatChoseDifferentAlgorithms) {
 
 TEST_F(Planning, FactsSurviveTheirText) {
   CallFacts facts;
-  facts.adds = facts.aligned = true;
+  facts.adds = true;
   facts.shift = 12;
   facts.units = 132;
   facts.algorithm = "relay";
   const CallFacts read = CallFacts::of(facts.text());
   EXPECT_EQ(read.text(), facts.text());
-  EXPECT_TRUE(read.adds && read.aligned && !read.swaps && !read.wants_to_add);
+  EXPECT_TRUE(read.adds && !read.swaps && !read.wants_to_add);
   EXPECT_EQ(read.shift, 12);
   EXPECT_EQ(read.units, 132);
   EXPECT_EQ(read.algorithm, "relay");

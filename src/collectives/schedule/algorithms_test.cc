@@ -459,17 +459,39 @@ TEST(Packets, AreForSmallAndEvenParts) {
   EXPECT_EQ(packets_of(CollectiveKind::all_gather, 8192), 16384u);
   EXPECT_EQ(packets_of(CollectiveKind::all_to_all, 4), 8u);
   EXPECT_EQ(packets_of(CollectiveKind::reduce_scatter, 65536), 131072u);
-  EXPECT_EQ(packets_of(CollectiveKind::reduce_scatter, 65540), 0u);  // too large
-  EXPECT_EQ(packets_of(CollectiveKind::all_gather, 3), 0u);          // no whole units
+  EXPECT_EQ(packets_of(CollectiveKind::reduce_scatter, 65537), 0u);  // too large
+  EXPECT_EQ(packets_of(CollectiveKind::all_gather, 3), 6u);
   EXPECT_EQ(packets_of(CollectiveKind::all_gather, 0), 0u);
   EXPECT_EQ(packets_of(CollectiveKind::broadcast, 8192), 0u);
-  EXPECT_EQ(packets_of(CollectiveKind::all_reduce, 8192), 0u);
+  EXPECT_EQ(packets_of(CollectiveKind::all_reduce, 8192), 16384u);
+}
+
+// Of all_reduces of bf16 that have packets, and of those that are too large: by number of ranks.
+TEST(Packets, AreForSmallerAllReducesOfMoreRanks) {
+  for (const auto& [ranks, most] : {std::pair{2, 524288u}, std::pair{4, 116508u},
+                                    std::pair{8, 42799u}, std::pair{17, 17408u}}) {
+    Collective c = call_of(CollectiveKind::all_reduce, most, ranks);
+    c.dtype = DType::bf16;
+    EXPECT_EQ(packet_bytes(c, ranks), 2 * most) << ranks;
+    ++c.count;
+    EXPECT_EQ(packet_bytes(c, ranks), 0u) << ranks;
+  }
+}
+
+TEST(Packets, AreNotTakenToWhereOthersAreSentFrom) {
+  CollectiveSchedule wrong =
+      kernels_of(call_of(CollectiveKind::all_reduce, 64, 3), 3, Places::in_place);
+  EXPECT_EQ(fault_of(wrong), "");
+  wrong.ranks[1].steps.front().kernel.packets[2].source.offset = 8;
+  EXPECT_EQ(fault_of_packets(wrong),
+            "rank 1 writes packets to recv of rank 1, 64 bytes from 0 on and sends send of rank 1, 64 "
+            "bytes from 8 on, which overlaps it");
 }
 
 // A third call uses the buffers of the first one: with one half instead of two it is the second.
 TEST(Packets, NeedTwoHalves) {
-  for (const CollectiveKind kind :
-       {CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::reduce_scatter}) {
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all,
+                                    CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
     CollectiveSchedule half = kernels_of(call_of(kind, 64, 3), 3);
     EXPECT_EQ(fault_of(half), "");
     for (RankSchedule& rank : half.ranks) rank = with_packets_as_items(rank, 0);

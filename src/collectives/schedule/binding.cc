@@ -175,15 +175,12 @@ PeerKernel Binding::peer_kernel(const StepKernel& kernel) const {
 
 PacketKernel Binding::packet_kernel(PeerKernel barrier, const StepKernel& kernel) const {
   const PacketPart& own = kernel.packets.front();
-  PacketKernel packets{std::move(barrier),
-                       span_of(own.source),
-                       span_of(own.target),
-                       {},
-                       kernel.packets.back().target == own.target};
+  PacketKernel packets{std::move(barrier),  rank_, span_of(own.source),
+                       span_of(own.target), {},    kernel.packets.back().target == own.target};
   for (int step = 1; step < ranks_; ++step) {
     const int other = (rank_ + step) % ranks_;
     const PacketPart& part = kernel.packets[index_of(step)];
-    packets.peers.push_back({span_of(part.source), memory_->packets(other, rank_),
+    packets.peers.push_back({other, span_of(part.source), memory_->packets(other, rank_),
                              memory_->packets(rank_, other), span_of(part.target)});
   }
   return packets;

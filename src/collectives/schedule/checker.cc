@@ -343,6 +343,8 @@ std::string fault_of(const CollectiveSchedule& schedule) {
   if (!fault.empty() || schedule.ranks.empty() || !sends_packets(schedule.ranks.front())) {
     return fault;
   }
+  fault = fault_of_packets(schedule);
+  if (!fault.empty()) return fault;
   CollectiveSchedule first = schedule, second = schedule;
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     first.ranks[rank] = with_packets_as_items(schedule.ranks[rank], 0);

@@ -1,11 +1,27 @@
 #include "collectives/schedule/packet_steps.h"
 
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
 #include <utility>
+
+#include "collectives/collective.h"
 
 namespace duet {
 namespace {
 
 constexpr int kPacketsArrived = 0;  // the only group
+
+// In the larger of a rank's buffers, in which the other one lies.
+std::int64_t first_byte(const CollectiveSchedule& schedule, const Place& place) {
+  const Collective& c = schedule.collective;
+  const int ranks = static_cast<int>(schedule.ranks.size());
+  const bool in_send = send_bytes(c, place.rank, ranks) > recv_bytes(c, place.rank, ranks);
+  const bool is_inner = in_send == (place.buffer == BufferRole::recv);
+  const auto begin = static_cast<std::int64_t>(place.offset);
+  return is_inner ? begin + static_cast<std::int64_t>(in_place_offset(c, place.rank)) : begin;
+}
 
 }  // namespace
 
@@ -21,23 +37,23 @@ RankSchedule with_packets_as_items(const RankSchedule& schedule, int half) {
     const auto slot = static_cast<std::uint64_t>(half * ranks + from);
     return Place{BufferRole::slots, owner, slot * bytes, bytes};
   };
-  std::vector<StepItem> items;
+  std::vector<StepItem> pushes, takes;
   StepItem own{{}, {parts.front().source}, {parts.front().target}, {}};
   for (int distance = 1; distance < ranks; ++distance) {
     const int peer = (rank + distance) % ranks;
     const PacketPart& part = parts[index_of(distance)];
     const SemaphoreAt sent{kPacketsArrived, peer, rank, half};
     const SemaphoreAt arrived{kPacketsArrived, rank, peer, half};
-    items.push_back({{}, {part.source}, {in_slot(peer, rank)}, {sent}});
+    pushes.push_back({{}, {part.source}, {in_slot(peer, rank)}, {sent}});
     if (part.target == own.targets.front()) {
       own.waits.push_back(arrived);
       own.sources.push_back(in_slot(rank, peer));
     } else {
-      items.push_back({{arrived}, {in_slot(rank, peer)}, {part.target}, {}});
+      takes.push_back({{arrived}, {in_slot(rank, peer)}, {part.target}, {}});
     }
   }
   const bool stays = own.sources.front() == own.targets.front();
-  if (!stays) items.push_back(std::move(own));
+  if (!stays) takes.push_back(std::move(own));
   RankSchedule result = schedule;
   SemaphoreGroup group{"packets", 2};
   group.counts = true;
@@ -45,10 +61,30 @@ RankSchedule with_packets_as_items(const RankSchedule& schedule, int half) {
   result.slot_bytes = 2 * static_cast<std::uint64_t>(ranks) * bytes;
   result.read_by_others = 0;
   StepKernel& kernel = result.steps.front().kernel;
-  kernel.items = std::move(items);
   kernel.packets.clear();
   kernel.barriers = KernelBarriers{kPacketsArrived, false, false};
+  result.steps = {result.steps.front(), result.steps.front()};
+  result.steps.front().kernel.items = std::move(pushes);
+  result.steps.back().kernel.items = std::move(takes);
   return result;
+}
+
+std::string fault_of_packets(const CollectiveSchedule& schedule) {
+  for (const RankSchedule& each : schedule.ranks) {
+    if (!sends_packets(each) || !schedule.in_place[index_of(each.rank)]) continue;
+    const std::vector<PacketPart>& parts = each.steps.front().kernel.packets;
+    for (const PacketPart& taken : parts) {
+      for (const PacketPart& pushed : parts) {
+        const std::int64_t apart =
+            first_byte(schedule, taken.target) - first_byte(schedule, pushed.source);
+        if (apart == 0 || static_cast<std::uint64_t>(std::abs(apart)) >= taken.target.bytes)
+          continue;
+        return fmt::format("rank {} writes packets to {} and sends {}, which overlaps it",
+                           each.rank, text_of(taken.target), text_of(pushed.source));
+      }
+    }
+  }
+  return "";
 }
 
 }  // namespace duet

@@ -4,7 +4,7 @@
 #include "device/command_fifo.h"
 #include "device/device.h"
 #include "device/gpu/local_kernel_table.h"
-#include "device/gpu/packet_kernel_table.h"
+#include "device/gpu/packet_table.h"
 #include "device/gpu/peer_kernel_table.h"
 #include "device/gpu/vendor.h"
 
@@ -46,7 +46,7 @@ void launch_peer_kernel(const gpu::ManyPeersTable& table, DType dtype, Reduction
                         gpuStream_t stream);
 // `reduces`: reduces the received data; otherwise the kernel only moves data.
 void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DType dtype,
-                          Reduction op, int blocks, gpuStream_t stream);
+                          Reduction op, gpuStream_t stream);
 
 // The device must be able to access all memory in `pushes`.
 void launch_pushes(const CommandPushes& pushes, gpuStream_t stream);

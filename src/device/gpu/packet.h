@@ -2,9 +2,7 @@
 
 #include <cstdint>
 
-#include "device/gpu/reduction_words.h"
 #include "device/gpu/system_words.h"
-#include "device/gpu/vendor.h"
 
 namespace duet::DUET_GPU {
 
@@ -14,6 +12,10 @@ namespace duet::DUET_GPU {
 constexpr std::uint64_t kPacketBytes = 16;
 
 using Packet = TwoWords;  // each: number << 32 | data
+
+struct alignas(8) Pair {
+  std::uint32_t x, y;
+};
 
 __device__ inline Packet packet_of(const Pair& data, std::uint32_t number) {
   const std::uint64_t high = std::uint64_t{number} << 32;

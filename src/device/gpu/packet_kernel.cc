@@ -15,26 +15,32 @@ GpuPacketKernel::GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel)
     : GpuKernel(device),
       reduces_(kernel.reduces),
       dtype_(kernel.barrier.dtype),
-      op_(kernel.barrier.op),
-      blocks_(kernel.barrier.blocks) {
-  table_.source = bytes_of(kernel.source);
-  table_.destination = bytes_of(kernel.destination);
-  table_.units = static_cast<std::uint32_t>(kernel.source.bytes / kPacketDataBytes);
-  table_.averages = op_ == Reduction::avg;
-  for (const PacketPeer& peer : kernel.peers) {
-    const Span& words = kernel.barrier.awaits[static_cast<std::size_t>(table_.peers)];
-    table_.by_peer[table_.peers++] = {bytes_of(peer.source), bytes_of(peer.to_peer),
-                                      bytes_of(peer.from_peer), bytes_of(peer.destination),
-                                      reinterpret_cast<const std::uint64_t*>(words.data)};
+      op_(kernel.barrier.op) {
+  gpu::PacketTable& table = table_.exchange;
+  for (std::size_t i = 0; i < kernel.peers.size(); ++i) {
+    const PacketPeer& peer = kernel.peers[i];
+    const int place = peer.rank < kernel.rank ? peer.rank : peer.rank - 1;
+    table.peers[place] = {bytes_of(peer.source), bytes_of(peer.to_peer), bytes_of(peer.from_peer),
+                          bytes_of(peer.destination)};
+    table_.awaits[place] = reinterpret_cast<const std::uint64_t*>(kernel.barrier.awaits[i].data);
   }
-  const std::vector<std::uint64_t> zeros(static_cast<std::size_t>(blocks_), 0);
-  calls_ = device_.allocate(zeros.size() * sizeof zeros[0]);
-  device_.write(calls_.span(), zeros.data());
-  table_.calls = reinterpret_cast<std::uint64_t*>(calls_.span().data);
+  table.own = bytes_of(kernel.source);
+  table.result = bytes_of(kernel.destination);
+  table.bytes = kernel.source.bytes;
+  table.turn = packet_buffer_bytes(kernel.source.bytes) / 2;
+  table.count = static_cast<std::uint32_t>(kernel.peers.size());
+  table.rank = static_cast<std::uint32_t>(kernel.rank);
+  table.divisor = op_ == Reduction::avg ? static_cast<std::int32_t>(table.count + 1) : 1;
+  table.places = static_cast<std::uint32_t>(kernel.barrier.blocks);
+  table.wide = gpu::wide_parts(table);
+  const std::vector<std::uint32_t> zeros(table.places, 0);
+  last_ = device_.allocate(zeros.size() * sizeof zeros[0]);
+  device_.write(last_.span(), zeros.data());
+  table.last = reinterpret_cast<std::uint32_t*>(last_.span().data);
 }
 
 void GpuPacketKernel::launch(gpuStream_t stream) const {
-  launch_packet_kernel(table_, reduces_, dtype_, op_, blocks_, stream);
+  launch_packet_kernel(table_, reduces_, dtype_, op_, stream);
 }
 
 }  // namespace duet::DUET_GPU

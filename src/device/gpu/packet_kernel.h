@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/gpu/collective_kernel.h"
-#include "device/gpu/packet_kernel_table.h"
+#include "device/gpu/packet_table.h"
 
 namespace duet::DUET_GPU {
 
@@ -17,9 +17,8 @@ class GpuPacketKernel : public GpuKernel {
   bool reduces_;
   DType dtype_;
   Reduction op_;
-  int blocks_;
-  Buffer calls_;
-  gpu::PacketKernelTable table_;
+  Buffer last_;
+  gpu::PacketKernelTable table_{};
 };
 
 }  // namespace duet::DUET_GPU

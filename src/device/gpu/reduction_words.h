@@ -75,28 +75,6 @@ struct Vectors {
     return Quad{words[0], words[1], words[2], words[3]};
   }
 };
-// The 8 data bytes of one packet.
-struct alignas(8) Pair {
-  std::uint32_t x, y;
-};
-template <typename Type>
-struct WordPairs {
-  using Word = Pair;
-  using Lanes = Type;
-  static constexpr int kCount = 2 * Type::kInWord;
-  static __device__ typename Type::Value get(const Word& word, int i) {
-    return Type::get(i < Type::kInWord ? word.x : word.y, i % Type::kInWord);
-  }
-  static __device__ Word make(const typename Type::Value (&values)[kCount]) {
-    Word word{0, 0};
-#pragma unroll
-    for (int i = 0; i < Type::kInWord; ++i) {
-      word.x |= Type::put(values[i], i);
-      word.y |= Type::put(values[Type::kInWord + i], i);
-    }
-    return word;
-  }
-};
 template <typename Type>
 struct SingleWords {
   using Word = typename Type::Element;

@@ -7,14 +7,14 @@
 //   the last block                                            +-> this rank's sum --> every rank
 //                                            total of the call <-- every rank's sum --+
 //
-// Sums travel as packets: each of their two words has half of the sum and the number of the call,
-// so no fence is needed, and whoever waits for a packet recognises one of an earlier call. A block
-// waits for blocks before it alone, which a device starts first, and for other ranks.
+// Sums travel as packets (device/gpu/packet.h). A block waits for blocks before it alone, which a
+// device starts first, and for other ranks.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
+#include "device/gpu/packet.h"
 #include "device/gpu/system_words.h"
 #include "halo/gpu/sweep_exchange.h"
 
@@ -49,19 +49,19 @@ __device__ inline std::uint64_t bits_of(double sum) {
 __device__ inline void store_sum(std::uint64_t* packets, std::int64_t index, double sum,
                                  std::uint32_t number) {
   const std::uint64_t bits = bits_of(sum);
-  const std::uint64_t high = std::uint64_t{number} << 32;
-  store_relaxed(reinterpret_cast<TwoWords*>(packets) + index,
-                TwoWords{high | (bits & 0xFFFFFFFF), high | bits >> 32});
+  const Pair halves{static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32)};
+  store_relaxed(reinterpret_cast<Packet*>(packets) + index, packet_of(halves, number));
 }
 
 // If a rank is gone, the largest signed number is written to the words that it would write: a
 // number above that of the call.
-__device__ inline bool is_there(const TwoWords& packet, std::uint32_t number) {
+__device__ inline bool is_there(const Packet& packet, std::uint32_t number) {
   return packet.first >> 32 >= number && packet.second >> 32 >= number;
 }
 
-__device__ inline double sum_in(const TwoWords& packet) {
-  const std::uint64_t bits = (packet.first & 0xFFFFFFFF) | packet.second << 32;
+__device__ inline double sum_in(const Packet& packet) {
+  const Pair halves = data_of(packet);
+  const std::uint64_t bits = std::uint64_t{halves.y} << 32 | halves.x;
   double sum;
   memcpy(&sum, &bits, sizeof(sum));
   return sum;
@@ -72,11 +72,11 @@ __device__ inline double sum_in(const TwoWords& packet) {
 __device__ inline double sum_of_packets(const std::uint64_t* packets, std::int64_t begin,
                                         std::int64_t end, std::uint32_t number) {
   constexpr int kTogether = 4;
-  const auto* const all = reinterpret_cast<const TwoWords*>(packets);
+  const auto* const all = reinterpret_cast<const Packet*>(packets);
   const std::int64_t threads = blockDim.x;
   double sum = 0;
   for (std::int64_t first = begin + threadIdx.x; first < end; first += kTogether * threads) {
-    TwoWords loaded[kTogether] = {};
+    Packet loaded[kTogether] = {};
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
       if (first + i * threads < end) loaded[i] = load_relaxed(all + first + i * threads);

@@ -43,9 +43,10 @@ void PacketKernels::launch(const PacketExchange& exchanged, CUdeviceptr words,
   const auto& reduced = exchanged.reduced;
   PacketArguments arguments = packet_arguments(exchanged, words);
   void* parameters[] = {&arguments};
-  check(driver().cuLaunchKernel(reduced ? reduces_.of(reduced->type, reduced->reduction) : moves_,
-                                static_cast<unsigned>(packet_blocks(exchanged.bytes)), 1, 1,
-                                kKernelThreads, 1, 1, 0, stream, parameters, nullptr),
+  check(driver().cuLaunchKernel(
+            reduced ? reduces_.of(reduced->type, reduced->reduction) : moves_,
+            static_cast<unsigned>(gpu::packet_blocks(exchanged.bytes, kPacketBlocks)), 1, 1,
+            kKernelThreads, 1, 1, 0, stream, parameters, nullptr),
         "cuLaunchKernel");
 }
 

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/packet_number.h"
 #include "nccl_shim/host/reduce.h"
-#include "nccl_shim/protocol/packet_number.h"
 
 namespace duet::nccl_shim::host {
 namespace {
@@ -95,7 +95,7 @@ void reduce(const PacketExchange& exchanged, std::uint32_t number, std::size_t o
 }  // namespace
 
 void exchange_packets(const PacketExchange& exchanged) {
-  const std::uint32_t number = next_number(*exchanged.last);
+  const std::uint32_t number = next_packet_number(*exchanged.last);
   const std::size_t offset = number % 2 * exchanged.turn;
   for (const PacketExchange::Peer& peer : exchanged.peers) {
     push_packets(peer, exchanged.bytes, number, offset);

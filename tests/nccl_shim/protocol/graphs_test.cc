@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/packet_number.h"
 #include "nccl_shim/host/stream.h"
-#include "nccl_shim/protocol/packet_number.h"
 #include "nccl_shim/protocol/pair_copies.h"
 #include "test_buffers.h"
 #include "test_ranks.h"
@@ -298,9 +298,9 @@ TEST(PairCopiesGraphs, AnAbortEndsALaunch) {
 }
 
 TEST(PacketNumbers, NeighboursAreOddAndEvenAndNoneIsZero) {
-  EXPECT_EQ(next_number(0), 1u);
-  EXPECT_EQ(next_number(0xfffffffeu), 0xffffffffu);
-  EXPECT_EQ(next_number(0xffffffffu), 2u);
+  EXPECT_EQ(next_packet_number(0), 1u);
+  EXPECT_EQ(next_packet_number(0xfffffffeu), 0xffffffffu);
+  EXPECT_EQ(next_packet_number(0xffffffffu), 2u);
 }
 
 }  // namespace

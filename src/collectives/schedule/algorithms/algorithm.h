@@ -24,7 +24,6 @@ struct AlgorithmInput {
   bool in_place = false;      // this rank's buffers
   bool aligned_alike = true;  // the source and the target of this rank's own part, to 16 bytes
   bool any_swaps = false;     // some rank's all_to_all is in place
-  bool all_aligned = true;    // all buffers, to kPacketDataBytes
   bool all_add = true;        // all ranks' devices and buffers allow additions in flight
   int units = 1 << 20;        // compute units of the smallest device
   // By rank: how its own part of its send buffer is aligned, in bytes past 16. Empty: all are.

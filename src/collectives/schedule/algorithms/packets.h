@@ -10,7 +10,7 @@
 namespace duet {
 
 // Bytes of the part that each rank has for each rank, where all parts are of one size and small
-// enough for packets and whole units of them; else 0. The same on every rank.
+// enough for packets; else 0. The same on every rank.
 std::uint64_t packet_bytes(const Collective& collective, int ranks);
 
 // The rank's parts, of a collective that has such: StepKernel::packets.

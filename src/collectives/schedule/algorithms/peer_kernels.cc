@@ -86,7 +86,7 @@ std::string in_words(const RankSchedule& schedule) {
 RankSchedule kernel_schedule(const AlgorithmInput& input) {
   const Collective& c = input.collective;
   const int rank = input.rank, ranks = input.ranks;
-  const bool packets = input.all_aligned && input.blocks == 0 && packet_bytes(c, ranks) > 0;
+  const bool packets = input.blocks == 0 && packet_bytes(c, ranks) > 0;
   RankSchedule schedule = empty_schedule(c, rank, ranks);
   schedule.pushes_to_recv = true;
   auto steps = kernel_items(c, rank, ranks, input.in_place);

@@ -1,0 +1,277 @@
+// The exchange of packets by a kernel: every rank pushes packets to its peers and polls for theirs.
+// There is no barrier. For the kernels of libduet and of the NCCL drop-in.
+#pragma once
+
+#include <cstdint>
+
+#include "core/packet_number.h"
+#include "device/gpu/item_piece.h"
+#include "device/gpu/packet.h"
+#include "device/gpu/packet_table.h"
+#include "device/gpu/reduction_words.h"
+#include "device/gpu/system_words.h"
+
+namespace duet::DUET_GPU {
+
+// Polls in vain between two questions whether to go on.
+constexpr unsigned kPollsPerQuestion = 512;
+
+__device__ inline unsigned bytes_of_unit(const gpu::PacketTable& of, std::uint64_t unit) {
+  const std::uint64_t left = of.bytes - unit * kPacketDataBytes;
+  return left < kPacketDataBytes ? static_cast<unsigned>(left) : kPacketDataBytes;
+}
+
+__device__ inline Pair load_unit(const gpu::PacketTable& of, const unsigned char* part,
+                                 std::uint64_t unit) {
+  const unsigned char* const at = part + unit * kPacketDataBytes;
+  const unsigned bytes = bytes_of_unit(of, unit);
+  if (of.wide != 0 && bytes == kPacketDataBytes) return *reinterpret_cast<const Pair*>(at);
+  std::uint64_t both = 0;
+  for (unsigned i = 0; i < bytes; ++i) both |= std::uint64_t{at[i]} << (i * 8);
+  return {static_cast<std::uint32_t>(both), static_cast<std::uint32_t>(both >> 32)};
+}
+
+__device__ inline void store_unit(const gpu::PacketTable& of, unsigned char* part,
+                                  std::uint64_t unit, const Pair& data) {
+  unsigned char* const at = part + unit * kPacketDataBytes;
+  const unsigned bytes = bytes_of_unit(of, unit);
+  if (of.wide != 0 && bytes == kPacketDataBytes) {
+    *reinterpret_cast<Pair*>(at) = data;
+    return;
+  }
+  const std::uint64_t both = std::uint64_t{data.y} << 32 | data.x;
+  for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<unsigned char>(both >> (i * 8));
+}
+
+// A call: its number, and where in a packet buffer it is. Before its own packets arrive a call
+// finds there those of the call before the last one.
+struct Turn {
+  std::uint32_t number;
+  std::uint64_t offset;
+};
+
+__device__ inline Turn turn_of(const gpu::PacketTable& of) {
+  const std::uint32_t number = next_packet_number(load_relaxed(of.last + blockIdx.x));
+  return {number, number % 2 * of.turn};
+}
+
+// How much a thread loads before it uses the first of it: four units of the peer's part where there
+// are two ranks, otherwise one unit of each of several peers. Loads one after the other would each
+// take the latency of memory.
+template <std::uint32_t kSomePeers, unsigned kSomeUnits>
+struct GroupOf {
+  static constexpr std::uint32_t kPeers = kSomePeers;
+  static constexpr unsigned kUnits = kSomeUnits;
+};
+using OfTwoRanks = GroupOf<1, 4>;
+using OfMoreRanks = GroupOf<7, 1>;
+
+// The units `unit`, unit + step, ... of a part, kUnits at most; those from `end` on do not exist.
+template <typename Group>
+struct Units {
+  std::uint64_t unit, step, end;
+  __device__ std::uint64_t at(unsigned i) const { return unit + i * step; }
+  __device__ bool has(unsigned i) const { return at(i) < end; }
+};
+
+template <typename Group>
+__device__ void load_units(const gpu::PacketTable& of, const unsigned char* part,
+                           const Units<Group>& units, Pair (&data)[Group::kUnits]) {
+#pragma unroll
+  for (unsigned i = 0; i < Group::kUnits; ++i) {
+    if (units.has(i)) data[i] = load_unit(of, part, units.at(i));
+  }
+}
+
+// To the ranks behind this one first, so that ranks do not all push to one at a time.
+template <typename Group>
+__device__ void push_units(const gpu::PacketTable& of, const Units<Group>& units,
+                           const Turn& turn) {
+  std::uint32_t place = of.rank < of.count ? of.rank : 0;
+  for (std::uint32_t step = 0; step < of.count; ++step) {
+    const gpu::PacketTable::Peer& peer = of.peers[place];
+    place = place + 1 < of.count ? place + 1 : 0;
+    Pair data[Group::kUnits] = {};
+    load_units(of, peer.source, units, data);
+#pragma unroll
+    for (unsigned i = 0; i < Group::kUnits; ++i) {
+      if (!units.has(i)) continue;
+      store_packet(peer.to + turn.offset + units.at(i) * kPacketBytes,
+                   packet_of(data[i], turn.number));
+    }
+  }
+}
+
+__device__ inline Packet packet_from(const gpu::PacketTable& of, std::uint32_t peer,
+                                     std::uint64_t unit, const Turn& turn) {
+  return load_packet(of.peers[peer].from + turn.offset + unit * kPacketBytes);
+}
+
+// Waits for the units of the peers from `first` on. `goes_on` is asked now and then, with a
+// function that says whether a peer's packets are missing: false ends the wait, and is returned.
+template <typename Group, typename GoesOn>
+__device__ bool pull_units(const gpu::PacketTable& of, const Units<Group>& units, const Turn& turn,
+                           std::uint32_t first, const GoesOn& goes_on,
+                           Pair (&data)[Group::kUnits][Group::kPeers]) {
+  for (unsigned polls = 1;; ++polls) {
+    bool come = true;
+#pragma unroll
+    for (unsigned i = 0; i < Group::kUnits; ++i) {
+      if (!units.has(i)) continue;
+#pragma unroll
+      for (std::uint32_t p = 0; p < Group::kPeers; ++p) {
+        if (first + p >= of.count) continue;
+        const Packet packet = packet_from(of, first + p, units.at(i), turn);
+        come = come && is_of(packet, turn.number);
+        data[i][p] = data_of(packet);
+      }
+    }
+    if (come) return true;
+    if (polls % kPollsPerQuestion != 0) continue;
+    const auto is_missing = [&](std::uint32_t peer) {
+      bool has_come = true;
+      for (unsigned i = 0; i < Group::kUnits && units.has(i); ++i) {
+        has_come = has_come && is_of(packet_from(of, peer, units.at(i), turn), turn.number);
+      }
+      return !has_come;
+    };
+    if (!goes_on(is_missing)) return false;
+  }
+}
+
+// What is done with a unit of all parts: begin() with the rank's own, take() with those of kPeers
+// peers from `first` on, several times, and end().
+struct Moving {
+  static __device__ bool needs_own(const gpu::PacketTable& of) { return of.own != of.result; }
+
+  __device__ void begin(const gpu::PacketTable& of, std::uint64_t unit, const Pair& own) {
+    if (needs_own(of)) store_unit(of, of.result, unit, own);
+  }
+  template <std::uint32_t kPeers>
+  __device__ void take(const gpu::PacketTable& of, std::uint64_t unit, std::uint32_t first,
+                       const Pair (&data)[kPeers]) {
+#pragma unroll
+    for (std::uint32_t p = 0; p < kPeers; ++p) {
+      if (first + p < of.count) store_unit(of, of.peers[first + p].target, unit, data[p]);
+    }
+  }
+  __device__ void end(const gpu::PacketTable&, std::uint64_t) {}
+};
+
+// By value: a choice between places of an array would put it into memory.
+__device__ inline Pair either(bool whether, const Pair& one, const Pair& other) {
+  return {whether ? one.x : other.x, whether ? one.y : other.y};
+}
+
+// As Vectors (reduction_words.h), for what a packet has.
+template <typename Type>
+struct WordPairs {
+  using Word = Pair;
+  using Lanes = Type;
+  static constexpr int kCount = 2 * Type::kInWord;
+  static __device__ typename Type::Value get(const Word& word, int i) {
+    return Type::get(i < Type::kInWord ? word.x : word.y, i % Type::kInWord);
+  }
+  static __device__ Word make(const typename Type::Value (&values)[kCount]) {
+    Word word{0, 0};
+#pragma unroll
+    for (int i = 0; i < Type::kInWord; ++i) {
+      word.x |= Type::put(values[i], i);
+      word.y |= Type::put(values[Type::kInWord + i], i);
+    }
+    return word;
+  }
+};
+
+// In the order of ranks, so that all have the same bits. Peers before this rank have its numbers as
+// places, and those behind it stand one place lower.
+template <typename Type, typename Op>
+struct Reducing {
+  using Shape = WordPairs<Type>;
+
+  static __device__ bool needs_own(const gpu::PacketTable&) { return true; }
+
+  __device__ void begin(const gpu::PacketTable&, std::uint64_t, const Pair& part) { own_ = part; }
+  template <std::uint32_t kPeers>
+  __device__ void take(const gpu::PacketTable& of, std::uint64_t, std::uint32_t first,
+                       const Pair (&data)[kPeers]) {
+#pragma unroll
+    for (std::uint32_t p = 0; p < kPeers; ++p) {
+      const std::uint32_t rank = first + p;
+      if (rank >= of.count) continue;
+      const Pair next = either(rank < of.rank, data[p], either(rank == of.rank, own_, before_));
+      if (rank == 0) {
+        set<Shape>(values_, next);
+      } else {
+        add<Shape, Op>(values_, next);
+      }
+      before_ = data[p];
+    }
+  }
+  __device__ void end(const gpu::PacketTable& of, std::uint64_t unit) {
+    add<Shape, Op>(values_, either(of.rank == of.count, own_, before_));
+    store_unit(of, of.result, unit, rounded<Shape>(values_, of.divisor));
+  }
+
+ private:
+  typename Type::Value values_[Shape::kCount];
+  Pair own_ = {}, before_ = {};
+};
+
+// False if the wait has been ended.
+template <typename Take, typename Group, typename GoesOn>
+__device__ bool take_units(const gpu::PacketTable& of, const Units<Group>& units, const Turn& turn,
+                           const GoesOn& goes_on) {
+  Pair own[Group::kUnits] = {};
+  Take takes[Group::kUnits];
+  if (Take::needs_own(of)) load_units(of, of.own, units, own);
+  for (std::uint32_t first = 0; first < of.count; first += Group::kPeers) {
+    Pair data[Group::kUnits][Group::kPeers] = {};
+    if (!pull_units(of, units, turn, first, goes_on, data)) return false;
+#pragma unroll
+    for (unsigned i = 0; i < Group::kUnits; ++i) {
+      if (!units.has(i)) continue;
+      if (first == 0) takes[i].begin(of, units.at(i), own[i]);
+      takes[i].take(of, units.at(i), first, data[i]);
+    }
+  }
+#pragma unroll
+  for (unsigned i = 0; i < Group::kUnits; ++i) {
+    if (units.has(i)) takes[i].end(of, units.at(i));
+  }
+  return true;
+}
+
+// Pushes all packets before it waits for any. Each block counts for itself, so that none has to
+// wait until all have read the last number. A result may be where parts are that are sent: a thread
+// writes the units that it has pushed.
+template <typename Take, typename Group, typename GoesOn>
+__device__ void exchange_groups(const gpu::PacketTable& of, const GoesOn& goes_on) {
+  const std::uint64_t end = (of.bytes + kPacketDataBytes - 1) / kPacketDataBytes;
+  const std::uint64_t first = blockIdx.x * blockDim.x + threadIdx.x;
+  const std::uint64_t step = gridDim.x * blockDim.x;
+  const std::uint32_t place = threadIdx.x;
+  const bool is_own_place = place < of.places && place % gridDim.x == blockIdx.x;
+  const Turn turn = turn_of(of);
+  for (std::uint64_t unit = first; unit < end; unit += Group::kUnits * step) {
+    push_units(of, Units<Group>{unit, step, end}, turn);
+  }
+  __syncthreads();  // all threads have read the last number
+  if (is_own_place) of.last[place] = turn.number;
+  for (std::uint64_t unit = first; unit < end; unit += Group::kUnits * step) {
+    if (!take_units<Take>(of, Units<Group>{unit, step, end}, turn, goes_on)) return;
+  }
+}
+
+// By all threads of a kernel of kKernelThreads threads a block. If goes_on() ends it
+// (pull_units()), results are unspecified.
+template <typename Take, typename GoesOn>
+__device__ void exchange_packets(const gpu::PacketTable& of, const GoesOn& goes_on) {
+  if (of.count == 1) {
+    exchange_groups<Take, OfTwoRanks>(of, goes_on);
+  } else {
+    exchange_groups<Take, OfMoreRanks>(of, goes_on);
+  }
+}
+
+}  // namespace duet::DUET_GPU

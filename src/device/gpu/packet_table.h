@@ -1,0 +1,57 @@
+// What a kernel that exchanges packets reads, for the code of CPUs and of GPUs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "device/collective_kernel.h"
+
+namespace duet::gpu {
+
+// Of one rank. Parts may be of any size and alignment of whole elements.
+struct PacketTable {
+  struct Peer {
+    const unsigned char* source;  // this rank's part for the peer
+    unsigned char* to;            // packet buffer at the peer; a multiple of 16, as `from`
+    const unsigned char* from;    // packet buffer at this rank
+    unsigned char* target;        // for the peer's part; unused where parts are reduced
+  };
+  Peer peers[kMostPacketPeers];  // in the order of ranks, without this one
+  const unsigned char* own;      // this rank's part for itself
+  unsigned char* result;         // for that part, or for what is reduced
+  std::uint32_t* last;           // the last call's number, one word per place
+  std::uint64_t bytes;           // of a part
+  std::uint64_t turn;    // bytes: calls use a packet buffer's begin and what is behind that in turn
+  std::uint32_t count;   // of peers
+  std::uint32_t rank;    // of all ranks, which are one more
+  std::int32_t divisor;  // of what is reduced
+  std::uint32_t places;  // block b writes `last` at places b, b + blocks, ...
+  std::uint32_t wide;    // 1: the addresses of all parts are multiples of 8
+};
+
+// PacketTable::wide, of the other members.
+inline std::uint32_t wide_parts(const PacketTable& table) {
+  auto together =
+      reinterpret_cast<std::uintptr_t>(table.own) | reinterpret_cast<std::uintptr_t>(table.result);
+  for (std::uint32_t i = 0; i < table.count; ++i) {
+    together |= reinterpret_cast<std::uintptr_t>(table.peers[i].source) |
+                reinterpret_cast<std::uintptr_t>(table.peers[i].target);
+  }
+  return together % kPacketDataBytes == 0 ? 1 : 0;
+}
+
+// Blocks of kKernelThreads threads for parts of so many bytes: one packet per thread, or `most`.
+inline int packet_blocks(std::size_t bytes, std::size_t most) {
+  constexpr std::size_t kRound = kPacketDataBytes * kKernelThreads;
+  return static_cast<int>(std::clamp<std::size_t>((bytes + kRound - 1) / kRound, 1, most));
+}
+
+// A PacketKernel.
+struct PacketKernelTable {
+  PacketTable exchange;
+  // By peer: one word per block; non-zero: the peer has failed.
+  const std::uint64_t* awaits[kMostPacketPeers];
+};
+
+}  // namespace duet::gpu
