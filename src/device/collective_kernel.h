@@ -96,8 +96,7 @@ struct PacketPeer {
 // it. What is reduced has the same bits on all ranks.
 struct PacketKernel {
   // The same result with a barrier: for devices without packets (host, sim). Devices with packets
-  // use its dtype, operation and, as an upper bound, blocks, and of its awaited words only the
-  // number that releases waits.
+  // use its dtype and operation, and of its awaited words only the number that releases waits.
   PeerKernel barrier;
 
   int rank = 0;  // of peers.size() + 1

@@ -19,8 +19,9 @@ using testing::fill_elements;
 using testing::ReductionCase;
 
 // So many that a thread of two ranks' kernel has more than the four units that it moves together.
-constexpr std::size_t kElementsOfTwoRanks = 90001;
-constexpr std::size_t kMostExchangeRanks = 8, kMostPacketElements = 20001,
+constexpr std::size_t kElementsOfTwoRanks = 90002;
+// More than the drop-in has, and than peers whose packets a thread takes together.
+constexpr std::size_t kMostExchangeRanks = 12, kMostPacketElements = 20001,
                       kPartRoom = kElementsOfTwoRanks * 4 + 256;
 constexpr unsigned char kNothing = 0xee;
 
@@ -116,9 +117,12 @@ void expect_bytes(const unsigned char* found, const unsigned char* expected, std
 
 template <typename Body>
 void for_all_shapes(const Body& body) {
-  for (const auto& [ranks, rank] : {std::pair{2, 0}, std::pair{2, 1}, std::pair{3, 1},
-                                    std::pair{8, 0}, std::pair{8, 5}, std::pair{8, 7}}) {
-    for (const std::size_t elements : {std::size_t{1}, std::size_t{999}, kMostPacketElements}) {
+  for (const auto& [ranks, rank] :
+       {std::pair{2, 0}, std::pair{2, 1}, std::pair{3, 1}, std::pair{8, 0}, std::pair{8, 5},
+        std::pair{8, 7}, std::pair{12, 9}}) {
+    // 1,000: whole packets.
+    for (const std::size_t elements :
+         {std::size_t{1}, std::size_t{999}, std::size_t{1000}, kMostPacketElements}) {
       for (const std::size_t shift : {0u, 1u}) {
         SCOPED_TRACE(std::to_string(elements) + " elements, rank " + std::to_string(rank) + " of " +
                      std::to_string(ranks) + ", shift " + std::to_string(shift));
@@ -155,7 +159,8 @@ TEST(PacketKernels, LeaveTheOwnPartWhereItIs) {
 
 TEST(PacketKernels, MoveSeveralUnitsAThread) {
   for (const int rank : {0, 1}) {
-    const Exchange one(DType::fp32, 2, rank, kElementsOfTwoRanks, 1);
+    const auto shift = static_cast<std::size_t>(rank);
+    const Exchange one(DType::fp32, 2, rank, kElementsOfTwoRanks, shift);
     for (std::uint32_t call = 1; call <= 2; ++call) {
       one.fill(call);
       testing::exchange_by_kernel(one.moving(one.received(rank)));

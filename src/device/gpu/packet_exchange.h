@@ -16,31 +16,45 @@ namespace duet::DUET_GPU {
 // Polls in vain between two questions whether to go on.
 constexpr unsigned kPollsPerQuestion = 512;
 
+// Of a unit that is not whole, or not at a multiple of 8. Functions of their own, since a kernel of
+// a few microseconds waits for each line of its instructions.
+#define DUET_RARELY_CALLED __device__ __attribute__((noinline)) inline
+DUET_RARELY_CALLED Pair load_bytes(const unsigned char* at, unsigned bytes) {
+  std::uint64_t both = 0;
+#pragma unroll 1
+  for (unsigned i = 0; i < bytes; ++i) both |= std::uint64_t{at[i]} << (i * 8);
+  return {static_cast<std::uint32_t>(both), static_cast<std::uint32_t>(both >> 32)};
+}
+DUET_RARELY_CALLED void store_bytes(unsigned char* at, unsigned bytes, const Pair& data) {
+  const std::uint64_t both = std::uint64_t{data.y} << 32 | data.x;
+#pragma unroll 1
+  for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<unsigned char>(both >> (i * 8));
+}
+#undef DUET_RARELY_CALLED
+
 __device__ inline unsigned bytes_of_unit(const gpu::PacketTable& of, std::uint64_t unit) {
   const std::uint64_t left = of.bytes - unit * kPacketDataBytes;
   return left < kPacketDataBytes ? static_cast<unsigned>(left) : kPacketDataBytes;
 }
 
-__device__ inline Pair load_unit(const gpu::PacketTable& of, const unsigned char* part,
-                                 std::uint64_t unit) {
+// `kWhole`: as PacketTable::whole.
+template <bool kWhole>
+__device__ Pair load_unit(const gpu::PacketTable& of, const unsigned char* part,
+                          std::uint64_t unit) {
   const unsigned char* const at = part + unit * kPacketDataBytes;
-  const unsigned bytes = bytes_of_unit(of, unit);
-  if (of.wide != 0 && bytes == kPacketDataBytes) return *reinterpret_cast<const Pair*>(at);
-  std::uint64_t both = 0;
-  for (unsigned i = 0; i < bytes; ++i) both |= std::uint64_t{at[i]} << (i * 8);
-  return {static_cast<std::uint32_t>(both), static_cast<std::uint32_t>(both >> 32)};
+  if (kWhole) return *reinterpret_cast<const Pair*>(at);
+  return load_bytes(at, bytes_of_unit(of, unit));
 }
 
-__device__ inline void store_unit(const gpu::PacketTable& of, unsigned char* part,
-                                  std::uint64_t unit, const Pair& data) {
+template <bool kWhole>
+__device__ void store_unit(const gpu::PacketTable& of, unsigned char* part, std::uint64_t unit,
+                           const Pair& data) {
   unsigned char* const at = part + unit * kPacketDataBytes;
-  const unsigned bytes = bytes_of_unit(of, unit);
-  if (of.wide != 0 && bytes == kPacketDataBytes) {
+  if (kWhole) {
     *reinterpret_cast<Pair*>(at) = data;
-    return;
+  } else {
+    store_bytes(at, bytes_of_unit(of, unit), data);
   }
-  const std::uint64_t both = std::uint64_t{data.y} << 32 | data.x;
-  for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<unsigned char>(both >> (i * 8));
 }
 
 // A call: its number, and where in a packet buffer it is. Before its own packets arrive a call
@@ -55,16 +69,20 @@ __device__ inline Turn turn_of(const gpu::PacketTable& of) {
   return {number, number % 2 * of.turn};
 }
 
-// How much a thread loads before it uses the first of it: four units of the peer's part where there
-// are two ranks, otherwise one unit of each of several peers. Loads one after the other would each
-// take the latency of memory.
-template <std::uint32_t kSomePeers, unsigned kSomeUnits>
+// How much a thread loads before it uses the first of it: up to four units of the peer's part where
+// there are two ranks, otherwise one unit of each of several peers. Loads one after the other would
+// each take the latency of memory. But a kernel also waits for its instructions: with those of four
+// units an exchange of 128 bytes takes 0.3 us longer than with those of one (two H200).
+template <std::uint32_t kSomePeers, unsigned kSomeUnits, bool kAreWhole>
 struct GroupOf {
   static constexpr std::uint32_t kPeers = kSomePeers;
   static constexpr unsigned kUnits = kSomeUnits;
+  static constexpr bool kWhole = kAreWhole;
 };
-using OfTwoRanks = GroupOf<1, 4>;
-using OfMoreRanks = GroupOf<7, 1>;
+using OfOneUnit = GroupOf<1, 1, true>;
+using OfTwoRanks = GroupOf<1, 4, true>;
+using OfMoreRanks = GroupOf<7, 1, true>;
+using OfAnyParts = GroupOf<7, 1, false>;
 
 // The units `unit`, unit + step, ... of a part, kUnits at most; those from `end` on do not exist.
 template <typename Group>
@@ -79,7 +97,7 @@ __device__ void load_units(const gpu::PacketTable& of, const unsigned char* part
                            const Units<Group>& units, Pair (&data)[Group::kUnits]) {
 #pragma unroll
   for (unsigned i = 0; i < Group::kUnits; ++i) {
-    if (units.has(i)) data[i] = load_unit(of, part, units.at(i));
+    if (units.has(i)) data[i] = load_unit<Group::kWhole>(of, part, units.at(i));
   }
 }
 
@@ -141,18 +159,19 @@ __device__ bool pull_units(const gpu::PacketTable& of, const Units<Group>& units
 
 // What is done with a unit of all parts: begin() with the rank's own, take() with those of kPeers
 // peers from `first` on, several times, and end().
+template <typename Group>
 struct Moving {
   static __device__ bool needs_own(const gpu::PacketTable& of) { return of.own != of.result; }
 
   __device__ void begin(const gpu::PacketTable& of, std::uint64_t unit, const Pair& own) {
-    if (needs_own(of)) store_unit(of, of.result, unit, own);
+    if (needs_own(of)) store_unit<Group::kWhole>(of, of.result, unit, own);
   }
-  template <std::uint32_t kPeers>
   __device__ void take(const gpu::PacketTable& of, std::uint64_t unit, std::uint32_t first,
-                       const Pair (&data)[kPeers]) {
+                       const Pair (&data)[Group::kPeers]) {
 #pragma unroll
-    for (std::uint32_t p = 0; p < kPeers; ++p) {
-      if (first + p < of.count) store_unit(of, of.peers[first + p].target, unit, data[p]);
+    for (std::uint32_t p = 0; p < Group::kPeers; ++p) {
+      if (first + p < of.count)
+        store_unit<Group::kWhole>(of, of.peers[first + p].target, unit, data[p]);
     }
   }
   __device__ void end(const gpu::PacketTable&, std::uint64_t) {}
@@ -185,18 +204,17 @@ struct WordPairs {
 
 // In the order of ranks, so that all have the same bits. Peers before this rank have its numbers as
 // places, and those behind it stand one place lower.
-template <typename Type, typename Op>
+template <typename Group, typename Type, typename Op>
 struct Reducing {
   using Shape = WordPairs<Type>;
 
   static __device__ bool needs_own(const gpu::PacketTable&) { return true; }
 
   __device__ void begin(const gpu::PacketTable&, std::uint64_t, const Pair& part) { own_ = part; }
-  template <std::uint32_t kPeers>
   __device__ void take(const gpu::PacketTable& of, std::uint64_t, std::uint32_t first,
-                       const Pair (&data)[kPeers]) {
+                       const Pair (&data)[Group::kPeers]) {
 #pragma unroll
-    for (std::uint32_t p = 0; p < kPeers; ++p) {
+    for (std::uint32_t p = 0; p < Group::kPeers; ++p) {
       const std::uint32_t rank = first + p;
       if (rank >= of.count) continue;
       const Pair next = either(rank < of.rank, data[p], either(rank == of.rank, own_, before_));
@@ -210,7 +228,7 @@ struct Reducing {
   }
   __device__ void end(const gpu::PacketTable& of, std::uint64_t unit) {
     add<Shape, Op>(values_, either(of.rank == of.count, own_, before_));
-    store_unit(of, of.result, unit, rounded<Shape>(values_, of.divisor));
+    store_unit<Group::kWhole>(of, of.result, unit, rounded<Shape>(values_, of.divisor));
   }
 
  private:
@@ -259,15 +277,31 @@ __device__ void exchange_groups(const gpu::PacketTable& of, const GoesOn& goes_o
   __syncthreads();  // all threads have read the last number
   if (is_own_place) of.last[place] = turn.number;
   for (std::uint64_t unit = first; unit < end; unit += Group::kUnits * step) {
-    if (!take_units<Take>(of, Units<Group>{unit, step, end}, turn, goes_on)) return;
+    const Units<Group> units{unit, step, end};
+    if (!take_units<typename Take::template Of<Group>>(of, units, turn, goes_on)) return;
   }
 }
+
+// What is done with all parts: Of<Group> with a unit.
+struct Moves {
+  template <typename Group>
+  using Of = Moving<Group>;
+};
+template <typename Type, typename Op>
+struct Reduces {
+  template <typename Group>
+  using Of = Reducing<Group, Type, Op>;
+};
 
 // By all threads of a kernel of kKernelThreads threads a block. If goes_on() ends it
 // (pull_units()), results are unspecified.
 template <typename Take, typename GoesOn>
 __device__ void exchange_packets(const gpu::PacketTable& of, const GoesOn& goes_on) {
-  if (of.count == 1) {
+  if (of.whole == 0) {
+    exchange_groups<Take, OfAnyParts>(of, goes_on);
+  } else if (of.count == 1 && of.bytes <= gridDim.x * blockDim.x * kPacketDataBytes) {
+    exchange_groups<Take, OfOneUnit>(of, goes_on);
+  } else if (of.count == 1) {
     exchange_groups<Take, OfTwoRanks>(of, goes_on);
   } else {
     exchange_groups<Take, OfMoreRanks>(of, goes_on);

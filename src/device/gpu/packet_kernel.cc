@@ -7,6 +7,9 @@
 namespace duet::DUET_GPU {
 namespace {
 
+// On two H200 512 KiB take 0.4 us less by 64 blocks than by 32.
+constexpr std::uint32_t kMostBlocks = 64;
+
 unsigned char* bytes_of(const Span& span) { return reinterpret_cast<unsigned char*>(span.data); }
 
 }  // namespace
@@ -31,8 +34,9 @@ GpuPacketKernel::GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel)
   table.count = static_cast<std::uint32_t>(kernel.peers.size());
   table.rank = static_cast<std::uint32_t>(kernel.rank);
   table.divisor = op_ == Reduction::avg ? static_cast<std::int32_t>(table.count + 1) : 1;
-  table.places = static_cast<std::uint32_t>(kernel.barrier.blocks);
-  table.wide = gpu::wide_parts(table);
+  table.places = kMostBlocks;
+  table.whole = gpu::has_whole_parts(table);
+  table_.words = static_cast<std::uint32_t>(kernel.barrier.blocks);
   const std::vector<std::uint32_t> zeros(table.places, 0);
   last_ = device_.allocate(zeros.size() * sizeof zeros[0]);
   device_.write(last_.span(), zeros.data());

@@ -20,7 +20,7 @@ template <typename Take>
 __device__ void exchange(const gpu::PacketKernelTable& table) {
   exchange_packets<Take>(table.exchange, [&](const auto&) {
     for (std::uint32_t peer = 0; peer < table.exchange.count; ++peer) {
-      if (load_acquire(table.awaits[peer] + blockIdx.x) != 0) return false;
+      if (load_acquire(table.awaits[peer] + blockIdx.x % table.words) != 0) return false;
     }
     return true;
   });
@@ -29,12 +29,12 @@ __device__ void exchange(const gpu::PacketKernelTable& table) {
 template <typename Type, typename Op>
 __global__ void __launch_bounds__(kKernelThreads)
     packet_kernel(const DUET_GPU_PARAMETER gpu::PacketKernelTable table) {
-  exchange<Reducing<Type, Op>>(table);
+  exchange<Reduces<Type, Op>>(table);
 }
 
 __global__ void __launch_bounds__(kKernelThreads)
     packet_moves_kernel(const DUET_GPU_PARAMETER gpu::PacketKernelTable table) {
-  exchange<Moving>(table);
+  exchange<Moves>(table);
 }
 
 struct Kernels {

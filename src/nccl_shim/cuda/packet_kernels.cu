@@ -28,6 +28,6 @@ __device__ void exchange(const nccl_shim::cuda::PacketArguments& of) {
   }
 #define DUET_REDUCING_KERNEL(type, Lanes, operation, Op) \
   DUET_PACKET_KERNEL(duet_exchange_##type##_##operation, \
-                     Reducing<duet::DUET_GPU::Lanes, duet::DUET_GPU::Op>)
-DUET_PACKET_KERNEL(duet_exchange, Moving)
+                     Reduces<duet::DUET_GPU::Lanes, duet::DUET_GPU::Op>)
+DUET_PACKET_KERNEL(duet_exchange, Moves)
 DUET_FOR_REDUCING_KERNELS(DUET_REDUCING_KERNEL)
