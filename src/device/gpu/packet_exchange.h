@@ -170,8 +170,8 @@ struct Moving {
                        const Pair (&data)[Group::kPeers]) {
 #pragma unroll
     for (std::uint32_t p = 0; p < Group::kPeers; ++p) {
-      if (first + p < of.count)
-        store_unit<Group::kWhole>(of, of.peers[first + p].target, unit, data[p]);
+      if (first + p >= of.count) continue;
+      store_unit<Group::kWhole>(of, of.peers[first + p].target, unit, data[p]);
     }
   }
   __device__ void end(const gpu::PacketTable&, std::uint64_t) {}
