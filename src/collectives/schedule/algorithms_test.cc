@@ -468,8 +468,8 @@ TEST(Packets, AreForSmallAndEvenParts) {
 
 // Of all_reduces of bf16 that have packets, and of those that are too large: by number of ranks.
 TEST(Packets, AreForSmallerAllReducesOfMoreRanks) {
-  for (const auto& [ranks, most] : {std::pair{2, 524288u}, std::pair{4, 116508u},
-                                    std::pair{8, 42799u}, std::pair{17, 17408u}}) {
+  for (const auto& [ranks, most] :
+       {std::pair{2, 327680u}, std::pair{4, 72817u}, std::pair{8, 26749u}, std::pair{17, 10880u}}) {
     Collective c = call_of(CollectiveKind::all_reduce, most, ranks);
     c.dtype = DType::bf16;
     EXPECT_EQ(packet_bytes(c, ranks), 2 * most) << ranks;
