@@ -171,6 +171,7 @@ void check_kernel(const PacketKernel& kernel) {
   if (kernel.reduces) {
     require_reducible(kernel.barrier.dtype);
     element = size_of(kernel.barrier.dtype);
+    if (bytes % element != 0) throw BadArgument("kernel: a packet part cuts an element");
   }
   check_packet_span(kernel.source, bytes, element);
   check_packet_span(kernel.destination, bytes, element);

@@ -155,9 +155,8 @@ class PreparedKernel {
 // - a kernel that adds, with an item of another form or another operation than a sum;
 // - elements that are cut, unaligned, or of a type that is not reduced;
 // - words that do not fit the number of blocks;
-// - packets: more than kMostPacketPeers peers, ranks that are not all others, parts of unequal
-// sizes,
-//   or buffers that do not fit their parts.
+// - packets: more than kMostPacketPeers peers, ranks that are not all others, parts that are not of
+//   one size or cut an element that is reduced, or buffers that do not fit their parts.
 // The numbers of items, spans and, without packets, peers have no limit.
 void check_kernel(const LocalKernel& kernel);
 void check_kernel(const PeerKernel& kernel);

@@ -138,7 +138,7 @@ TEST_P(PacketKernels, KeepRoundsOfReductionsApart) {
 }
 
 TEST_P(PacketKernels, GoOnWhenPeersAreGone) {
-  make_ranks(4096);
+  make_ranks(32768);  // more packets than kBlocks blocks have threads
   const auto prepared = device().prepare(kernel_of(0, false));
   streams_[0]->launch(*prepared);
   streams_[0]->launch(*prepared);
@@ -163,6 +163,15 @@ TEST_P(PacketKernels, RefuseWhatDoesNotFit) {
   refuse([](PacketKernel& kernel) { kernel.rank = kRanks; });
   refuse([](PacketKernel& kernel) { kernel.source = kernel.source.slice(0, 60); });
   refuse([](PacketKernel& kernel) { kernel.destination = kernel.destination.slice(0, 56); });
+  refuse([](PacketKernel& kernel) {
+    kernel.reduces = true;  // of bf16
+    kernel.source = kernel.source.slice(0, 63);
+    kernel.destination = kernel.destination.slice(0, 63);
+    for (PacketPeer& peer : kernel.peers) {
+      peer.source = peer.source.slice(0, 63);
+      peer.destination = kernel.destination;
+    }
+  });
   refuse([](PacketKernel& kernel) {
     kernel.peers[1].from_peer = kernel.peers[1].from_peer.slice(0, 64);
   });

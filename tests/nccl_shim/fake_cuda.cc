@@ -135,7 +135,7 @@ PacketExchange exchange_of(const CUfunc_st& kernel,
                        reinterpret_cast<std::uintptr_t>(peer.target);
     const auto buffers =
         reinterpret_cast<std::uintptr_t>(peer.to) | reinterpret_cast<std::uintptr_t>(peer.from);
-    if (buffers % 16 != 0 || (of.whole != 0 && (parts | own | of.bytes) % 8 != 0))
+    if (buffers % 16 != 0 || (of.aligned != 0 && (parts | own) % 8 != 0))
       throw Error("misaligned addresses");
   }
   return made;

@@ -19,9 +19,9 @@ using testing::fill_elements;
 using testing::ReductionCase;
 
 // So many that a thread of two ranks' kernel has more than the four units that it moves together.
-constexpr std::size_t kElementsOfTwoRanks = 90002;
+constexpr std::size_t kElementsOfTwoRanks = 131076;
 // More than the drop-in has, and than peers whose packets a thread takes together.
-constexpr std::size_t kMostExchangeRanks = 12, kMostPacketElements = 20001,
+constexpr std::size_t kMostExchangeRanks = 12, kMostPacketElements = 20004,
                       kPartRoom = kElementsOfTwoRanks * 4 + 256;
 constexpr unsigned char kNothing = 0xee;
 
@@ -120,9 +120,8 @@ void for_all_shapes(const Body& body) {
   for (const auto& [ranks, rank] :
        {std::pair{2, 0}, std::pair{2, 1}, std::pair{3, 1}, std::pair{8, 0}, std::pair{8, 5},
         std::pair{8, 7}, std::pair{12, 9}}) {
-    // 1,000: whole packets.
     for (const std::size_t elements :
-         {std::size_t{1}, std::size_t{999}, std::size_t{1000}, kMostPacketElements}) {
+         {std::size_t{1}, std::size_t{999}, kMostPacketElements - 3, kMostPacketElements}) {
       for (const std::size_t shift : {0u, 1u}) {
         SCOPED_TRACE(std::to_string(elements) + " elements, rank " + std::to_string(rank) + " of " +
                      std::to_string(ranks) + ", shift " + std::to_string(shift));

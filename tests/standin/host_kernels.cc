@@ -182,6 +182,7 @@ bool receive_packets(const View& view, const gpu::PacketKernelTable& table, std:
 void run_packets(const View& view, const gpu::PacketKernelTable& kernel, bool reduces,
                  const Reducing& how) {
   const gpu::PacketTable& table = kernel.exchange;
+  if (table.aligned != gpu::has_aligned_parts(table)) throw Error("parts that are not as said");
   auto* const last = reinterpret_cast<std::uint32_t*>(
       view.to(table.last, table.places * sizeof *table.last, "a packet kernel's numbers"));
   const std::uint32_t number = next_packet_number(*last);

@@ -484,7 +484,7 @@ TEST(Packets, AreNotTakenToWhereOthersAreSentFrom) {
   EXPECT_EQ(fault_of(wrong), "");
   wrong.ranks[1].steps.front().kernel.packets[2].source.offset = 8;
   EXPECT_EQ(
-      fault_of_packets(wrong),
+      fault_of(wrong),
       "rank 1 writes packets to recv of rank 1, 64 bytes from 0 on and sends send of rank 1, 64 "
       "bytes from 8 on, which overlaps it");
 }

@@ -16,28 +16,29 @@ namespace duet::DUET_GPU {
 // Polls in vain between two questions whether to go on.
 constexpr unsigned kPollsPerQuestion = 512;
 
-// Of a unit that is not whole, or not at a multiple of 8. Functions of their own, since a kernel of
+// Of a unit that is not whole or not at a multiple of 8. Functions of their own, since a kernel of
 // a few microseconds waits for each line of its instructions.
-#define DUET_RARELY_CALLED __device__ __attribute__((noinline)) inline
-DUET_RARELY_CALLED Pair load_bytes(const unsigned char* at, unsigned bytes) {
+#define DUET_APART __device__ __attribute__((noinline)) inline
+DUET_APART Pair load_bytes(const unsigned char* at, unsigned bytes) {
   std::uint64_t both = 0;
 #pragma unroll 1
   for (unsigned i = 0; i < bytes; ++i) both |= std::uint64_t{at[i]} << (i * 8);
   return {static_cast<std::uint32_t>(both), static_cast<std::uint32_t>(both >> 32)};
 }
-DUET_RARELY_CALLED void store_bytes(unsigned char* at, unsigned bytes, const Pair& data) {
+DUET_APART void store_bytes(unsigned char* at, unsigned bytes, const Pair& data) {
   const std::uint64_t both = std::uint64_t{data.y} << 32 | data.x;
 #pragma unroll 1
   for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<unsigned char>(both >> (i * 8));
 }
-#undef DUET_RARELY_CALLED
-
+__device__ inline std::uint64_t units_of(const gpu::PacketTable& of) {
+  return (of.bytes + kPacketDataBytes - 1) / kPacketDataBytes;
+}
 __device__ inline unsigned bytes_of_unit(const gpu::PacketTable& of, std::uint64_t unit) {
   const std::uint64_t left = of.bytes - unit * kPacketDataBytes;
   return left < kPacketDataBytes ? static_cast<unsigned>(left) : kPacketDataBytes;
 }
 
-// `kWhole`: as PacketTable::whole.
+// `kWhole`: a whole unit at a multiple of 8.
 template <bool kWhole>
 __device__ Pair load_unit(const gpu::PacketTable& of, const unsigned char* part,
                           std::uint64_t unit) {
@@ -68,6 +69,11 @@ __device__ inline Turn turn_of(const gpu::PacketTable& of) {
   const std::uint32_t number = next_packet_number(load_relaxed(of.last + blockIdx.x));
   return {number, number % 2 * of.turn};
 }
+
+// This thread's number, and how many there are.
+struct Threads {
+  std::uint64_t own = blockIdx.x * blockDim.x + threadIdx.x, all = gridDim.x * blockDim.x;
+};
 
 // How much a thread loads before it uses the first of it: up to four units of the peer's part where
 // there are two ranks, otherwise one unit of each of several peers. Loads one after the other would
@@ -101,21 +107,32 @@ __device__ void load_units(const gpu::PacketTable& of, const unsigned char* part
   }
 }
 
+// The peer `step` places behind this rank.
+__device__ inline const gpu::PacketTable::Peer& peer_behind(const gpu::PacketTable& of,
+                                                            std::uint32_t step) {
+  const std::uint32_t place = of.rank + step;
+  return of.peers[place < of.count ? place : place - of.count];
+}
+
 // To the ranks behind this one first, so that ranks do not all push to one at a time.
 template <typename Group>
 __device__ void push_units(const gpu::PacketTable& of, const Units<Group>& units,
                            const Turn& turn) {
-  std::uint32_t place = of.rank < of.count ? of.rank : 0;
-  for (std::uint32_t step = 0; step < of.count; ++step) {
-    const gpu::PacketTable::Peer& peer = of.peers[place];
-    place = place + 1 < of.count ? place + 1 : 0;
-    Pair data[Group::kUnits] = {};
-    load_units(of, peer.source, units, data);
+  for (std::uint32_t first = 0; first < of.count; first += Group::kPeers) {
+    Pair data[Group::kPeers][Group::kUnits] = {};
 #pragma unroll
-    for (unsigned i = 0; i < Group::kUnits; ++i) {
-      if (!units.has(i)) continue;
-      store_packet(peer.to + turn.offset + units.at(i) * kPacketBytes,
-                   packet_of(data[i], turn.number));
+    for (std::uint32_t p = 0; p < Group::kPeers; ++p) {
+      if (first + p < of.count) load_units(of, peer_behind(of, first + p).source, units, data[p]);
+    }
+#pragma unroll
+    for (std::uint32_t p = 0; p < Group::kPeers; ++p) {
+      if (first + p >= of.count) continue;
+      unsigned char* const to = peer_behind(of, first + p).to + turn.offset;
+#pragma unroll
+      for (unsigned i = 0; i < Group::kUnits; ++i) {
+        if (!units.has(i)) continue;
+        store_packet(to + units.at(i) * kPacketBytes, packet_of(data[p][i], turn.number));
+      }
     }
   }
 }
@@ -260,26 +277,51 @@ __device__ bool take_units(const gpu::PacketTable& of, const Units<Group>& units
   return true;
 }
 
+// Units that are not whole or not at multiples of 8: this thread's of those from `begin` on. (By
+// value: what is passed by reference would be in memory for the other units too.)
+DUET_APART void push_rest(const gpu::PacketTable& of, std::uint64_t begin, Turn turn) {
+  const Threads threads;
+  const std::uint64_t end = units_of(of);
+#pragma unroll 1
+  for (std::uint64_t unit = begin + threads.own; unit < end; unit += threads.all) {
+    push_units(of, Units<OfAnyParts>{unit, threads.all, end}, turn);
+  }
+}
+template <typename Take, typename GoesOn>
+DUET_APART void take_rest(const gpu::PacketTable& of, std::uint64_t begin, Turn turn,
+                          GoesOn goes_on) {
+  const Threads threads;
+  const std::uint64_t end = units_of(of);
+#pragma unroll 1
+  for (std::uint64_t unit = begin + threads.own; unit < end; unit += threads.all) {
+    const Units<OfAnyParts> units{unit, threads.all, end};
+    if (!take_units<typename Take::template Of<OfAnyParts>>(of, units, turn, goes_on)) return;
+  }
+}
+#undef DUET_APART
+
 // Pushes all packets before it waits for any. Each block counts for itself, so that none has to
 // wait until all have read the last number. A result may be where parts are that are sent: a thread
 // writes the units that it has pushed.
 template <typename Take, typename Group, typename GoesOn>
 __device__ void exchange_groups(const gpu::PacketTable& of, const GoesOn& goes_on) {
-  const std::uint64_t end = (of.bytes + kPacketDataBytes - 1) / kPacketDataBytes;
-  const std::uint64_t first = blockIdx.x * blockDim.x + threadIdx.x;
-  const std::uint64_t step = gridDim.x * blockDim.x;
+  const Threads threads;
+  const std::uint64_t end = of.aligned != 0 ? of.bytes / kPacketDataBytes : 0;
+  const bool has_rest = end + threads.own < units_of(of);
   const std::uint32_t place = threadIdx.x;
   const bool is_own_place = place < of.places && place % gridDim.x == blockIdx.x;
   const Turn turn = turn_of(of);
-  for (std::uint64_t unit = first; unit < end; unit += Group::kUnits * step) {
-    push_units(of, Units<Group>{unit, step, end}, turn);
+  for (std::uint64_t unit = threads.own; unit < end; unit += Group::kUnits * threads.all) {
+    push_units(of, Units<Group>{unit, threads.all, end}, turn);
   }
+  if (has_rest) push_rest(of, end, turn);
   __syncthreads();  // all threads have read the last number
   if (is_own_place) of.last[place] = turn.number;
-  for (std::uint64_t unit = first; unit < end; unit += Group::kUnits * step) {
-    const Units<Group> units{unit, step, end};
+  for (std::uint64_t unit = threads.own; unit < end; unit += Group::kUnits * threads.all) {
+    const Units<Group> units{unit, threads.all, end};
     if (!take_units<typename Take::template Of<Group>>(of, units, turn, goes_on)) return;
   }
+  if (has_rest) take_rest<Take>(of, end, turn, goes_on);
 }
 
 // What is done with all parts: Of<Group> with a unit.
@@ -297,9 +339,7 @@ struct Reduces {
 // (pull_units()), results are unspecified.
 template <typename Take, typename GoesOn>
 __device__ void exchange_packets(const gpu::PacketTable& of, const GoesOn& goes_on) {
-  if (of.whole == 0) {
-    exchange_groups<Take, OfAnyParts>(of, goes_on);
-  } else if (of.count == 1 && of.bytes <= gridDim.x * blockDim.x * kPacketDataBytes) {
+  if (of.count == 1 && of.bytes <= gridDim.x * blockDim.x * kPacketDataBytes) {
     exchange_groups<Take, OfOneUnit>(of, goes_on);
   } else if (of.count == 1) {
     exchange_groups<Take, OfTwoRanks>(of, goes_on);

@@ -1,5 +1,6 @@
 #include "device/gpu/packet_kernel.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "device/gpu/kernels.h"
@@ -8,7 +9,7 @@ namespace duet::DUET_GPU {
 namespace {
 
 // On two H200 512 KiB take 0.4 us less by 64 blocks than by 32.
-constexpr std::uint32_t kMostBlocks = 64;
+constexpr int kMostBlocks = 64;
 
 unsigned char* bytes_of(const Span& span) { return reinterpret_cast<unsigned char*>(span.data); }
 
@@ -34,8 +35,9 @@ GpuPacketKernel::GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel)
   table.count = static_cast<std::uint32_t>(kernel.peers.size());
   table.rank = static_cast<std::uint32_t>(kernel.rank);
   table.divisor = op_ == Reduction::avg ? static_cast<std::int32_t>(table.count + 1) : 1;
-  table.places = kMostBlocks;
-  table.whole = gpu::has_whole_parts(table);
+  // A block waits for the peers' block of its number: all find room at once.
+  table.places = static_cast<std::uint32_t>(std::min(kMostBlocks, device.info().compute_units));
+  table.aligned = gpu::has_aligned_parts(table);
   table_.words = static_cast<std::uint32_t>(kernel.barrier.blocks);
   const std::vector<std::uint32_t> zeros(table.places, 0);
   last_ = device_.allocate(zeros.size() * sizeof zeros[0]);

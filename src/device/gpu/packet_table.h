@@ -27,13 +27,13 @@ struct PacketTable {
   std::uint32_t rank;    // of all ranks, which are one more
   std::int32_t divisor;  // of what is reduced
   std::uint32_t places;  // block b writes `last` at places b, b + blocks, ...
-  std::uint32_t whole;   // 1: `bytes` and the addresses of all parts are multiples of 8
+  std::uint32_t aligned;  // 1: the addresses of all parts are multiples of 8
 };
 
-// PacketTable::whole, of the other members.
-inline std::uint32_t has_whole_parts(const PacketTable& table) {
-  auto together = table.bytes | reinterpret_cast<std::uintptr_t>(table.own) |
-                  reinterpret_cast<std::uintptr_t>(table.result);
+// PacketTable::aligned, of the other members.
+inline std::uint32_t has_aligned_parts(const PacketTable& table) {
+  auto together =
+      reinterpret_cast<std::uintptr_t>(table.own) | reinterpret_cast<std::uintptr_t>(table.result);
   for (std::uint32_t i = 0; i < table.count; ++i) {
     together |= reinterpret_cast<std::uintptr_t>(table.peers[i].source) |
                 reinterpret_cast<std::uintptr_t>(table.peers[i].target);

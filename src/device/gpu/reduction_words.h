@@ -56,8 +56,8 @@ struct Int32Lanes {
   }
 };
 
-// What a thread loads at a time: Vectors are 16 bytes, WordPairs 8 bytes, and SingleWords one
-// element, for addresses that are not aligned.
+// What a thread loads at a time: Vectors are 16 bytes, SingleWords one element, for addresses that
+// are not aligned.
 template <typename Type>
 struct Vectors {
   using Word = Quad;

@@ -24,7 +24,7 @@ PacketArguments packet_arguments(const PacketExchange& exchanged, std::uintptr_t
   const bool averages = exchanged.reduced && exchanged.reduced->reduction == Reduction::avg;
   table.divisor = averages ? static_cast<std::int32_t>(table.count + 1) : 1;
   table.places = kPacketBlocks;
-  table.whole = gpu::has_whole_parts(table);
+  table.aligned = gpu::has_aligned_parts(table);
   const auto word = [words](std::size_t offset) {
     return reinterpret_cast<std::uint32_t*>(words + offset);
   };

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kManyBytes = 16 << 20;
 constexpr int kLeastMovingBlocks = 16;
 constexpr int kMostMovingBlocks = 64;
-constexpr int kPacketBlocks = 32;
+constexpr int kSmallMovingBlocks = 32;  // where GPUs send packets, by blocks of their own
 constexpr std::uint64_t kBytesPerBlock = 16 << 10;  // of what goes from one rank to another
 
 // The same on every rank: as many as the largest part keeps busy. Of an all_reduce the second step
@@ -31,7 +31,7 @@ int blocks_for(const Collective& c, int ranks, bool packets, std::size_t step) {
   if (reduces(c.kind) && step == 0) {
     return size_bytes(c, ranks) < kManyBytes ? kReducingBlocks : 2 * kReducingBlocks;
   }
-  if (packets) return kPacketBlocks;
+  if (packets) return kSmallMovingBlocks;
   const std::vector<Move> all = reduces(c.kind) ? part_to_all(c, ranks) : moves(c, ranks);
   std::uint64_t largest = 0;
   for (const Move& move : all) largest = std::max(largest, move.bytes);
