@@ -16,8 +16,8 @@ struct PacketArguments {
   std::uint32_t* awaited;
 };
 
-// `words`: the address of the exchange's for the device. Throws BadArgument for more than
-// kMostPacketPeers peers.
+// `words`: the address of the exchange's for the device. They have a word for each rank that may
+// have to be waited for long: kMostRanks. Throws BadArgument for more than kMostPacketPeers peers.
 PacketArguments packet_arguments(const PacketExchange& exchanged, std::uintptr_t words);
 
 }  // namespace duet::nccl_shim::cuda
