@@ -19,14 +19,16 @@ wait_for_traffic() {
 }
 
 # during WHAT SECONDS_AT_MOST BREAK MEND ARGUMENT...: starts both ends, breaks when they move data,
-# mends 3 s later ("" : does not), and waits.
+# mends 3 s later ("" : does not), and waits. The seconds begin with the break: how long programs take
+# to start is the machine's.
 during() {
-  local what=$1 most=$2 break=$3 mend=$4 begin=$SECONDS carried
+  local what=$1 most=$2 break=$3 mend=$4 begin carried
   shift 4
   rm -f table.csv
   carried=$(ip netns exec "$right" cat /sys/class/net/r1/statistics/rx_bytes)
   start_both "$@" "${long[@]}" --csv table.csv
   wait_for_traffic "$carried"
+  begin=$SECONDS
   eval "$break"
   if [[ -n $mend ]]; then
     sleep 3

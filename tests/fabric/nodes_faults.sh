@@ -20,13 +20,15 @@ wait_for_traffic() {
 }
 
 # during WHAT SECONDS_AT_MOST MIB BREAK ARGUMENT...: runs `duet collective`, breaks when r1 has carried
-# so much, and waits for the end.
+# so much, and waits for the end. The seconds begin with the break: how long programs take to start is
+# the machine's.
 during() {
-  local what=$1 most=$2 mib=$3 break=$4 begin=$SECONDS carried
+  local what=$1 most=$2 mib=$3 break=$4 begin carried
   shift 4
   carried=$(ip netns exec "$right" cat /sys/class/net/r1/statistics/rx_bytes)
   start_nodes 2 "$@"
   wait_for_traffic "$carried" "$mib"
+  begin=$SECONDS
   eval "$break"
   wait_nodes
   echo "$what: ended with ${codes[*]} after $((SECONDS - begin)) s"
