@@ -16,7 +16,7 @@ import sys
 
 RELEASE, ACQUIRE, STORE, LOAD, NT = "release", "acquire", "store", "load", "non-temporal store"
 SYSTEM = {RELEASE, ACQUIRE, STORE, LOAD}
-# What each kernel of these names has; all kernels of a file that is not here have no words.
+# What each kernel, or function apart, of these names has; all others have no words.
 EXPECTED = {
     "local_kernel": SYSTEM,
     "peer_kernel": SYSTEM,
@@ -24,6 +24,8 @@ EXPECTED = {
     "push_kernel": SYSTEM,
     "packet_kernel": {STORE, LOAD},
     "packet_moves_kernel": {STORE, LOAD},
+    "push_rest": {STORE},  # of packets, as take_rest
+    "take_rest": {LOAD},
     "sweep_kernel": {NT},
     "exchange_kernel": SYSTEM | {NT},
 }

@@ -27,6 +27,8 @@ words=("$load" "$wait" "$invalidate" "$write_back" "$wait" "$store")
 all() {
   for name in local_kernel peer_kernel peer_moves_kernel push_kernel; do kernel "$name" "$@"; done
   for name in packet_kernel packet_moves_kernel; do kernel "$name" "$load" "$wait" "$store"; done
+  kernel push_rest "$store"
+  kernel take_rest "$load" "$wait"
   kernel sweep_kernel "${streamed[@]}"
   kernel exchange_kernel "${streamed[@]}" "$@"
 }
