@@ -170,7 +170,7 @@ bool receive_packets(const View& view, const gpu::PacketKernelTable& table, std:
   for (std::size_t at = 0; at < exchange.turn / 2; at += kHalf) {
     Word word = 0;
     while ((word = view.load(words + at / kHalf)) >> 32 != number) {
-      if (view.load(table.awaits[peer]) != 0) return false;
+      if (view.load(table.failed[peer]) != 0) return false;
       std::this_thread::yield();
     }
     const auto half = static_cast<std::uint32_t>(word);

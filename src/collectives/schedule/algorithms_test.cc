@@ -483,10 +483,15 @@ TEST(Packets, AreNotTakenToWhereOthersAreSentFrom) {
       kernels_of(call_of(CollectiveKind::all_reduce, 64, 3), 3, Places::in_place);
   EXPECT_EQ(fault_of(wrong), "");
   wrong.ranks[1].steps.front().kernel.packets[2].source.offset = 8;
-  EXPECT_EQ(
-      fault_of(wrong),
-      "rank 1 writes packets to recv of rank 1, 64 bytes from 0 on and sends send of rank 1, 64 "
-      "bytes from 8 on, which overlaps it");
+  EXPECT_EQ(fault_of(wrong),
+            "rank 1 receives packets at recv of rank 1, 64 bytes from 0 on, which overlaps send of "
+            "rank 1, 64 bytes from 8 on, sent as packets");
+  wrong = kernels_of(call_of(CollectiveKind::reduce_scatter, 64, 3), 3, Places::in_place);
+  EXPECT_EQ(fault_of(wrong), "");
+  wrong.ranks[1].steps.front().kernel.packets[2].source.offset = 72;
+  EXPECT_EQ(fault_of(wrong),
+            "rank 1 receives packets at recv of rank 1, 64 bytes from 0 on, which overlaps send of "
+            "rank 1, 64 bytes from 72 on, sent as packets");
 }
 
 // A third call uses the buffers of the first one: with one half instead of two it is the second.

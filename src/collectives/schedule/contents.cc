@@ -65,6 +65,18 @@ std::vector<ByteValue> sum_of(std::vector<std::vector<ByteValue>> ranges, std::u
 
 }  // namespace
 
+Place in_outer_buffer(const CollectiveSchedule& call, const Place& place) {
+  const bool callers = place.buffer == BufferRole::send || place.buffer == BufferRole::recv;
+  if (!callers || !call.in_place[index_of(place.rank)]) return place;
+  const Collective& c = call.collective;
+  const int ranks = static_cast<int>(call.ranks.size());
+  const bool in_send = send_bytes(c, place.rank, ranks) > recv_bytes(c, place.rank, ranks);
+  Place outer = place;
+  outer.buffer = in_send ? BufferRole::send : BufferRole::recv;
+  if (outer.buffer != place.buffer) outer.offset += in_place_offset(c, place.rank);
+  return outer;
+}
+
 BufferContents::Cells::iterator BufferContents::split(std::uint64_t at) {
   const auto after = cells_.lower_bound(at);
   if (after != cells_.end() && after->first == at) return after;
@@ -179,24 +191,14 @@ class Run {
     return call.ranks[index_of(rank)].incoming_bytes;
   }
 
-  // In place the inner of both buffers lies in the outer one, which is the larger.
-  Located locate(const CollectiveSchedule& call, const Place& place) {
-    BufferRole buffer = place.buffer;
-    std::uint64_t begin = place.offset;
-    const bool callers = buffer == BufferRole::send || buffer == BufferRole::recv;
-    if (callers && call.in_place[index_of(place.rank)]) {
-      const bool in_send = bytes_of(call, BufferRole::send, place.rank) >
-                           bytes_of(call, BufferRole::recv, place.rank);
-      const BufferRole outer = in_send ? BufferRole::send : BufferRole::recv;
-      if (buffer != outer) begin += in_place_offset(call.collective, place.rank);
-      buffer = outer;
-    }
-    const bool shared = buffer == BufferRole::slots && calls_.shared_memory;
-    const Key key{shared ? nullptr : &call, place.rank, buffer};
+  Located locate(const CollectiveSchedule& call, const Place& given) {
+    const Place place = in_outer_buffer(call, given);
+    const bool shared = place.buffer == BufferRole::slots && calls_.shared_memory;
+    const Key key{shared ? nullptr : &call, place.rank, place.buffer};
     const auto found = buffers_.find(key);
-    if (found != buffers_.end()) return {&found->second, begin};
-    const std::string text = fmt::format("{} of rank {}", name(buffer), place.rank);
-    return {&buffers_.emplace(key, BufferContents(text, order_)).first->second, begin};
+    if (found != buffers_.end()) return {&found->second, place.offset};
+    const std::string text = fmt::format("{} of rank {}", name(place.buffer), place.rank);
+    return {&buffers_.emplace(key, BufferContents(text, order_)).first->second, place.offset};
   }
 
   std::string write_whole(int number, const OrderedStep& step, BufferRole buffer, int source) {

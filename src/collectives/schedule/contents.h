@@ -31,6 +31,10 @@ struct ByteValue {
   Value value;
 };
 
+// The place where it is in the larger of the rank's send and receive buffers, if the call is in
+// place and so the smaller one is a part of the larger one; otherwise the place itself.
+Place in_outer_buffer(const CollectiveSchedule& call, const Place& place);
+
 // One buffer. Every function returns a fault, "" if there is none.
 class BufferContents {
  public:

@@ -3,25 +3,14 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <utility>
 
-#include "collectives/collective.h"
+#include "collectives/schedule/contents.h"
 
 namespace duet {
 namespace {
 
 constexpr int kPacketsArrived = 0;  // the only group
-
-// In the larger of a rank's buffers, in which the other one lies.
-std::int64_t first_byte(const CollectiveSchedule& schedule, const Place& place) {
-  const Collective& c = schedule.collective;
-  const int ranks = static_cast<int>(schedule.ranks.size());
-  const bool in_send = send_bytes(c, place.rank, ranks) > recv_bytes(c, place.rank, ranks);
-  const bool is_inner = in_send == (place.buffer == BufferRole::recv);
-  const auto begin = static_cast<std::int64_t>(place.offset);
-  return is_inner ? begin + static_cast<std::int64_t>(in_place_offset(c, place.rank)) : begin;
-}
 
 }  // namespace
 
@@ -71,15 +60,16 @@ RankSchedule with_packets_as_items(const RankSchedule& schedule, int half) {
 
 std::string fault_of_packets(const CollectiveSchedule& schedule) {
   for (const RankSchedule& each : schedule.ranks) {
-    if (!sends_packets(each) || !schedule.in_place[index_of(each.rank)]) continue;
+    if (!sends_packets(each)) continue;
     const std::vector<PacketPart>& parts = each.steps.front().kernel.packets;
     for (const PacketPart& taken : parts) {
+      const Place to = in_outer_buffer(schedule, taken.target);
       for (const PacketPart& pushed : parts) {
-        const std::int64_t apart =
-            first_byte(schedule, taken.target) - first_byte(schedule, pushed.source);
-        if (apart == 0 || static_cast<std::uint64_t>(std::abs(apart)) >= taken.target.bytes)
-          continue;
-        return fmt::format("rank {} writes packets to {} and sends {}, which overlaps it",
+        const Place from = in_outer_buffer(schedule, pushed.source);
+        const bool overlap = to.buffer == from.buffer && to.offset < from.offset + from.bytes &&
+                             from.offset < to.offset + to.bytes;
+        if (!overlap || to.offset == from.offset) continue;
+        return fmt::format("rank {} receives packets at {}, which overlaps {}, sent as packets",
                            each.rank, text_of(taken.target), text_of(pushed.source));
       }
     }

@@ -26,7 +26,7 @@ GpuPacketKernel::GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel)
     const int place = peer.rank < kernel.rank ? peer.rank : peer.rank - 1;
     table.peers[place] = {bytes_of(peer.source), bytes_of(peer.to_peer), bytes_of(peer.from_peer),
                           bytes_of(peer.destination)};
-    table_.awaits[place] = reinterpret_cast<const std::uint64_t*>(kernel.barrier.awaits[i].data);
+    table_.failed[place] = reinterpret_cast<const std::uint64_t*>(kernel.barrier.awaits[i].data);
   }
   table.own = bytes_of(kernel.source);
   table.result = bytes_of(kernel.destination);
@@ -35,10 +35,9 @@ GpuPacketKernel::GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel)
   table.count = static_cast<std::uint32_t>(kernel.peers.size());
   table.rank = static_cast<std::uint32_t>(kernel.rank);
   table.divisor = op_ == Reduction::avg ? static_cast<std::int32_t>(table.count + 1) : 1;
-  // A block waits for the peers' block of its number: all find room at once.
+  // A block may wait for any block of a peer's kernel: all blocks of a kernel run at once.
   table.places = static_cast<std::uint32_t>(std::min(kMostBlocks, device.info().compute_units));
   table.aligned = gpu::has_aligned_parts(table);
-  table_.words = static_cast<std::uint32_t>(kernel.barrier.blocks);
   const std::vector<std::uint32_t> zeros(table.places, 0);
   last_ = device_.allocate(zeros.size() * sizeof zeros[0]);
   device_.write(last_.span(), zeros.data());

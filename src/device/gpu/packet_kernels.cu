@@ -15,12 +15,12 @@
 namespace duet::DUET_GPU {
 namespace {
 
-// Until a peer has failed.
+// Ends early if a peer has failed.
 template <typename Take>
 __device__ void exchange(const gpu::PacketKernelTable& table) {
   exchange_packets<Take>(table.exchange, [&](const auto&) {
     for (std::uint32_t peer = 0; peer < table.exchange.count; ++peer) {
-      if (load_acquire(table.awaits[peer] + blockIdx.x % table.words) != 0) return false;
+      if (load_acquire(table.failed[peer]) != 0) return false;
     }
     return true;
   });

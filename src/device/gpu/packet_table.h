@@ -9,7 +9,7 @@
 
 namespace duet::gpu {
 
-// Of one rank. Parts may be of any size and alignment of whole elements.
+// One rank's. Parts are of one size, which may be any, and have any address.
 struct PacketTable {
   struct Peer {
     const unsigned char* source;  // this rank's part for the peer
@@ -20,13 +20,13 @@ struct PacketTable {
   Peer peers[kMostPacketPeers];  // in the order of ranks, without this one
   const unsigned char* own;      // this rank's part for itself
   unsigned char* result;         // for that part, or for what is reduced
-  std::uint32_t* last;           // the last call's number, one word per place
+  std::uint32_t* last;           // `places` words, each with the number of the last call
   std::uint64_t bytes;           // of a part
-  std::uint64_t turn;    // bytes: calls use a packet buffer's begin and what is behind that in turn
-  std::uint32_t count;   // of peers
-  std::uint32_t rank;    // of all ranks, which are one more
-  std::int32_t divisor;  // of what is reduced
-  std::uint32_t places;  // block b writes `last` at places b, b + blocks, ...
+  std::uint64_t turn;     // offset in packet buffers of calls with an odd number; even ones: 0
+  std::uint32_t count;    // of peers
+  std::uint32_t rank;     // this rank, of count + 1
+  std::int32_t divisor;   // of what is reduced
+  std::uint32_t places;   // of `last`; block b reads word b and writes words b, b + blocks, ...
   std::uint32_t aligned;  // 1: the addresses of all parts are multiples of 8
 };
 
@@ -50,9 +50,8 @@ inline int packet_blocks(std::size_t bytes, std::size_t most) {
 // A PacketKernel.
 struct PacketKernelTable {
   PacketTable exchange;
-  // By peer: `words` words; non-zero: the peer has failed.
-  const std::uint64_t* awaits[kMostPacketPeers];
-  std::uint32_t words;
+  // By peer: the first of its words in PacketKernel::barrier; not 0: the peer has failed.
+  const std::uint64_t* failed[kMostPacketPeers];
 };
 
 }  // namespace duet::gpu

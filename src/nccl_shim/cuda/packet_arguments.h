@@ -16,8 +16,9 @@ struct PacketArguments {
   std::uint32_t* awaited;
 };
 
-// `words`: the address of the exchange's for the device. They have a word for each rank that may
-// have to be waited for long: kMostRanks. Throws BadArgument for more than kMostPacketPeers peers.
+// `words`: where the device finds exchanged.words. Throws BadArgument for more than
+// kMostPacketPeers peers; with more than kMostRanks ranks, packets must not be late, as
+// PacketWords::awaited has no word for them.
 PacketArguments packet_arguments(const PacketExchange& exchanged, std::uintptr_t words);
 
 }  // namespace duet::nccl_shim::cuda

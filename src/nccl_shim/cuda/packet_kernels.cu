@@ -7,7 +7,7 @@
 namespace duet::DUET_GPU {
 namespace {
 
-// Tells the CPU for which ranks a thread waits, until the CPU ends the exchange.
+// Tells the CPU which ranks' packets are missing, and ends early if the CPU says so.
 template <typename Take>
 __device__ void exchange(const nccl_shim::cuda::PacketArguments& of) {
   exchange_packets<Take>(of.exchange, [&](const auto& is_missing) {

@@ -22,7 +22,8 @@ namespace {
 constexpr std::uint64_t kManyBytes = 16 << 20;
 constexpr int kLeastMovingBlocks = 16;
 constexpr int kMostMovingBlocks = 64;
-constexpr int kSmallMovingBlocks = 32;  // where GPUs send packets, by blocks of their own
+// Of kernels that move parts which GPUs send as packets, by blocks of their own.
+constexpr int kSmallMovingBlocks = 32;
 constexpr std::uint64_t kBytesPerBlock = 16 << 10;  // of what goes from one rank to another
 
 // The same on every rank: as many as the largest part keeps busy. Of an all_reduce the second step
@@ -76,7 +77,11 @@ SemaphoreGroup barrier_words(std::string name, int blocks) {
 }
 
 std::string in_words(const RankSchedule& schedule) {
-  const int first = schedule.steps.front().kernel.blocks;
+  const StepKernel& kernel = schedule.steps.front().kernel;
+  const int first = kernel.blocks;
+  if (!kernel.packets.empty()) {
+    return fmt::format("packets on GPUs, elsewhere one kernel of {} blocks", first);
+  }
   if (schedule.steps.size() == 1) return fmt::format("one kernel of {} blocks", first);
   return fmt::format("kernels of {} and {} blocks", first, schedule.steps.back().kernel.blocks);
 }
