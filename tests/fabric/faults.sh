@@ -19,8 +19,8 @@ wait_for_traffic() {
 }
 
 # during WHAT SECONDS_AT_MOST BREAK MEND ARGUMENT...: starts both ends, breaks when they move data,
-# mends 3 s later ("" : does not), and waits. The seconds begin with the break: how long programs take
-# to start is the machine's.
+# mends 3 s later ("" : does not), and waits. The seconds count from the break, without the time that
+# the programs take to start.
 during() {
   local what=$1 most=$2 break=$3 mend=$4 begin carried
   shift 4

@@ -20,8 +20,8 @@ wait_for_traffic() {
 }
 
 # during WHAT SECONDS_AT_MOST MIB BREAK ARGUMENT...: runs `duet collective`, breaks when r1 has carried
-# so much, and waits for the end. The seconds begin with the break: how long programs take to start is
-# the machine's.
+# so much, and waits for the end. The seconds count from the break, without the time that the programs
+# take to start.
 during() {
   local what=$1 most=$2 mib=$3 break=$4 begin carried
   shift 4

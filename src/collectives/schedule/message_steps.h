@@ -5,10 +5,10 @@
 
 namespace duet {
 
-// The rank's schedule, of which fault_of_form() is "", with a step for each message, on a lane of
-// its own. It starts when the wire has begun, when the receiver's has, and, if staged, behind the
-// message's `go`; it copies the pieces, and signals `come` and, where the message tells that,
-// `gone`. The wire ends behind all of them.
+// The rank's schedule, whose form must have no fault (fault_of_form()), with a step for each
+// message, on a lane of its own. The step starts when the wire has begun, when the receiver's has,
+// and, if staged, behind the message's `go`; it copies the pieces, and signals `come` and, where
+// the message tells that, `gone`. The wire ends behind all of them.
 RankSchedule with_messages_as_steps(const RankSchedule& schedule);
 
 // The first fault in what the rank says of its messages: wires that do not begin, send and end in

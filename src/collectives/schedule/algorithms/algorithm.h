@@ -54,7 +54,7 @@ enum class Half {
 
 struct Algorithm {
   std::string_view name;                                  // as DUET_ALGORITHM takes it
-  bool (*fits)(const AlgorithmInput& input);              // but for over_nodes
+  bool (*fits)(const AlgorithmInput& input);              // see fits() below
   RankSchedule (*schedule)(const AlgorithmInput& input);  // of input.rank; where it fits
   Half half = Half::none;
   // Of a first half: up to so many ranks end it at about the same time.
@@ -62,7 +62,8 @@ struct Algorithm {
   bool over_nodes = false;  // else of one node
 };
 
-// Whether it has a schedule for the call: as Algorithm::fits and over_nodes say.
+// Whether the algorithm has a schedule for the call: Algorithm::fits says so, and over_nodes is as
+// the call needs it.
 bool fits(const Algorithm& algorithm, const AlgorithmInput& input);
 
 #define DUET_ALGORITHM(function) Algorithm function();
