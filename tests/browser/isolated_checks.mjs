@@ -61,6 +61,7 @@ export const isolatedChecks = {
     assert.ok(rows > 0 && rows <= 8, `${rows} rows`);
     const points = page.locator('#overlap-policies .data');
     await points.locator('summary').click();
+    await points.locator('table').waitFor();
     assert.match(await points.textContent(), /dma\+partition:8/);
   },
 };
