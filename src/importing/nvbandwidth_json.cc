@@ -48,7 +48,7 @@ void take_test(ForeignRun& run, const Json& test, const std::string& place,
 }
 
 // "0: NVIDIA H200 (00000000:1b:00): (node-1)": number, model, PCI address and host.
-void take_devices(ForeignRun& run, const Json& devices) {
+void take_gpus(ForeignRun& run, const Json& devices) {
   for (const Json& device : devices) {
     std::string text = device.is_string() ? device.get<std::string>() : "";
     const std::size_t colon = text.find(": ");
@@ -83,7 +83,7 @@ ForeignRun read_nvbandwidth_json(const Json& report, const ImportOptions& option
   ForeignRun run = nvbandwidth_run("JSON");
   run.version = text_at(body, "version");
   if (value_at(body, "GPU Device list").is_array()) {
-    take_devices(run, value_at(body, "GPU Device list"));
+    take_gpus(run, value_at(body, "GPU Device list"));
   }
   name_machine(run);
   for (std::size_t i = 0; i < tests.size(); ++i) {

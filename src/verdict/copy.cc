@@ -9,7 +9,7 @@
 namespace duet {
 namespace {
 
-constexpr double kCpuShare = 0.90;  // share of the copy peak that a plain copy should reach
+constexpr double kCpuCopyShare = 0.90;  // share of the copy peak that a plain copy should reach
 
 double bytes_of(const Record& record) { return axis_number(record, "bytes"); }
 
@@ -59,7 +59,7 @@ std::string advice(const Record& record, const Site& site) {
   return "look at the generation and width of the PCIe link, and at which NUMA node the memory is";
 }
 
-Expectation on_cpu(const Record& record, const Site& site) {
+Expectation copy_on_cpu(const Record& record, const Site& site) {
   Expectation expectation;
   const std::string executor = axis_word(record, "executor");
   const auto peak = site.peaks.gb_per_s.find(executor);
@@ -72,9 +72,9 @@ Expectation on_cpu(const Record& record, const Site& site) {
   } else {
     expectation.bound = peak->second.fastest;
     expectation.measured_bound = true;
-    expectation.expected = kCpuShare * peak->second.usual;
+    expectation.expected = kCpuCopyShare * peak->second.usual;
     expectation.basis = fmt::format("{:.0f}% of the {:.4g} GB/s that this CPU's copy peak measured",
-                                    100 * kCpuShare, peak->second.usual);
+                                    100 * kCpuCopyShare, peak->second.usual);
     expectation.advice = "look for other load on the memory, and at which NUMA node it is";
   }
   return expectation;
@@ -118,7 +118,7 @@ Expectation by_rules(const Record& record, const Site& site, const Bound& bound)
 Expectation expect_copy(const Record& record, const Site& site) {
   Expectation expectation;
   const bool chosen = axis_number(record, "grid") > 0 || axis_number(record, "block") > 0;
-  if (site.spec == nullptr && !chosen) return on_cpu(record, site);
+  if (site.spec == nullptr && !chosen) return copy_on_cpu(record, site);
   if (site.spec != nullptr) {
     const Bound bound = bound_of(record, site);
     if (bound.gb_per_s > 0) expectation = by_rules(record, site, bound);

@@ -12,7 +12,7 @@ namespace {
 constexpr double kWaves = 2;         // waves of the smallest tiles; with fewer, libraries split K
 constexpr double kShortest = 30e-6;  // seconds; launch latency dominates shorter works
 // Share of the measured peak; docs/results/epyc-2-cores has 0.67 to 0.95.
-constexpr double kCpuShare = 0.72;
+constexpr double kCpuGemmShare = 0.72;
 constexpr double kCpuSmallest = 1024;  // smallest M, N and K
 
 // The tiles into which libraries divide C. `share` is the rate relative to that of the large tile:
@@ -71,7 +71,7 @@ double amx_share(double smallest) {
   return smallest >= 2048 ? 0.19 : 0.22;
 }
 
-Expectation on_cpu(const Record& record, const Site& site) {
+Expectation gemm_on_cpu(const Record& record, const Site& site) {
   const std::string dtype = axis_word(record, "dtype");
   const auto peak = site.peaks.tflops.find(dtype);
   if (peak == site.peaks.tflops.end()) {
@@ -86,7 +86,7 @@ Expectation on_cpu(const Record& record, const Site& site) {
     expectation.unknown = "the shape is small: packing and threads decide, not the units";
     return expectation;
   }
-  const double share = peak->second.by_tiles ? amx_share(smallest) : kCpuShare;
+  const double share = peak->second.by_tiles ? amx_share(smallest) : kCpuGemmShare;
   expectation.expected = share * peak->second.fastest;
   expectation.basis = fmt::format(
       "{:.0f}% of the {:.4g} TFLOP/s that this CPU's multiply-add peak{} "
@@ -130,7 +130,7 @@ std::string gpu_advice(const Record& record) {
 }  // namespace
 
 Expectation expect_gemm(const Record& record, const Site& site) {
-  if (site.spec == nullptr) return on_cpu(record, site);
+  if (site.spec == nullptr) return gemm_on_cpu(record, site);
   const DeviceSpec& spec = *site.spec;
   const auto dtype = dtype_of(record);
   const auto peak = dtype ? spec.tflops.find(*dtype) : spec.tflops.end();

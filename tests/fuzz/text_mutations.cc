@@ -110,14 +110,14 @@ void end_lines_otherwise(std::string& text, const std::string&, Dice& dice) {
   text = out;
 }
 
-constexpr std::array kMutations = {flip_bits, insert_piece,       delete_some,  cut_short,
-                                   splice,    repeat_some,        other_number, other_number,
-                                   nest,      end_lines_otherwise};
+constexpr std::array kTextMutations = {flip_bits, insert_piece,       delete_some,  cut_short,
+                                       splice,    repeat_some,        other_number, other_number,
+                                       nest,      end_lines_otherwise};
 
 }  // namespace
 
 void damage_text(std::string& text, const std::string& other, Dice& dice) {
-  dice.one_of(kMutations)(text, other, dice);
+  dice.one_of(kTextMutations)(text, other, dice);
 }
 
 }  // namespace duet
