@@ -100,7 +100,7 @@ check_halo() {
 }
 
 # A node sends (N - 1) / N of S in a call; in an all_to_all once for each of its ranks, in an all_reduce
-# twice; and headers.
+# twice; and headers, and at times a segment twice.
 check_bytes() {
   local kind ranks few many call expected
   for kind in all_gather all_to_all reduce_scatter all_reduce; do
@@ -112,7 +112,7 @@ check_bytes() {
       [[ $kind != all_to_all ]] || expected=$((expected * ranks))
       [[ $kind != all_reduce ]] || expected=$((expected * 2))
       echo "$kind, $ranks ranks a node: a call sends $call bytes, expected $expected"
-      holds "$call >= $expected && $call <= 1.01 * $expected" || fail "$kind: bytes on the rails"
+      holds "$call >= $expected && $call <= 1.03 * $expected" || fail "$kind: bytes on the rails"
     done
   done
 }

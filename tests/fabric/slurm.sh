@@ -36,12 +36,18 @@ ends() {
   across "$duet" fabric "${common[@]}" --csv table.csv "$@" > out.0 2> err.0
 }
 
-# submits NAME CODE ARGUMENT...: the job, to its end.
+# submits NAME CODE ARGUMENT...: the job, to its end, which `sbatch --wait` would see ten seconds late.
 submits() {
-  local what=$1 code=$2 ended=0
+  local what=$1 code=$2 ended state
   shift 2
-  DUET=$duet DUET_RESULTS=$folder within node0 timeout 100 sbatch --wait --quiet -N 2 \
-    --output="$folder/out.0" --error="$folder/err.0" "$job" "$@" || ended=$?
+  DUET=$duet DUET_RESULTS=$folder within node0 sbatch --parsable -N 2 \
+    --output="$folder/out.0" --error="$folder/err.0" "$job" "$@" > job
+  state=$(within node0 timeout 100 bash -c '
+    until state=$(scontrol show job -o "$1") && [[ $state != *JobState=@(PENDING|RUNNING|COMPLETING)" "* ]]; do
+      sleep 0.2
+    done
+    echo "$state"' waits "$(< job)") || fail "$what: the job did not end in 100 s"
+  ended=${state#*ExitCode=} ended=${ended%%:*}
   [[ $ended == "$code" ]] || fail "$what: the job ended with $ended, expected $code"
 }
 
