@@ -47,7 +47,10 @@ class CopyCases {
  public:
   CopyCases(Machine& machine, CopyOptions options, std::function<bool()> stop)
       : machine_(machine), options_(std::move(options)), stop_(std::move(stop)) {
-    if (options_.sizes.empty()) options_.sizes = seed_sizes();
+    if (options_.sizes.empty()) {
+      options_.sizes = seed_sizes();
+      options_.beyond_cache = true;
+    }
     if (options_.executors.empty()) options_.executors = {Executor::dma, Executor::kernel};
     if (options_.kinds.empty()) options_.kinds = kinds_of(machine);
     if (options_.pairs.empty() && machine.size() > 1) options_.pairs = {{0, 1}};
@@ -151,6 +154,9 @@ class CopyCases {
     for (int device = 0; device < lone_devices(); ++device) {
       shape.source.rank = shape.destination.rank = device;
       add_curve(shape);
+      if (!options_.beyond_cache) continue;
+      const auto larger = size_beyond_cache(machine_.device(device).info(), options_.sizes);
+      if (larger) add_shapes(shape, *larger);
     }
   }
 

@@ -21,7 +21,10 @@ struct CopyOptions {
   std::vector<Pattern> patterns{Pattern::pair, Pattern::all_pairs};
   std::vector<MemoryKind> host_memory{MemoryKind::pinned, MemoryKind::pageable};
   std::vector<bool> directions{false, true};  // one way, both ways
-  std::vector<std::uint64_t> sizes;           // empty: seed_sizes()
+  std::vector<std::uint64_t> sizes;           // empty: seed_sizes(), with beyond_cache
+  // Also copies within a CPU of its copy peak's size, where all `sizes` are smaller: these may sit
+  // in the cache, and nothing is expected of them.
+  bool beyond_cache = false;
   // Ordered pairs of devices whose whole curve is measured; empty: device 0 to device 1.
   std::vector<std::pair<int, int>> pairs;
   std::uint64_t matrix_bytes = 256ull << 20;  // the size at which every pair is measured; 0: none

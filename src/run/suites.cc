@@ -62,6 +62,7 @@ CopyOptions short_gpu_copy() {
 CopyOptions cpu_copy() {
   CopyOptions options;
   options.sizes = {64ull << 10, 1ull << 20, 16ull << 20, 256ull << 20};
+  options.beyond_cache = true;
   options.mode.seconds = 0.3;
   return options;
 }

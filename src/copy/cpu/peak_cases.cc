@@ -37,6 +37,15 @@ std::int64_t copy_peak_bytes(const DeviceInfo& info) {
   return static_cast<std::int64_t>(bytes / CopyLoop::kStep * CopyLoop::kStep);
 }
 
+std::optional<std::uint64_t> size_beyond_cache(const DeviceInfo& info,
+                                               const std::vector<std::uint64_t>& sizes) {
+  if (info.kind != "host") return std::nullopt;
+  const auto bytes = static_cast<std::uint64_t>(copy_peak_bytes(info));
+  const auto reaches = [bytes](std::uint64_t size) { return size >= bytes; };
+  if (std::any_of(sizes.begin(), sizes.end(), reaches)) return std::nullopt;
+  return bytes;
+}
+
 Case copy_peak_case(Machine& machine, const std::string& device_name, Executor executor,
                     const std::function<bool()>& stop) {
   const DeviceInfo& info = machine.device(0).info();

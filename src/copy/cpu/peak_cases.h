@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,10 @@ namespace duet {
 
 // Bytes of a CPU's copy peak: far more than its cache has.
 std::int64_t copy_peak_bytes(const DeviceInfo& info);
+
+// The copy peak's size, where the device is a CPU and all `sizes` are smaller.
+std::optional<std::uint64_t> size_beyond_cache(const DeviceInfo& info,
+                                               const std::vector<std::uint64_t>& sizes);
 
 // The case of the copy peak of a machine of host devices, by as many threads as the executor uses
 // on one of them: one for `dma`, one per core for `kernel`. Always measured in mode adaptive. The

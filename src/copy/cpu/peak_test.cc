@@ -92,5 +92,36 @@ TEST(CopyPeakCases, AreForLargeCopiesOnTheCpuOneAnExecutor) {
   EXPECT_TRUE(peaks("host:2", options).empty());  // the peak is of copies within a device
 }
 
+TEST(CopyPeakCases, LargeCachesHaveALargerCopy) {
+  DeviceInfo cpu;
+  cpu.kind = "host";
+  cpu.cache_bytes = 32 << 20;
+  EXPECT_EQ(size_beyond_cache(cpu, {1 << 20, 256 << 20}), std::nullopt);
+  EXPECT_EQ(size_beyond_cache(cpu, {1 << 20}), 256u << 20);
+  cpu.cache_bytes = 384 << 20;
+  EXPECT_EQ(size_beyond_cache(cpu, {1 << 20, 256 << 20}), 4 * cpu.cache_bytes);
+  EXPECT_EQ(size_beyond_cache(cpu, {4 * cpu.cache_bytes}), std::nullopt);
+  cpu.kind = "sim";
+  EXPECT_EQ(size_beyond_cache(cpu, {1 << 20}), std::nullopt);
+}
+
+// Of all local copies, and of no others.
+TEST(CopyPeakCases, WhatIsBeyondTheCacheIsMeasuredWithThePeak) {
+  CopyOptions options;
+  options.sizes = {1 << 20};
+  options.kinds = {CopyKind::local, CopyKind::peer};
+  options.matrix_bytes = 0;
+  options.beyond_cache = true;
+  auto machine = open_machine("host:2");
+  int larger = 0;
+  for (const Case& one : copy_benchmark(*machine, options, {}).cases) {
+    if (one.id.benchmark != "copy" || one.id.axes.number("bytes") != large()) continue;
+    EXPECT_EQ(one.id.axes.text("kind"), "local");
+    ++larger;
+  }
+  EXPECT_EQ(larger, 2);  // an executor each
+  EXPECT_EQ(peaks("host:2", options).size(), 2u);
+}
+
 }  // namespace
 }  // namespace duet
