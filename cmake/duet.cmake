@@ -23,7 +23,8 @@ set(DUET_PLAIN_PARTS "^(calibration|importing|health|history|overlap|report|resu
 set(DUET_PLAIN_OPTIMISATION "" CACHE STRING
     "How the command line and parts without loops over data are optimised; empty: as all else")
 
-# Tests that compute with records alone, whose readers the fuzz tests have: not built with sanitizers.
+# Tests of code that only computes with records: not built with sanitizers. The readers of records are
+# in the fuzz tests, which are.
 set(DUET_RECORD_TESTS "^(calibration|health|history|report|run|verdict)$")
 
 # What takes time in a test is the library's code; with -O1 tests would take twice as long to build.
@@ -87,9 +88,9 @@ function(duet_module name)
 endfunction()
 
 # duet_test(NAME [PARTS n] source... [NOT_SANITIZED pattern...]): a GoogleTest program of one folder;
-# as n tests, where it is long, that can run at once. With sanitizers tests of these patterns are left
-# out: those that limit the address space, do a thousand times or with more ranks or by other providers
-# what others do, show races, which the thread sanitizer finds, or are about figures.
+# as n tests, where it is long, that can run at once. Sanitizer builds leave out the tests of these
+# patterns. They repeat other tests (a thousand times, with more ranks, by another provider), limit the
+# address space, are about figures, or show races, which the thread sanitizer finds.
 function(duet_test name)
   if(NOT DUET_TESTS OR (DUET_SANITIZE AND name MATCHES "${DUET_RECORD_TESTS}"))
     return()

@@ -45,7 +45,8 @@ class CopyCommand : public Command {
         "pair (two devices), all_pairs (each device to all others at the same time); default both");
     add("--sizes", sizes_, "LIST",
         "Sizes in bytes: 64K, 1M or a range 4K..2G by powers of two; K, M, G are binary; seed: 4 "
-        "KiB to 2,101,346,304; default seed");
+        "KiB to 2,101,346,304; default seed, and within a CPU four times its cache if that is "
+        "more");
     add("--pairs", pairs_, "LIST",
         "Pairs that are measured at all sizes, as FROM-TO: 0-1,2-3; default 0-1");
     add("--matrix", matrix_, "BYTES",

@@ -40,8 +40,8 @@ ends() {
 submits() {
   local what=$1 code=$2 ended state
   shift 2
-  DUET=$duet DUET_RESULTS=$folder within node0 sbatch --parsable -N 2 \
-    --output="$folder/out.0" --error="$folder/err.0" "$job" "$@" > job
+  DUET=$duet DUET_RESULTS=$folder within node0 timeout 100 sbatch --parsable -N 2 \
+    --output="$folder/out.0" --error="$folder/err.0" "$job" "$@" > job || fail "$what: sbatch ended with $?"
   state=$(within node0 timeout 100 bash -c '
     until state=$(scontrol show job -o "$1") && [[ $state != *JobState=@(PENDING|RUNNING|COMPLETING)" "* ]]; do
       sleep 0.2

@@ -41,6 +41,7 @@ std::optional<std::uint64_t> size_beyond_cache(const DeviceInfo& info,
                                                const std::vector<std::uint64_t>& sizes) {
   if (info.kind != "host") return std::nullopt;
   const auto bytes = static_cast<std::uint64_t>(copy_peak_bytes(info));
+  if (4 * bytes > info.memory_bytes) return std::nullopt;
   const auto reaches = [bytes](std::uint64_t size) { return size >= bytes; };
   if (std::any_of(sizes.begin(), sizes.end(), reaches)) return std::nullopt;
   return bytes;

@@ -13,7 +13,8 @@ namespace duet {
 // Bytes of a CPU's copy peak: far more than its cache has.
 std::int64_t copy_peak_bytes(const DeviceInfo& info);
 
-// The copy peak's size, where the device is a CPU and all `sizes` are smaller.
+// The copy peak's size, where the device is a CPU, all `sizes` are smaller, and two buffers of that
+// size take at most half of its memory.
 std::optional<std::uint64_t> size_beyond_cache(const DeviceInfo& info,
                                                const std::vector<std::uint64_t>& sizes);
 
