@@ -1,39 +1,48 @@
 #!/usr/bin/env bash
-# Collectives by two builds of Duet, in turns on the same GPUs, and how the second one's figures
-# compare with the first one's:
+# Two builds of Duet in turns on the same GPUs, and how the second one's figures compare with the
+# first one's:
 #   bench/two_revisions.sh OLD NEW OUT    build folders; journals and the comparison into OUT
+# MODES: stream, graph (collectives), shm, staged (two nodes over shm, one process a GPU), overlap;
+#        by default stream and graph.
 # TURNS: of each build (3). SIZES, ENGINES, KINDS: flags of duet collective, for fewer cases.
+# OVERLAP: a set of scenarios and flags of duet overlap.
 set -uo pipefail
 old=${1:?usage: two_revisions.sh OLD NEW OUT} new=${2:?a second build folder} out=${3:?a folder for journals}
-export NCCL_NVLS_ENABLE=0
+. "$(dirname "$0")/on_gpu/common.sh"
+find_nccl
 kinds=${KINDS:-all_gather,all_to_all,reduce_scatter,all_reduce,broadcast}
 # shellcheck disable=SC2206
-sizes=(${SIZES:--b 4K -e 2G -f 8})
-failed=0
+sizes=(${SIZES:--b 4K -e 2G -f 8}) overlap=(${OVERLAP:-training --policy serial,dma})
+failed=0 port=29600
 
-# measure BUILD NAME [FLAG...]
+# measure NAME BUILD JOURNAL: one run of a mode
 measure() {
-  "$1/duet" collective "$kinds" --device cuda --engine "${ENGINES:-auto,dma,kernel}" -d bfloat16 "${sizes[@]}" \
-    --seconds 0.05 --quiet --json "$out/$2.jsonl" "${@:3}" || failed=1
+  local duet=$2/duet
+  local collective=(collective "$kinds" --device cuda --engine "${ENGINES:-auto,dma,kernel}" -d bfloat16
+    "${sizes[@]}" --seconds 0.05 --quiet --json "$3")
+  case $1 in
+    stream) "$duet" "${collective[@]}" ;;
+    graph) "$duet" "${collective[@]}" -G 10 ;;
+    shm) PORT=$((++port)) one_process_a_gpu "${collective[@]}" --node-size 1 --provider shm ;;
+    staged) PORT=$((++port)) one_process_a_gpu "${collective[@]}" --node-size 1 --provider shm --staged ;;
+    overlap) "$duet" overlap "${overlap[@]}" --device cuda --quiet --json "$3" ;;
+    *) echo "expected a mode of stream, graph, shm, staged, overlap: $1" >&2 && exit 2 ;;
+  esac || failed=1
 }
 
-# mode NAME [FLAG...]: TURNS of both builds, the order changing from turn to turn
-mode() {
-  local names=() news=() turn
+for mode in ${MODES:-stream graph}; do
+  olds=() news=()
   for ((turn = 1; turn <= ${TURNS:-3}; ++turn)); do
+    olds+=("$out/old-$mode-$turn.jsonl") news+=("$out/new-$mode-$turn.jsonl")
     if ((turn % 2)); then
-      measure "$old" "old-$1-$turn" "${@:2}"
-      measure "$new" "new-$1-$turn" "${@:2}"
+      measure "$mode" "$old" "${olds[-1]}"
+      measure "$mode" "$new" "${news[-1]}"
     else
-      measure "$new" "new-$1-$turn" "${@:2}"
-      measure "$old" "old-$1-$turn" "${@:2}"
+      measure "$mode" "$new" "${news[-1]}"
+      measure "$mode" "$old" "${olds[-1]}"
     fi
-    names+=("$out/old-$1-$turn.jsonl") news+=("$out/new-$1-$turn.jsonl")
   done
-  echo "== $1"
-  "$new/duet" compare "${names[@]}" : "${news[@]}" --csv "$out/$1.csv" | tail -n 60
-}
-
-mode stream
-mode graph -G 10
+  echo "== $mode (${SECONDS}s)"
+  "$new/duet" compare "${olds[@]}" : "${news[@]}" --csv "$out/$mode.csv" | tail -n 60
+done
 exit $failed
