@@ -134,7 +134,7 @@ void HostDevice::signal(const Semaphore& semaphore, std::uint64_t value) {
   machine_.require_own(semaphore.word, "semaphore");
   const std::lock_guard<std::mutex> lock(machine_.sync().mutex);
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(semaphore.word.data), value, __ATOMIC_RELEASE);
-  machine_.sync().poke();
+  machine_.sync().advance();
 }
 
 void HostDevice::finish(double deadline_seconds) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -41,7 +42,7 @@ std::uint64_t* word_of(const Semaphore& semaphore, HostMachine& machine) {
 
 HostEvent::HostEvent(HostDevice& device)
     : device_(device.info().name),
-      state_(std::make_shared<HostEventState>(HostEventState{device.machine().sync(), nullptr})) {}
+      state_(std::make_shared<HostEventState>(device.machine().sync())) {}
 
 bool HostEvent::done() {
   const std::lock_guard<std::mutex> lock(state_->sync.mutex);
@@ -50,10 +51,8 @@ bool HostEvent::done() {
 
 void HostEvent::synchronize(double deadline_seconds) {
   std::unique_lock<std::mutex> lock(state_->sync.mutex);
-  ++state_->waiters;
-  const bool in_time = state_->sync.changed.wait_for(lock, time_limit(deadline_seconds),
-                                                     [&] { return state_->done(); });
-  --state_->waiters;
+  const bool in_time =
+      state_->reached.wait_for(lock, time_limit(deadline_seconds), [&] { return state_->done(); });
   if (!in_time) {
     throw Timeout(fmt::format("{}: an event was not reached in {} s", device_, deadline_seconds));
   }
@@ -101,18 +100,25 @@ void HostStream::enqueue_copy(const Copy& copy) {
   const Through through = bytes >= std::max(kPastCaches, device_.info().cache_bytes)
                               ? Through::memory
                               : Through::caches;
+  const auto copy_all = [this, to, from, bytes, parts, through] {
+    const std::size_t share = (bytes / static_cast<std::size_t>(parts) + 63) / 64 * 64;
+    device_.workers().parallel(parts, [&](int part) {
+      const std::size_t begin = std::min(bytes, share * static_cast<std::size_t>(part));
+      const std::size_t end = part + 1 == parts ? bytes : std::min(bytes, begin + share);
+      copy_bytes(to + begin, from + begin, end - begin, through);
+    });
+  };
+  device_.workers().push(&queue_, {nullptr, copy_all, Operation::Runs::by_worker, false, true});
+}
+
+void HostStream::at_once(std::function<bool()> ready, std::function<void()> body, bool polled) {
   device_.workers().push(
-      &queue_,
-      {nullptr,
-       [this, to, from, bytes, parts, through] {
-         const std::size_t share = (bytes / static_cast<std::size_t>(parts) + 63) / 64 * 64;
-         device_.workers().parallel(parts, [&](int part) {
-           const std::size_t begin = std::min(bytes, share * static_cast<std::size_t>(part));
-           const std::size_t end = part + 1 == parts ? bytes : std::min(bytes, begin + share);
-           copy_bytes(to + begin, from + begin, end - begin, through);
-         });
-       },
-       false, true});
+      &queue_, {std::move(ready), std::move(body), Operation::Runs::at_once, polled, false});
+}
+
+void HostStream::by_worker(std::function<void()> body) {
+  device_.workers().push(&queue_,
+                         {nullptr, std::move(body), Operation::Runs::by_worker, false, false});
 }
 
 void HostStream::wait_for_room() {
@@ -125,17 +131,14 @@ void HostStream::wait_for_room() {
 void HostStream::enqueue_fill(const Span& span, const Fill& fill) {
   device_.machine().require_own(span, "span to fill");
   const int parts = span.bytes >= kParallelBytes ? device_.workers().cores() : 1;
-  device_.workers().push(
-      &queue_,
-      {nullptr, [this, span, fill, parts] {
-         const std::size_t share = (span.bytes / static_cast<std::size_t>(parts) + 63) / 64 * 64;
-         device_.workers().parallel(parts, [&](int part) {
-           const std::size_t begin = std::min(span.bytes, share * static_cast<std::size_t>(part));
-           const std::size_t end =
-               part + 1 == parts ? span.bytes : std::min(span.bytes, begin + share);
-           write_fill(fill, span.data + begin, begin, end - begin);
-         });
-       }});
+  by_worker([this, span, fill, parts] {
+    const std::size_t share = (span.bytes / static_cast<std::size_t>(parts) + 63) / 64 * 64;
+    device_.workers().parallel(parts, [&](int part) {
+      const std::size_t begin = std::min(span.bytes, share * static_cast<std::size_t>(part));
+      const std::size_t end = part + 1 == parts ? span.bytes : std::min(span.bytes, begin + share);
+      write_fill(fill, span.data + begin, begin, end - begin);
+    });
+  });
 }
 
 void HostStream::enqueue_record(Event& event) {
@@ -146,13 +149,11 @@ void HostStream::enqueue_record(Event& event) {
     const std::lock_guard<std::mutex> lock(sync.mutex);
     state->last = recording;
   }
-  device_.workers().push(&queue_, {nullptr, [state, recording] {
-                                     const double seconds = steady_now();
-                                     const std::lock_guard<std::mutex> lock(state->sync.mutex);
-                                     recording->reached = true;
-                                     recording->seconds = seconds;
-                                     if (state->waiters > 0) state->sync.changed.notify_all();
-                                   }});
+  at_once(nullptr, [state, recording] {
+    recording->seconds = steady_now();
+    recording->reached = true;
+    state->reached.notify_all();
+  });
 }
 
 void HostStream::enqueue_wait(Event& event) {
@@ -164,25 +165,23 @@ void HostStream::enqueue_wait(Event& event) {
     recording = state->last;
   }
   if (recording == nullptr) return;
-  device_.workers().push(&queue_, {[recording] { return recording->reached; }, [] {}});
+  at_once([recording] { return recording->reached; }, nullptr);
 }
 
 void HostStream::enqueue_signal(const Semaphore& semaphore, std::uint64_t value) {
   std::uint64_t* word = word_of(semaphore, device_.machine());
-  device_.workers().push(
-      &queue_, {nullptr, [word, value] { __atomic_store_n(word, value, __ATOMIC_RELEASE); }});
+  at_once(nullptr, [word, value] { __atomic_store_n(word, value, __ATOMIC_RELEASE); });
 }
 
 void HostStream::enqueue_wait(const Semaphore& semaphore, std::uint64_t value) {
   const std::uint64_t* word = word_of(semaphore, device_.machine());
-  device_.workers().push(
-      &queue_, {[word, value] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value; }, [] {},
-                device_.machine().is_shared(semaphore.word)});
+  at_once([word, value] { return __atomic_load_n(word, __ATOMIC_ACQUIRE) >= value; }, nullptr,
+          device_.machine().is_shared(semaphore.word));
 }
 
 void HostStream::enqueue_run(const Task& task) {
   if (!task.body) throw BadArgument(fmt::format("task '{}' has no body to run", task.name));
-  device_.workers().push(&queue_, {nullptr, task.body});
+  by_worker(task.body);
 }
 
 void HostStream::enqueue_launch(PreparedKernel& prepared) {
@@ -190,24 +189,23 @@ void HostStream::enqueue_launch(PreparedKernel& prepared) {
   if (own == nullptr || &own->device() != &device_) {
     throw BadArgument(fmt::format("{}: another device's kernel", device_.info().name));
   }
-  Workers& workers = device_.workers();
   if (own->is_ordered()) return push_ordered_items(*own);
   const std::uint64_t come = 2 * own->next_call() + 1, done = come + 1;
   if (own->opens()) {
-    workers.push(&queue_, {nullptr, [own, come] { own->arrive(come); }});
-    workers.push(&queue_, {[own, come] { return own->have_arrived(come); }, [] {}, own->polled()});
+    at_once(nullptr, [own, come] { own->arrive(come); });
+    at_once([own, come] { return own->have_arrived(come); }, nullptr, own->polled());
   }
-  workers.push(&queue_, {nullptr, [own] { own->run_items(); }});
+  by_worker([own] { own->run_items(); });
   if (own->closes()) {
-    workers.push(&queue_, {nullptr, [own, done] { own->arrive(done); }});
-    workers.push(&queue_, {[own, done] { return own->have_arrived(done); }, [] {}, own->polled()});
+    at_once(nullptr, [own, done] { own->arrive(done); });
+    at_once([own, done] { return own->have_arrived(done); }, nullptr, own->polled());
   }
 }
 
 void HostStream::push_ordered_items(const HostKernel& kernel) {
   for (const LocalKernelItem& item : kernel.items()) {
     for (const Semaphore& semaphore : item.waits) wait(semaphore, 1);
-    device_.workers().push(&queue_, {nullptr, [&kernel, &item] { kernel.run_item(item); }});
+    by_worker([&kernel, &item] { kernel.run_item(item); });
     for (const Semaphore& semaphore : item.waits) signal(semaphore, 0);
     for (const Semaphore& semaphore : item.signals) signal(semaphore, 1);
   }
@@ -228,8 +226,8 @@ void HostStream::synchronize(double deadline_seconds) {
   require_not_captured();
   MachineSync& sync = device_.machine().sync();
   std::unique_lock<std::mutex> lock(sync.mutex);
-  const bool in_time = sync.changed.wait_for(lock, time_limit(deadline_seconds),
-                                             [&] { return queue_.operations.empty(); });
+  const bool in_time = queue_.changed.wait_for(lock, time_limit(deadline_seconds),
+                                               [&] { return queue_.operations.empty(); });
   rethrow();
   if (!in_time) {
     throw Timeout(fmt::format("{}: a stream was not idle after {} s: {} operations left",

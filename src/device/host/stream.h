@@ -1,6 +1,8 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "device/host/device.h"
@@ -17,9 +19,11 @@ struct HostRecording {
 // The state of an event. It is shared, because queued operations may outlive the event. sync.mutex
 // guards all other members.
 struct HostEventState {
+  explicit HostEventState(MachineSync& of) : sync(of) {}
+
   MachineSync& sync;
   std::shared_ptr<HostRecording> last;  // nullptr: never recorded
-  int waiters = 0;                      // threads in synchronize()
+  std::condition_variable reached;      // some recording was
   bool done() const { return last == nullptr || last->reached; }
 };
 
@@ -62,6 +66,9 @@ class HostStream : public RecordableStream {
   void enqueue_run(const Task& task) override;
   void enqueue_launch(PreparedKernel& prepared) override;
   void wait_for_room();
+  // As Operation's members.
+  void at_once(std::function<bool()> ready, std::function<void()> body, bool polled = false);
+  void by_worker(std::function<void()> body);
   void push_ordered_items(const HostKernel& kernel);
   void rethrow();  // throws and clears the error of the first operation that threw
 

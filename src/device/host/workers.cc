@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <utility>
 
 #include "core/affinity.h"
 #include "core/clock.h"
@@ -18,10 +19,21 @@ constexpr std::chrono::milliseconds kFinishPeriod{1};  // no end of an operation
 
 }  // namespace
 
-void MachineSync::poke(const Workers* own) {
+bool Queue::is_ready(Operation::Runs runs) const {
+  if (running || operations.empty() || operations.front().runs != runs) return false;
+  const auto& ready = operations.front().ready;
+  return !ready || ready();
+}
+
+// An operation of one device may make one of another ready.
+void MachineSync::advance(const Workers* own) {
+  bool again = true;
+  while (again) {
+    again = false;
+    for (Workers* pool : pools_) again = pool->run_at_once() || again;
+  }
   for (Workers* pool : pools_) {
-    if (pool == own) continue;
-    if (!pool->parts_.empty() || pool->next_queue() != nullptr) pool->wake_one();
+    if (pool != own) pool->wake_if_needed();
   }
 }
 
@@ -74,21 +86,25 @@ void Workers::remove(Queue* queue) {
   polled_ -=
       std::count_if(first, operations.end(), [](const Operation& each) { return each.polled; });
   operations.erase(first, operations.end());
-  sync_.changed.wait(lock, [&] { return !queue->running; });
+  queue->changed.wait(lock, [&] { return !queue->running; });
   queues_.erase(std::remove(queues_.begin(), queues_.end(), queue), queues_.end());
 }
 
+// Behind another operation it is found when that one ends.
 void Workers::push(Queue* queue, Operation operation) {
   const std::lock_guard<std::mutex> lock(sync_.mutex);
   if (operation.polled) ++polled_;
+  const bool at_once = operation.runs == Operation::Runs::at_once;
   queue->operations.push_back(std::move(operation));
-  if (next_queue() != nullptr || must_poll()) wake_one();
+  if (queue->operations.size() > 1) return;
+  if (at_once && queue->is_ready(Operation::Runs::at_once)) return sync_.advance();
+  wake_if_needed();
 }
 
-bool Workers::wait_for_room(const Queue& queue, std::size_t most, double deadline_seconds) {
+bool Workers::wait_for_room(Queue& queue, std::size_t most, double deadline_seconds) {
   std::unique_lock<std::mutex> lock(sync_.mutex);
   const auto is_copy = [](const Operation& each) { return each.copies; };
-  return sync_.changed.wait_for(lock, time_limit(deadline_seconds), [&] {
+  return queue.changed.wait_for(lock, time_limit(deadline_seconds), [&] {
     const auto& operations = queue.operations;
     return std::count_if(operations.begin(), operations.end(), is_copy) <
            static_cast<std::ptrdiff_t>(most);
@@ -105,21 +121,22 @@ bool Workers::finish(double deadline_seconds) {
   const auto end = std::chrono::steady_clock::now() + time_limit(deadline_seconds);
   while (!idle()) {
     if (std::chrono::steady_clock::now() > end) return false;
-    sync_.changed.wait_for(lock, kFinishPeriod);
+    sync_.emptied.wait_for(lock, kFinishPeriod);
   }
   return true;
 }
 
 void Workers::parallel(int parts, const std::function<void(int)>& part) {
-  int left = 0;    // guarded by the lock
+  int left = 0;  // guarded by the lock
+  std::condition_variable done;
   int handed = 1;  // parts given to workers or, the first one, to the caller
   std::unique_lock<std::mutex> lock(sync_.mutex);
   try {
     for (; handed < parts; ++handed) {
-      parts_.push_back([this, handed, &part, &left] {
+      parts_.push_back([this, handed, &part, &left, &done] {
         part(handed);
-        const std::lock_guard<std::mutex> done(sync_.mutex);
-        if (--left == 0) sync_.changed.notify_all();
+        const std::lock_guard<std::mutex> again(sync_.mutex);
+        if (--left == 0) done.notify_one();
       });
       ++left;
       wake_one();
@@ -132,25 +149,54 @@ void Workers::parallel(int parts, const std::function<void(int)>& part) {
   for (int own = handed; own < parts; ++own) part(own);
   lock.lock();
   while (left > 0) {
-    if (!take_part(lock)) sync_.changed.wait(lock);
+    if (!take_part(lock)) done.wait(lock);
   }
+}
+
+// A worker that is woken takes one operation or part, and wakes another one for what is left.
+void Workers::wake_if_needed() {
+  const auto ready = static_cast<std::size_t>(std::count_if(
+      queues_.begin(), queues_.end(),
+      [](const Queue* queue) { return queue->is_ready(Operation::Runs::by_worker); }));
+  const std::size_t needed = parts_.size() + ready + (must_poll() ? 1 : 0);
+  if (needed > woken_) wake_one();
 }
 
 void Workers::wake_one() {
   for (auto& worker : workers_) {
     if (!worker->idle) continue;
     worker->idle = false;
+    worker->woken = true;
+    ++woken_;
     worker->wake.notify_one();
     return;
   }
 }
 
+bool Workers::run_at_once() {
+  bool any = false;
+  for (Queue* queue : queues_) {
+    while (queue->is_ready(Operation::Runs::at_once)) {
+      if (const auto& body = queue->operations.front().body) body();
+      end_first(*queue);
+      any = true;
+    }
+  }
+  return any;
+}
+
+void Workers::end_first(Queue& queue) {
+  if (queue.operations.front().polled) --polled_;
+  const bool copied = queue.operations.front().copies;
+  queue.operations.pop_front();
+  if (queue.operations.empty()) sync_.emptied.notify_all();
+  if (queue.operations.empty() || copied) queue.changed.notify_all();
+}
+
 Queue* Workers::next_queue() {
   Queue* best = nullptr;
   for (Queue* queue : queues_) {
-    if (queue->running || queue->operations.empty()) continue;
-    const auto& ready = queue->operations.front().ready;
-    if (ready && !ready()) continue;
+    if (!queue->is_ready(Operation::Runs::by_worker)) continue;
     if (best == nullptr || queue->priority > best->priority ||
         (queue->priority == best->priority && queue->last_served < best->last_served)) {
       best = queue;
@@ -175,7 +221,7 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   queue->running = true;
   queue->last_served = ++served_;
   const std::function<void()> body = std::move(queue->operations.front().body);
-  if (next_queue() != nullptr || must_poll()) wake_one();
+  wake_if_needed();
   lock.unlock();
   std::exception_ptr error;
   try {
@@ -185,14 +231,11 @@ bool Workers::take_operation(std::unique_lock<std::mutex>& lock) {
   }
   lock.lock();
   if (queue->error == nullptr) queue->error = error;
-  if (queue->operations.front().polled) --polled_;
-  const bool copied = queue->operations.front().copies;
-  queue->operations.pop_front();
   queue->running = false;
-  // The operation may have reached an event or written a semaphore that another queue waits for. A
-  // queue of this pool needs no other worker: this one takes it next.
-  sync_.poke(this);
-  if (queue->operations.empty() || copied) sync_.changed.notify_all();
+  end_first(*queue);
+  // It may have written a semaphore that another queue waits for. A queue of this pool needs no
+  // other worker: this one takes it next.
+  sync_.advance(this);
   return true;
 }
 
@@ -200,6 +243,7 @@ void Workers::loop(Worker& self) {
   bind_to(cores_);
   std::unique_lock<std::mutex> lock(sync_.mutex);
   while (!stop_) {
+    if (polled_ > 0) sync_.advance(this);
     if (take_part(lock) || take_operation(lock)) continue;
     self.idle = true;
     sleep(self, lock);
@@ -215,12 +259,16 @@ bool Workers::must_poll() const {
 }
 
 void Workers::sleep(Worker& self, std::unique_lock<std::mutex>& lock) {
-  const auto woken = [&] { return stop_ || !self.idle; };
-  if (!must_poll()) return self.wake.wait(lock, woken);
-  polling_ = true;
-  self.wake.wait_for(lock, kPollPeriod, woken);
-  polling_ = false;
+  const auto over = [&] { return stop_ || self.woken; };
+  if (must_poll()) {
+    polling_ = true;
+    self.wake.wait_for(lock, kPollPeriod, over);
+    polling_ = false;
+  } else {
+    self.wake.wait(lock, over);
+  }
   self.idle = false;
+  if (std::exchange(self.woken, false)) --woken_;
 }
 
 }  // namespace duet::host

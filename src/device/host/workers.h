@@ -22,32 +22,41 @@ struct Operation {
   // Whether the operation may start; empty: always. It is called with the lock held and must be
   // quick.
   std::function<bool()> ready;
-  std::function<void()> body;
+  std::function<void()> body;  // empty: it only waits
+  // Where and when the body runs.
+  enum class Runs {
+    by_worker,  // without the lock, by a worker of the device
+    at_once,    // with the lock held, by the thread that made it ready: quick, and does not throw
+  };
+  Runs runs = Runs::by_worker;
   bool polled = false;  // another process may make it ready, which wakes no worker here
   bool copies = false;  // counted by wait_for_room()
 };
 
 // The operations of one stream, in order.
 struct Queue {
+  // Whether the front operation is of this kind and may start. A polled one may start at any time.
+  bool is_ready(Operation::Runs runs) const;
+
   int priority = 0;                  // higher runs sooner
   std::deque<Operation> operations;  // the front one stays while it runs
   bool running = false;              // a worker runs the front one
   std::uint64_t last_served = 0;  // of equal priority the queue that waited longest is served first
   std::exception_ptr error;       // of the first operation that threw; later ones still run
+  std::condition_variable changed;  // it became empty, or a copy of it has ended
 };
 
-// The lock that the devices of one machine share, and the condition on which threads wait for them.
+// The lock that the devices of one machine share.
 class MachineSync {
  public:
   std::mutex mutex;
-  // Notified when a queue becomes empty, a copy has ended, an event is reached, or the parts of a
-  // parallel() are done.
-  std::condition_variable changed;
+  std::condition_variable emptied;  // some queue became empty
 
-  // Wakes a worker of every device that has an operation to run. A worker passes its own pool as
-  // `own`, which is left out: that worker takes the operation itself, and waking another would cost
-  // microseconds between two operations of a stream. Call with the lock held.
-  void poke(const class Workers* own = nullptr);
+  // After a semaphore was written or an operation has ended: runs every operation that runs at once
+  // and is ready, and wakes a worker of every device that has another one to run. A worker passes
+  // its own pool as `own`, which is left out: that worker takes the operation itself, and waking
+  // another would cost microseconds between two operations of a stream. Call with the lock held.
+  void advance(const class Workers* own = nullptr);
 
  private:
   friend class Workers;
@@ -73,7 +82,7 @@ class Workers {
   void remove(Queue* queue);
   void push(Queue* queue, Operation operation);  // wakes a worker if one is needed
   // Waits until the queue has fewer than `most` copies. Returns false if that takes longer.
-  bool wait_for_room(const Queue& queue, std::size_t most, double deadline_seconds);
+  bool wait_for_room(Queue& queue, std::size_t most, double deadline_seconds);
   // Waits until no operation runs and none may start. Returns false if that takes longer.
   bool finish(double deadline_seconds);
 
@@ -87,15 +96,19 @@ class Workers {
     std::thread thread;
     std::condition_variable wake;
     bool idle = false;
+    bool woken = false;  // and has not yet looked for work
   };
 
   void stop();
   void loop(Worker& self);
   bool take_part(std::unique_lock<std::mutex>& lock);
   bool take_operation(std::unique_lock<std::mutex>& lock);
+  bool run_at_once();  // whether there was any operation of this kind that was ready
+  void end_first(Queue& queue);
   Queue* next_queue();
   bool must_poll() const;
   void sleep(Worker& self, std::unique_lock<std::mutex>& lock);
+  void wake_if_needed();
   void wake_one();
 
   MachineSync& sync_;
@@ -105,6 +118,7 @@ class Workers {
   std::uint64_t served_ = 0;                 // operations that have started
   long polled_ = 0;                          // queued operations with Operation::polled
   bool polling_ = false;                     // a worker wakes by itself to poll them
+  std::size_t woken_ = 0;                    // workers that are Worker::woken
   bool stop_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
