@@ -1,9 +1,11 @@
 #include "core/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "core/error.h"
@@ -50,78 +52,162 @@ constexpr Format kE4M3{4, 3, false};
 constexpr Format kE5M2{5, 2, true};
 constexpr float kLargestE5M2 = 57344;
 
-float decode(std::uint32_t bits, const Format& f) {
-  const std::uint32_t mantissa = bits & ((1u << f.mantissa_bits) - 1);
-  const std::uint32_t exponent = (bits >> f.mantissa_bits) & ((1u << f.exponent_bits) - 1);
-  const float sign = (bits >> (f.mantissa_bits + f.exponent_bits)) != 0 ? -1.0f : 1.0f;
-  const std::uint32_t top = (1u << f.exponent_bits) - 1;
-  const int bias = (1 << (f.exponent_bits - 1)) - 1;
-  if (exponent == top) {
-    if (f.has_infinity) {
-      return mantissa == 0 ? sign * std::numeric_limits<float>::infinity()
-                           : std::numeric_limits<float>::quiet_NaN();
-    }
-    if (mantissa == (1u << f.mantissa_bits) - 1) return std::numeric_limits<float>::quiet_NaN();
-  }
-  const int scale = exponent == 0 ? 1 - bias : static_cast<int>(exponent) - bias;
-  const float significand =
-      static_cast<float>(mantissa) / static_cast<float>(1u << f.mantissa_bits) +
-      (exponent == 0 ? 0.0f : 1.0f);
-  return sign * std::ldexp(significand, scale);
-}
+constexpr int kFloatBias = 127, kFloatMantissa = 23;
 
-std::uint32_t encode(float value, const Format& f) {
-  const int bias = (1 << (f.exponent_bits - 1)) - 1;
-  const std::uint32_t sign = (std::signbit(value) ? 1u : 0u) << (f.mantissa_bits + f.exponent_bits);
-  const std::uint32_t top = ((1u << f.exponent_bits) - 1) << f.mantissa_bits;
-  const std::uint32_t infinity = f.has_infinity ? top : top | ((1u << f.mantissa_bits) - 2);
-  if (std::isnan(value)) return sign | top | ((1u << f.mantissa_bits) - 1);
-  const float magnitude = std::fabs(value);
-  if (magnitude == 0.0f) return sign;
-  if (std::isinf(value)) return sign | infinity;
-  int exponent = std::max(std::ilogb(magnitude), 1 - bias);
-  // In units of the last place of that exponent; nearbyint rounds half to even.
-  std::uint64_t units = static_cast<std::uint64_t>(
-      std::nearbyint(std::ldexp(static_cast<double>(magnitude), f.mantissa_bits - exponent)));
-  if (units >= (2ull << f.mantissa_bits)) {
-    units >>= 1;
-    ++exponent;
-  }
-  if (exponent > bias + (f.has_infinity ? 0 : 1)) return sign | infinity;
-  const bool normal = units >= (1ull << f.mantissa_bits);
-  const std::uint32_t field = normal ? static_cast<std::uint32_t>(exponent + bias) : 0;
-  const std::uint32_t mantissa = static_cast<std::uint32_t>(units) & ((1u << f.mantissa_bits) - 1);
-  return std::min((field << f.mantissa_bits) | mantissa, infinity) | sign;
-}
-
-std::uint16_t to_bf16(float value) {
+std::uint32_t bits_of(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
-  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
-  bits += 0x7FFF + ((bits >> 16) & 1);  // round to nearest, ties to even
-  return static_cast<std::uint16_t>(bits >> 16);
+  return bits;
 }
 
-float from_bf16(std::uint16_t high) {
-  const std::uint32_t bits = static_cast<std::uint32_t>(high) << 16;
+float float_of(std::uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
 
-template <typename From, typename To>
-void convert_each(const std::byte* from, std::byte* to, std::size_t count,
-                  To (*convert_one)(From)) {
-  for (std::size_t i = 0; i < count; ++i) {
-    From element;
-    std::memcpy(&element, from + i * sizeof element, sizeof element);
-    const To result = convert_one(element);
-    std::memcpy(to + i * sizeof result, &result, sizeof result);
+constexpr float power_of_two(int exponent) {
+  float power = 1;
+  for (; exponent > 0; --exponent) power *= 2;
+  for (; exponent < 0; ++exponent) power /= 2;
+  return power;
+}
+
+// Without branches, so that loops over elements become vector instructions.
+template <const Format& f>
+float decode(std::uint32_t bits) {
+  constexpr int kBias = (1 << (f.exponent_bits - 1)) - 1;
+  constexpr int kShift = kFloatMantissa - f.mantissa_bits;
+  constexpr std::uint32_t kTop = ((1u << f.exponent_bits) - 1) << f.mantissa_bits;
+  constexpr std::uint32_t kNan = kTop | ((1u << f.mantissa_bits) - 1);
+  const std::uint32_t magnitude = bits & kNan;
+  const std::uint32_t sign = (bits & ~kNan) << (31 - f.exponent_bits - f.mantissa_bits);
+  const std::uint32_t exponents = static_cast<std::uint32_t>(kFloatBias - kBias) << kFloatMantissa;
+  const std::uint32_t normal = (magnitude << kShift) + exponents;
+  const std::uint32_t small = bits_of(static_cast<float>(static_cast<std::int32_t>(magnitude)) *
+                                      power_of_two(1 - kBias - f.mantissa_bits));
+  std::uint32_t result = magnitude < (1u << f.mantissa_bits) ? small : normal;
+  const bool is_nan = f.has_infinity ? magnitude > kTop : magnitude == kNan;
+  if (f.has_infinity && magnitude == kTop) result = bits_of(std::numeric_limits<float>::infinity());
+  if (is_nan) result = bits_of(std::numeric_limits<float>::quiet_NaN());
+  return float_of(is_nan ? result : result | sign);
+}
+
+// Rounds half to even. What is too large becomes infinity, or the largest number where there is
+// none.
+template <const Format& f>
+std::uint32_t encode(float value) {
+  constexpr int kBias = (1 << (f.exponent_bits - 1)) - 1;
+  constexpr int kShift = kFloatMantissa - f.mantissa_bits;
+  constexpr std::uint32_t kTop = ((1u << f.exponent_bits) - 1) << f.mantissa_bits;
+  constexpr std::uint32_t kNan = kTop | ((1u << f.mantissa_bits) - 1);
+  constexpr std::uint32_t kLargest = f.has_infinity ? kTop : kNan - 1;
+  constexpr std::uint32_t kInfinity = 0x7F800000;
+  const std::uint32_t bits = bits_of(value) & 0x7FFFFFFF;
+  const std::uint32_t sign = (bits_of(value) >> 31) << (f.exponent_bits + f.mantissa_bits);
+  const std::uint32_t exponents = static_cast<std::uint32_t>(kFloatBias - kBias) << kFloatMantissa;
+  const std::uint32_t half = (1u << (kShift - 1)) - 1 + ((bits >> kShift) & 1);
+  const std::uint32_t normal = (bits - exponents + half) >> kShift;
+  // Below the smallest normal number an addition rounds to the last place.
+  constexpr float kIntegers = 1 << kFloatMantissa;
+  const float units = float_of(bits) * power_of_two(kBias - 1 + f.mantissa_bits);
+  const std::uint32_t small = bits_of(units + kIntegers) - bits_of(kIntegers);
+  const bool is_small = bits < bits_of(power_of_two(1 - kBias));
+  std::uint32_t result = std::min(is_small ? small : normal, kLargest);
+  if (bits > kInfinity) result = kNan;
+  return result | sign;
+}
+
+std::uint16_t to_bf16(float value) {
+  std::uint32_t bits = bits_of(value);
+  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
+  bits += 0x7FFF + ((bits >> 16) & 1);  // round to nearest, ties to even
+  return static_cast<std::uint16_t>(bits >> 16);
+}
+
+float from_bf16(std::uint16_t high) { return float_of(static_cast<std::uint32_t>(high) << 16); }
+
+// Rounded half to even, and NaN as -limit.
+float to_integer(float value, float limit) {
+  constexpr float kIntegers = 1 << 23;  // from here on there is no place behind the point
+  const float above = value > -limit ? value : -limit;
+  const float clamped = above < limit ? above : limit;
+  const float magnitude = std::fabs(clamped);
+  const float rounded = magnitude < kIntegers ? (magnitude + kIntegers) - kIntegers : magnitude;
+  return std::copysign(rounded, clamped);
+}
+
+template <typename Stored>
+Stored stored_at(const std::byte* element) {
+  Stored value;
+  std::memcpy(&value, element, sizeof value);
+  return value;
+}
+
+template <DType type>
+float load_as(const std::byte* element) {
+  if constexpr (type == DType::fp32 || type == DType::tf32) return stored_at<float>(element);
+  if constexpr (type == DType::fp16) return decode<kHalf>(stored_at<std::uint16_t>(element));
+  if constexpr (type == DType::bf16) return from_bf16(stored_at<std::uint16_t>(element));
+  if constexpr (type == DType::fp8_e4m3) return decode<kE4M3>(stored_at<std::uint8_t>(element));
+  if constexpr (type == DType::fp8_e5m2) return decode<kE5M2>(stored_at<std::uint8_t>(element));
+  if constexpr (type == DType::int8) return static_cast<float>(stored_at<std::int8_t>(element));
+  if constexpr (type == DType::int32) return static_cast<float>(stored_at<std::int32_t>(element));
+}
+
+// What is stored of the value.
+template <DType type>
+auto stored_as(float value) {
+  if constexpr (type == DType::fp32 || type == DType::tf32) return value;
+  if constexpr (type == DType::fp16) return static_cast<std::uint16_t>(encode<kHalf>(value));
+  if constexpr (type == DType::bf16) return to_bf16(value);
+  if constexpr (type == DType::fp8_e4m3) return static_cast<std::uint8_t>(encode<kE4M3>(value));
+  if constexpr (type == DType::fp8_e5m2) {
+    const float saturated =
+        std::isnan(value) ? value : std::fmin(std::fmax(value, -kLargestE5M2), kLargestE5M2);
+    return static_cast<std::uint8_t>(encode<kE5M2>(saturated));
+  }
+  if constexpr (type == DType::int8) return static_cast<std::int8_t>(to_integer(value, 127.0f));
+  if constexpr (type == DType::int32) {
+    return static_cast<std::int32_t>(to_integer(value, 2147483520.0f));
   }
 }
 
-float to_integer(float value, float limit) {
-  return std::fmin(std::fmax(std::nearbyint(value), -limit), limit);
+// each(type), where type.value is a constant.
+template <typename Each>
+void with_constant(DType type, const Each& each) {
+  switch (type) {
+    case DType::fp32:
+    case DType::tf32:
+      return each(std::integral_constant<DType, DType::fp32>{});
+    case DType::fp16:
+      return each(std::integral_constant<DType, DType::fp16>{});
+    case DType::bf16:
+      return each(std::integral_constant<DType, DType::bf16>{});
+    case DType::fp8_e4m3:
+      return each(std::integral_constant<DType, DType::fp8_e4m3>{});
+    case DType::fp8_e5m2:
+      return each(std::integral_constant<DType, DType::fp8_e5m2>{});
+    case DType::int8:
+      return each(std::integral_constant<DType, DType::int8>{});
+    case DType::int32:
+      return each(std::integral_constant<DType, DType::int32>{});
+  }
+  throw BadArgument("expected an element type");
+}
+
+template <DType type>
+void load_each(const std::byte* __restrict elements, float* __restrict values, std::size_t count) {
+  constexpr std::size_t kSize = sizeof(stored_as<type>(0));
+  for (std::size_t i = 0; i < count; ++i) values[i] = load_as<type>(elements + i * kSize);
+}
+
+template <DType type>
+void store_each(const float* __restrict values, std::byte* __restrict elements, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto stored = stored_as<type>(values[i]);
+    std::memcpy(elements + i * sizeof stored, &stored, sizeof stored);
+  }
 }
 
 }  // namespace
@@ -152,86 +238,30 @@ std::vector<DType> all_dtypes() {
 }
 
 float load(DType type, const void* element) {
-  switch (type) {
-    case DType::fp32:
-    case DType::tf32: {
-      float value;
-      std::memcpy(&value, element, sizeof value);
-      return value;
-    }
-    case DType::fp16: {
-      std::uint16_t bits;
-      std::memcpy(&bits, element, sizeof bits);
-      return decode(bits, kHalf);
-    }
-    case DType::bf16: {
-      std::uint16_t high;
-      std::memcpy(&high, element, sizeof high);
-      return from_bf16(high);
-    }
-    case DType::fp8_e4m3:
-      return decode(*static_cast<const std::uint8_t*>(element), kE4M3);
-    case DType::fp8_e5m2:
-      return decode(*static_cast<const std::uint8_t*>(element), kE5M2);
-    case DType::int8:
-      return static_cast<float>(*static_cast<const std::int8_t*>(element));
-    case DType::int32: {
-      std::int32_t value;
-      std::memcpy(&value, element, sizeof value);
-      return static_cast<float>(value);
-    }
-  }
-  throw BadArgument("load: not an element type");
+  float value;
+  convert(type, element, DType::fp32, &value, 1);
+  return value;
 }
 
 void store(DType type, void* element, float value) {
-  switch (type) {
-    case DType::fp32:
-    case DType::tf32:
-      std::memcpy(element, &value, sizeof value);
-      return;
-    case DType::fp16: {
-      const std::uint16_t bits = static_cast<std::uint16_t>(encode(value, kHalf));
-      std::memcpy(element, &bits, sizeof bits);
-      return;
-    }
-    case DType::bf16: {
-      const std::uint16_t bits = to_bf16(value);
-      std::memcpy(element, &bits, sizeof bits);
-      return;
-    }
-    case DType::fp8_e4m3:
-      *static_cast<std::uint8_t*>(element) = static_cast<std::uint8_t>(encode(value, kE4M3));
-      return;
-    case DType::fp8_e5m2: {
-      const float saturated =
-          std::isnan(value) ? value : std::fmin(std::fmax(value, -kLargestE5M2), kLargestE5M2);
-      *static_cast<std::uint8_t*>(element) = static_cast<std::uint8_t>(encode(saturated, kE5M2));
-      return;
-    }
-    case DType::int8:
-      *static_cast<std::int8_t*>(element) = static_cast<std::int8_t>(to_integer(value, 127.0f));
-      return;
-    case DType::int32: {
-      const std::int32_t bits = static_cast<std::int32_t>(to_integer(value, 2147483520.0f));
-      std::memcpy(element, &bits, sizeof bits);
-      return;
-    }
-  }
+  convert(DType::fp32, &value, type, element, 1);
 }
 
 void convert(DType from, const void* elements, DType to, void* results, std::size_t count) {
   const auto* in = static_cast<const std::byte*>(elements);
   auto* out = static_cast<std::byte*>(results);
-  // Those of models and of reductions, ten times as fast as calls of load() and store().
   if (from == DType::fp32 && to == DType::fp32) {
     std::memcpy(out, in, count * sizeof(float));
     return;
   }
-  if (from == DType::bf16 && to == DType::fp32) return convert_each(in, out, count, &from_bf16);
-  if (from == DType::fp32 && to == DType::bf16) return convert_each(in, out, count, &to_bf16);
-  for (std::size_t i = 0; i < count; ++i) {
-    store(to, out + i * size_of(to), load(from, in + i * size_of(from)));
+  constexpr std::size_t kBlock = 512;  // stays in the first-level cache
+  float values[kBlock];
+  for (std::size_t begin = 0; begin < count; begin += kBlock) {
+    const std::size_t some = std::min(kBlock, count - begin);
+    with_constant(
+        from, [&](auto type) { load_each<type.value>(in + begin * size_of(from), values, some); });
+    with_constant(
+        to, [&](auto type) { store_each<type.value>(values, out + begin * size_of(to), some); });
   }
 }
 
