@@ -4,7 +4,8 @@ import { createRequire } from 'node:module';
 import { delimiter, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+// The first one has no windows, of which a busy machine may not draw some for minutes.
+const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const ARGUMENTS = [
   '--headless',
   '--no-sandbox',

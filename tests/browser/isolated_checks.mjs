@@ -1,7 +1,7 @@
 // Checks of a report of sides of overlaps alone, of four H200, and of all policies with sweeps: rates of all
 // ranks are told from those of one, the section says what each side needs, and wide charts fit.
 import assert from 'node:assert/strict';
-import { dataOfCard, drawnText, near } from './page_facts.mjs';
+import { dataOfCard, drawnText, near, scrollTo } from './page_facts.mjs';
 
 const KEY = '#isolated-isolated-jsonl-cuda-4';
 const PEAK = 989.4; // TFLOP/s of one H200 in bf16
@@ -67,7 +67,7 @@ export const isolatedChecks = {
 };
 
 async function dataOfFold(card) {
-  await card.scrollIntoViewIfNeeded();
+  await scrollTo(card);
   await card.locator('.data summary').click();
   await card.locator('.data table').waitFor();
   return card.locator('.data tbody tr').count();

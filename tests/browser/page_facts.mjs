@@ -6,9 +6,14 @@ import { themes } from '../../src/report/web/palette.js';
 export const dataOf = (page) =>
   page.evaluate(() => JSON.parse(document.getElementById('data').textContent));
 
+/** Scrolls to an element: a chart is drawn when it is in sight. Without a wait for the element to rest, which
+ *  takes two frames, and a busy browser may not draw any for long. */
+export const scrollTo = (element) =>
+  element.evaluate((box) => box.scrollIntoView({ block: 'center' }));
+
 /** The lines of a chart's data, each with its cells by their column. */
 export async function dataOfCard(card) {
-  await card.scrollIntoViewIfNeeded();
+  await scrollTo(card);
   await card.locator('.data summary').click();
   await card.locator('.data table').waitFor();
   const names = await card.locator('.data thead th').allTextContents();
@@ -20,7 +25,7 @@ export async function dataOfCard(card) {
 
 /** The text of a drawn chart. */
 export async function drawnText(card) {
-  await card.scrollIntoViewIfNeeded();
+  await scrollTo(card);
   await card.locator('.chart svg').waitFor();
   return card.locator('.chart svg').textContent();
 }
@@ -35,13 +40,13 @@ export function near(text, value, what = 'figure') {
 /** Scrolls by every chart, so that all are drawn. */
 export async function drawAll(page) {
   const missing = await page.evaluate(async () => {
-    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    const moment = () => new Promise((done) => setTimeout(done, 10)); // not a frame, which may never come
     const deadline = performance.now() + 30000;
     for (const chart of document.querySelectorAll('.chart')) {
       chart.scrollIntoView({ block: 'nearest' });
       while (!chart.querySelector('svg')?.checkVisibility()) {
         if (performance.now() > deadline) return chart.getAttribute('aria-label');
-        await frame();
+        await moment();
       }
     }
     return null;
@@ -58,7 +63,7 @@ export async function drawAll(page) {
  */
 export async function drawnMarks(chart, largest, theme = 'light') {
   const { series, diverging } = themes[theme];
-  await chart.scrollIntoViewIfNeeded();
+  await scrollTo(chart);
   await chart.locator('svg').waitFor();
   return chart.evaluate(
     (box, { colours, smallest, most }) =>

@@ -15,7 +15,7 @@ import { importedChecks } from './imported_checks.mjs';
 import { isolatedChecks } from './isolated_checks.mjs';
 import { makeJournals, makeReport, makeStore, readJournal } from './journals.mjs';
 import { overlapChecks } from './overlap_checks.mjs';
-import { drawAll } from './page_facts.mjs';
+import { drawAll, scrollTo } from './page_facts.mjs';
 import { plainChecks } from './plain_checks.mjs';
 import { textChecks } from './text_checks.mjs';
 import { trainingChecks } from './training_checks.mjs';
@@ -99,7 +99,7 @@ async function fitsPhone(page) {
 /** What a record is and what came of it can be read without scrolling; what cannot says so. */
 async function figuresInSight(page) {
   const width = page.viewportSize().width;
-  await page.locator('#records').scrollIntoViewIfNeeded();
+  await scrollTo(page.locator('#records'));
   for (const name of ['Case', 'Result', 'Figure']) {
     const heading = page.locator('.records thead th', { hasText: name }).first();
     const place = await heading.evaluate((cell) => cell.cellIndex);

@@ -5,14 +5,7 @@ import { readFileSync } from 'node:fs';
 import { themes } from '../../src/report/web/palette.js';
 import { chartChecks, everyFigureIsDrawn } from './chart_checks.mjs';
 import { OTHER, RUN, TORCH } from './journals.mjs';
-import { csvLines, dataOfCard, near, saved } from './page_facts.mjs';
-
-/** The text of a drawn chart. */
-async function drawnText(card) {
-  await card.scrollIntoViewIfNeeded();
-  await card.locator('.chart svg').waitFor();
-  return card.locator('.chart svg').textContent();
-}
+import { csvLines, dataOfCard, drawnText, near, saved } from './page_facts.mjs';
 
 const stepOf = ({ records }, model, recipe, engine = 'duet') =>
   records.find(

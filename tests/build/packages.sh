@@ -33,7 +33,7 @@ for package in g\\+\\+ libfabric-dev libopenmpi-dev openmpi-bin; do
   names yes $package
   names yes $package tests
 done
-for package in libfabric-bin nftables iproute2 slurm-wlm munge chromium; do
+for package in libfabric-bin nftables iproute2 slurm-wlm munge chromium-headless-shell; do
   names no $package
   names yes $package tests
   names yes $package checks
