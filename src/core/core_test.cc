@@ -123,10 +123,37 @@ TEST(DTypes, RoundsToNearestEvenAndSaturates) {
   EXPECT_EQ(load(DType::int8, &byte), -127.0f);
 }
 
+// Of every number of a small format and its neighbour: what is between them goes to the nearer one,
+// and the middle to the even one.
+TEST(DTypes, SmallFormatsTakeTheNearestNumber) {
+  for (const DType type : {DType::fp16, DType::fp8_e4m3, DType::fp8_e5m2}) {
+    const std::uint32_t largest = type == DType::fp16       ? 0x7BFF
+                                  : type == DType::fp8_e4m3 ? 0x7E
+                                                            : 0x7B;
+    for (std::uint32_t low = 0; low < largest; ++low) {
+      const std::uint32_t high = low + 1, even = low + (low & 1);
+      const float below = load(type, &low), above = load(type, &high);
+      ASSERT_LT(below, above) << name(type) << " " << low;
+      const float middle = below + (above - below) / 2;
+      for (const auto& [value, expected] :
+           {std::pair{std::nextafter(middle, 0.0f), low}, std::pair{middle, even},
+            std::pair{std::nextafter(middle, above), high}}) {
+        std::uint32_t stored = 0, negative = 0;
+        store(type, &stored, value);
+        ASSERT_EQ(stored, expected) << name(type) << " " << value;
+        store(type, &negative, -value);
+        ASSERT_EQ(negative, expected | (1u << (8 * size_of(type) - 1))) << name(type);
+      }
+    }
+  }
+}
+
 TEST(DTypes, ConvertsManyElementsAsEachAlone) {
   constexpr std::size_t kCount = 20000;
-  for (const DType from : all_dtypes()) {
-    for (const DType to : all_dtypes()) {
+  std::vector<DType> types = all_dtypes();
+  types.push_back(DType::fp8_e5m2);
+  for (const DType from : types) {
+    for (const DType to : types) {
       std::vector<unsigned char> elements(kCount * size_of(from));
       for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = pattern_byte(1, i);
       std::vector<unsigned char> results(kCount * size_of(to)), expected = results;

@@ -93,8 +93,8 @@ float decode(std::uint32_t bits) {
   return float_of(is_nan ? result : result | sign);
 }
 
-// Rounds half to even. What is too large becomes infinity, or the largest number where there is
-// none.
+// Rounds half to even, in the default rounding mode. What is too large becomes infinity, or the
+// largest number where there is none.
 template <const Format& f>
 std::uint32_t encode(float value) {
   constexpr int kBias = (1 << (f.exponent_bits - 1)) - 1;
@@ -106,8 +106,8 @@ std::uint32_t encode(float value) {
   const std::uint32_t bits = bits_of(value) & 0x7FFFFFFF;
   const std::uint32_t sign = (bits_of(value) >> 31) << (f.exponent_bits + f.mantissa_bits);
   const std::uint32_t exponents = static_cast<std::uint32_t>(kFloatBias - kBias) << kFloatMantissa;
-  const std::uint32_t half = (1u << (kShift - 1)) - 1 + ((bits >> kShift) & 1);
-  const std::uint32_t normal = (bits - exponents + half) >> kShift;
+  const std::uint32_t rounding = (1u << (kShift - 1)) - 1 + ((bits >> kShift) & 1);
+  const std::uint32_t normal = (bits - exponents + rounding) >> kShift;
   // Below the smallest normal number an addition rounds to the last place.
   constexpr float kIntegers = 1 << kFloatMantissa;
   const float units = float_of(bits) * power_of_two(kBias - 1 + f.mantissa_bits);
@@ -129,12 +129,12 @@ float from_bf16(std::uint16_t high) { return float_of(static_cast<std::uint32_t>
 
 // Rounded half to even, and NaN as -limit.
 float to_integer(float value, float limit) {
-  constexpr float kIntegers = 1 << 23;  // from here on there is no place behind the point
+  constexpr float kIntegers = 1 << 23;  // floats have no fraction from here on
   const float above = value > -limit ? value : -limit;
   const float clamped = above < limit ? above : limit;
   const float magnitude = std::fabs(clamped);
-  const float rounded = magnitude < kIntegers ? (magnitude + kIntegers) - kIntegers : magnitude;
-  return std::copysign(rounded, clamped);
+  const float integer = (magnitude + kIntegers) - kIntegers;
+  return std::copysign(magnitude < kIntegers ? integer : magnitude, clamped);
 }
 
 template <typename Stored>
@@ -196,19 +196,16 @@ void with_constant(DType type, const Each& each) {
   throw BadArgument("expected an element type");
 }
 
-template <DType type>
-void load_each(const std::byte* __restrict elements, float* __restrict values, std::size_t count) {
-  constexpr std::size_t kSize = sizeof(stored_as<type>(0));
-  for (std::size_t i = 0; i < count; ++i) values[i] = load_as<type>(elements + i * kSize);
-}
-
-template <DType type>
-void store_each(const float* __restrict values, std::byte* __restrict elements, std::size_t count) {
+template <DType from, DType to>
+void convert_each(const std::byte* in, std::byte* out, std::size_t count) {
+  constexpr std::size_t kSize = sizeof(stored_as<from>(0));
   for (std::size_t i = 0; i < count; ++i) {
-    const auto stored = stored_as<type>(values[i]);
-    std::memcpy(elements + i * sizeof stored, &stored, sizeof stored);
+    const auto stored = stored_as<to>(load_as<from>(in + i * kSize));
+    std::memcpy(out + i * sizeof stored, &stored, sizeof stored);
   }
 }
+
+bool is_float(DType type) { return type == DType::fp32 || type == DType::tf32; }
 
 }  // namespace
 
@@ -238,30 +235,37 @@ std::vector<DType> all_dtypes() {
 }
 
 float load(DType type, const void* element) {
-  float value;
-  convert(type, element, DType::fp32, &value, 1);
+  float value = 0;
+  with_constant(type, [&](auto constant) {
+    value = load_as<constant.value>(static_cast<const std::byte*>(element));
+  });
   return value;
 }
 
 void store(DType type, void* element, float value) {
-  convert(DType::fp32, &value, type, element, 1);
+  with_constant(type, [&](auto constant) {
+    const auto stored = stored_as<constant.value>(value);
+    std::memcpy(element, &stored, sizeof stored);
+  });
 }
 
 void convert(DType from, const void* elements, DType to, void* results, std::size_t count) {
   const auto* in = static_cast<const std::byte*>(elements);
   auto* out = static_cast<std::byte*>(results);
-  if (from == DType::fp32 && to == DType::fp32) {
-    std::memcpy(out, in, count * sizeof(float));
-    return;
-  }
-  constexpr std::size_t kBlock = 512;  // stays in the first-level cache
-  float values[kBlock];
-  for (std::size_t begin = 0; begin < count; begin += kBlock) {
-    const std::size_t some = std::min(kBlock, count - begin);
-    with_constant(
-        from, [&](auto type) { load_each<type.value>(in + begin * size_of(from), values, some); });
-    with_constant(
-        to, [&](auto type) { store_each<type.value>(values, out + begin * size_of(to), some); });
+  if (is_float(from) && is_float(to)) {
+    std::memmove(out, in, count * sizeof(float));
+  } else if (is_float(from)) {
+    with_constant(to, [&](auto type) { convert_each<DType::fp32, type.value>(in, out, count); });
+  } else if (is_float(to)) {
+    with_constant(from, [&](auto type) { convert_each<type.value, DType::fp32>(in, out, count); });
+  } else {
+    constexpr std::size_t kBlock = 512;  // stays in the first-level cache
+    float values[kBlock];
+    for (std::size_t begin = 0; begin < count; begin += kBlock) {
+      const std::size_t some = std::min(kBlock, count - begin);
+      convert(from, in + begin * size_of(from), DType::fp32, values, some);
+      convert(DType::fp32, values, to, out + begin * size_of(to), some);
+    }
   }
 }
 

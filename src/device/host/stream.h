@@ -66,7 +66,7 @@ class HostStream : public RecordableStream {
   void enqueue_run(const Task& task) override;
   void enqueue_launch(PreparedKernel& prepared) override;
   void wait_for_room();
-  // As Operation's members.
+  // Enqueue an operation of this kind, with these members.
   void at_once(std::function<bool()> ready, std::function<void()> body, bool polled = false);
   void by_worker(std::function<void()> body);
   void push_ordered_items(const HostKernel& kernel);

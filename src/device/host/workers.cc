@@ -15,7 +15,7 @@ namespace duet::host {
 namespace {
 
 constexpr std::chrono::microseconds kPollPeriod{50};
-constexpr std::chrono::milliseconds kFinishPeriod{1};  // no end of an operation is notified alone
+constexpr std::chrono::milliseconds kFinishPeriod{1};  // only queues that become empty notify
 
 }  // namespace
 
@@ -90,15 +90,16 @@ void Workers::remove(Queue* queue) {
   queues_.erase(std::remove(queues_.begin(), queues_.end(), queue), queues_.end());
 }
 
-// Behind another operation it is found when that one ends.
+// An operation behind another one is found when that one ends.
 void Workers::push(Queue* queue, Operation operation) {
   const std::lock_guard<std::mutex> lock(sync_.mutex);
   if (operation.polled) ++polled_;
   const bool at_once = operation.runs == Operation::Runs::at_once;
   queue->operations.push_back(std::move(operation));
   if (queue->operations.size() > 1) return;
-  if (at_once && queue->is_ready(Operation::Runs::at_once)) return sync_.advance();
-  wake_if_needed();
+  if (!at_once || !queue->is_ready(Operation::Runs::at_once)) return wake_if_needed();
+  if (!queue->operations.front().body) return end_first(*queue);  // a wait makes nothing ready
+  sync_.advance();
 }
 
 bool Workers::wait_for_room(Queue& queue, std::size_t most, double deadline_seconds) {
@@ -119,11 +120,12 @@ bool Workers::finish(double deadline_seconds) {
                         [](const Queue* queue) { return queue->running; });
   };
   const auto end = std::chrono::steady_clock::now() + time_limit(deadline_seconds);
-  while (!idle()) {
+  while (true) {
+    if (polled_ > 0) sync_.advance();
+    if (idle()) return true;
     if (std::chrono::steady_clock::now() > end) return false;
     sync_.emptied.wait_for(lock, kFinishPeriod);
   }
-  return true;
 }
 
 void Workers::parallel(int parts, const std::function<void(int)>& part) {
@@ -209,6 +211,7 @@ bool Workers::take_part(std::unique_lock<std::mutex>& lock) {
   if (parts_.empty()) return false;
   const std::function<void()> part = std::move(parts_.front());
   parts_.pop_front();
+  wake_if_needed();
   lock.unlock();
   part();
   lock.lock();
@@ -243,7 +246,7 @@ void Workers::loop(Worker& self) {
   bind_to(cores_);
   std::unique_lock<std::mutex> lock(sync_.mutex);
   while (!stop_) {
-    if (polled_ > 0) sync_.advance(this);
+    if (polled_ > 0 && run_at_once()) sync_.advance(this);
     if (take_part(lock) || take_operation(lock)) continue;
     self.idle = true;
     sleep(self, lock);

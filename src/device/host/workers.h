@@ -1,6 +1,7 @@
 // The threads of host devices. A stream is a queue, not a thread. Of the queues whose first
 // operation is ready, a worker takes the one with the highest priority and runs that operation. A
-// queue that waits for a semaphore therefore occupies no worker.
+// queue that waits for a semaphore therefore occupies no worker. What takes no time needs none
+// (Operation::Runs::at_once).
 #pragma once
 
 #include <condition_variable>
@@ -22,11 +23,13 @@ struct Operation {
   // Whether the operation may start; empty: always. It is called with the lock held and must be
   // quick.
   std::function<bool()> ready;
-  std::function<void()> body;  // empty: it only waits
+  std::function<void()> body;  // empty, of one that runs at once: it only waits
   // Where and when the body runs.
   enum class Runs {
     by_worker,  // without the lock, by a worker of the device
-    at_once,    // with the lock held, by the thread that made it ready: quick, and does not throw
+    // With the lock held, by the thread that made it ready, or found it so: quick, does not throw,
+    // takes no lock and enqueues nothing.
+    at_once,
   };
   Runs runs = Runs::by_worker;
   bool polled = false;  // another process may make it ready, which wakes no worker here
@@ -35,7 +38,8 @@ struct Operation {
 
 // The operations of one stream, in order.
 struct Queue {
-  // Whether the front operation is of this kind and may start. A polled one may start at any time.
+  // Whether the front operation is of this kind and may start. Another process may make a polled
+  // one ready at any time, so that two calls may differ.
   bool is_ready(Operation::Runs runs) const;
 
   int priority = 0;                  // higher runs sooner
@@ -80,7 +84,8 @@ class Workers {
   void add(Queue* queue);
   // Drops operations that have not started and waits for one that has.
   void remove(Queue* queue);
-  void push(Queue* queue, Operation operation);  // wakes a worker if one is needed
+  // Runs the operation at once, or wakes a worker if one is needed.
+  void push(Queue* queue, Operation operation);
   // Waits until the queue has fewer than `most` copies. Returns false if that takes longer.
   bool wait_for_room(Queue& queue, std::size_t most, double deadline_seconds);
   // Waits until no operation runs and none may start. Returns false if that takes longer.
