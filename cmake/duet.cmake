@@ -39,8 +39,8 @@ if(DUET_SANITIZE)
   add_link_options(-fsanitize=${DUET_SANITIZE})
 endif()
 
-# GCC looks for garbage whenever its memory has doubled, which in units of many files is a tenth of
-# their time; below 1 GB it need not.
+# GCC collects garbage each time its heap has doubled, which takes a tenth of the time of units of many
+# files; from here on not below 1 GB (the parameter is in KiB).
 if(CMAKE_UNITY_BUILD)
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1000000>)
 endif()

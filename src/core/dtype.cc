@@ -73,7 +73,8 @@ constexpr float power_of_two(int exponent) {
   return power;
 }
 
-// Without branches, so that loops over elements become vector instructions.
+// By operations on the bits. Kernels have conversions of their own, with
+// equal results (device/gpu/element.h).
 template <const Format& f>
 float decode(std::uint32_t bits) {
   constexpr int kBias = (1 << (f.exponent_bits - 1)) - 1;
@@ -86,11 +87,12 @@ float decode(std::uint32_t bits) {
   const std::uint32_t normal = (magnitude << kShift) + exponents;
   const std::uint32_t small = bits_of(static_cast<float>(static_cast<std::int32_t>(magnitude)) *
                                       power_of_two(1 - kBias - f.mantissa_bits));
+  if (f.has_infinity ? magnitude > kTop : magnitude == kNan) {
+    return std::numeric_limits<float>::quiet_NaN();
+  }
   std::uint32_t result = magnitude < (1u << f.mantissa_bits) ? small : normal;
-  const bool is_nan = f.has_infinity ? magnitude > kTop : magnitude == kNan;
   if (f.has_infinity && magnitude == kTop) result = bits_of(std::numeric_limits<float>::infinity());
-  if (is_nan) result = bits_of(std::numeric_limits<float>::quiet_NaN());
-  return float_of(is_nan ? result : result | sign);
+  return float_of(result | sign);
 }
 
 // Rounds half to even, in the default rounding mode. What is too large becomes infinity, or the
@@ -108,14 +110,13 @@ std::uint32_t encode(float value) {
   const std::uint32_t exponents = static_cast<std::uint32_t>(kFloatBias - kBias) << kFloatMantissa;
   const std::uint32_t rounding = (1u << (kShift - 1)) - 1 + ((bits >> kShift) & 1);
   const std::uint32_t normal = (bits - exponents + rounding) >> kShift;
-  // Below the smallest normal number an addition rounds to the last place.
+  // Numbers below the smallest normal one are multiples of the smallest number: adding 2^23 rounds
+  // to them.
   constexpr float kIntegers = 1 << kFloatMantissa;
   const float units = float_of(bits) * power_of_two(kBias - 1 + f.mantissa_bits);
   const std::uint32_t small = bits_of(units + kIntegers) - bits_of(kIntegers);
   const bool is_small = bits < bits_of(power_of_two(1 - kBias));
-  std::uint32_t result = std::min(is_small ? small : normal, kLargest);
-  if (bits > kInfinity) result = kNan;
-  return result | sign;
+  return sign | (bits > kInfinity ? kNan : std::min(is_small ? small : normal, kLargest));
 }
 
 std::uint16_t to_bf16(float value) {
@@ -129,7 +130,7 @@ float from_bf16(std::uint16_t high) { return float_of(static_cast<std::uint32_t>
 
 // Rounded half to even, and NaN as -limit.
 float to_integer(float value, float limit) {
-  constexpr float kIntegers = 1 << 23;  // floats have no fraction from here on
+  constexpr float kIntegers = 1 << kFloatMantissa;  // floats have no fraction from here on
   const float above = value > -limit ? value : -limit;
   const float clamped = above < limit ? above : limit;
   const float magnitude = std::fabs(clamped);
@@ -163,8 +164,8 @@ auto stored_as(float value) {
   if constexpr (type == DType::bf16) return to_bf16(value);
   if constexpr (type == DType::fp8_e4m3) return static_cast<std::uint8_t>(encode<kE4M3>(value));
   if constexpr (type == DType::fp8_e5m2) {
-    const float saturated =
-        std::isnan(value) ? value : std::fmin(std::fmax(value, -kLargestE5M2), kLargestE5M2);
+    const float below = value > kLargestE5M2 ? kLargestE5M2 : value;  // NaN stays one
+    const float saturated = below < -kLargestE5M2 ? -kLargestE5M2 : below;
     return static_cast<std::uint8_t>(encode<kE5M2>(saturated));
   }
   if constexpr (type == DType::int8) return static_cast<std::int8_t>(to_integer(value, 127.0f));

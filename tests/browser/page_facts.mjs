@@ -6,8 +6,8 @@ import { themes } from '../../src/report/web/palette.js';
 export const dataOf = (page) =>
   page.evaluate(() => JSON.parse(document.getElementById('data').textContent));
 
-/** Scrolls to an element: a chart is drawn when it is in sight. Without a wait for the element to rest, which
- *  takes two frames, and a busy browser may not draw any for long. */
+/** Scrolls to an element, since a chart is drawn once it is in sight. Playwright's scrollIntoViewIfNeeded also
+ *  waits until the element has not moved for two frames, and a busy browser may draw no frame for minutes. */
 export const scrollTo = (element) =>
   element.evaluate((box) => box.scrollIntoView({ block: 'center' }));
 

@@ -40,6 +40,7 @@ TEST(Element, RoundsAsStoreDoes) {
     ASSERT_EQ(to_bf16(value), stored<std::uint16_t>(DType::bf16, value)) << value;
     ASSERT_EQ(to_fp16(value), stored<std::uint16_t>(DType::fp16, value)) << value;
     ASSERT_EQ(to_fp8_e4m3(value), stored<std::uint8_t>(DType::fp8_e4m3, value)) << value;
+    ASSERT_EQ(to_fp8_e5m2(value), stored<std::uint8_t>(DType::fp8_e5m2, value)) << value;
     ASSERT_EQ(to_integer(value, 127.0f), stored<std::int8_t>(DType::int8, value)) << value;
     ASSERT_EQ(to_integer(value, 2147483520.0f), stored<std::int32_t>(DType::int32, value)) << value;
   }

@@ -94,10 +94,9 @@ void Workers::remove(Queue* queue) {
 void Workers::push(Queue* queue, Operation operation) {
   const std::lock_guard<std::mutex> lock(sync_.mutex);
   if (operation.polled) ++polled_;
-  const bool at_once = operation.runs == Operation::Runs::at_once;
   queue->operations.push_back(std::move(operation));
   if (queue->operations.size() > 1) return;
-  if (!at_once || !queue->is_ready(Operation::Runs::at_once)) return wake_if_needed();
+  if (!queue->is_ready(Operation::Runs::at_once)) return wake_if_needed();
   if (!queue->operations.front().body) return end_first(*queue);  // a wait makes nothing ready
   sync_.advance();
 }
