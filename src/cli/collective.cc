@@ -66,7 +66,7 @@ class CollectiveCommand : public Command {
             "collective", "Measure collectives with each engine, with the flags of nccl-tests")) {
     app_->add_option("collectives", kinds_,
                      "all_gather, all_to_all, all_to_all_v, broadcast, gather, scatter, send_recv, "
-                     "reduce_scatter, all_reduce, a list of them, or all")
+                     "reduce_scatter, all_reduce, neighbor_exchange, a list of them, or all")
         ->type_name("LIST")
         ->required()
         ->check(not_empty());

@@ -1,6 +1,7 @@
 #include "collectives/collective.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,15 +12,17 @@
 namespace duet {
 namespace {
 
-constexpr NamedValue<CollectiveKind> kNames[] = {{CollectiveKind::all_gather, "all_gather"},
-                                                 {CollectiveKind::all_to_all, "all_to_all"},
-                                                 {CollectiveKind::all_to_all_v, "all_to_all_v"},
-                                                 {CollectiveKind::broadcast, "broadcast"},
-                                                 {CollectiveKind::gather, "gather"},
-                                                 {CollectiveKind::scatter, "scatter"},
-                                                 {CollectiveKind::send_recv, "send_recv"},
-                                                 {CollectiveKind::reduce_scatter, "reduce_scatter"},
-                                                 {CollectiveKind::all_reduce, "all_reduce"}};
+constexpr NamedValue<CollectiveKind> kNames[] = {
+    {CollectiveKind::all_gather, "all_gather"},
+    {CollectiveKind::all_to_all, "all_to_all"},
+    {CollectiveKind::all_to_all_v, "all_to_all_v"},
+    {CollectiveKind::broadcast, "broadcast"},
+    {CollectiveKind::gather, "gather"},
+    {CollectiveKind::scatter, "scatter"},
+    {CollectiveKind::send_recv, "send_recv"},
+    {CollectiveKind::reduce_scatter, "reduce_scatter"},
+    {CollectiveKind::all_reduce, "all_reduce"},
+    {CollectiveKind::neighbor_exchange, "neighbor_exchange"}};
 
 std::size_t at(int from, int to, int ranks) {
   return static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks) +
@@ -46,6 +49,7 @@ std::uint64_t pair_count(const Collective& c, int from, int to, int ranks) {
       return to == (from + 1) % ranks ? c.count : 0;
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_reduce:
+    case CollectiveKind::neighbor_exchange:
       break;
   }
   throw BadArgument(fmt::format("{}: not a list of moves", name(c.kind)));
@@ -61,6 +65,19 @@ void check_counts(const Collective& c, int ranks) {
   if (c.counts.size() == at(ranks, 0, ranks)) return;
   throw BadArgument(fmt::format("all_to_all_v: {} counts: expected {}, one for each pair",
                                 c.counts.size(), at(ranks, 0, ranks)));
+}
+
+void check_neighbors(const Collective& c, int ranks) {
+  if (c.neighbors.ring < 0 || (c.neighbors.ring > 0 && ranks % c.neighbors.ring != 0)) {
+    throw BadArgument(fmt::format("neighbor_exchange: rings of {} ranks: expected a divisor of {}",
+                                  c.neighbors.ring, ranks));
+  }
+  if (c.counts.empty()) return;
+  if (c.counts.size() != whole(ranks) ||
+      *std::min_element(c.counts.begin(), c.counts.end()) < c.count) {
+    throw BadArgument(fmt::format("neighbor_exchange: counts [{}]: expected {} of at least {}",
+                                  fmt::join(c.counts, ","), ranks, c.count));
+  }
 }
 
 // Sums over ranks are counted in 64 bits.
@@ -103,6 +120,7 @@ void check(const Collective& c, int ranks) {
         fmt::format("{}: root {}: expected 0 to {}", name(c.kind), c.root, ranks - 1));
   }
   if (c.kind == CollectiveKind::all_to_all_v) check_counts(c, ranks);
+  if (c.kind == CollectiveKind::neighbor_exchange) check_neighbors(c, ranks);
   check_sizes(c, ranks);
   constexpr std::array kReducible = {DType::fp32, DType::fp16, DType::bf16, DType::int32};
   if (reduces(c.kind) &&
@@ -124,6 +142,9 @@ std::uint64_t send_bytes(const Collective& c, int rank, int ranks) {
       return rank == c.root ? chunk : 0;
     case CollectiveKind::scatter:
       return rank == c.root ? chunk * whole(ranks) : 0;
+    case CollectiveKind::neighbor_exchange:
+      return c.counts.empty() ? 2 * chunk
+                              : c.counts.at(static_cast<std::size_t>(rank)) * size_of(c.dtype);
     case CollectiveKind::all_gather:
     case CollectiveKind::gather:
     case CollectiveKind::send_recv:
@@ -143,6 +164,8 @@ std::uint64_t recv_bytes(const Collective& c, int rank, int ranks) {
       return row_sum(c, rank, ranks, false) * size_of(c.dtype);
     case CollectiveKind::gather:
       return rank == c.root ? chunk * whole(ranks) : 0;
+    case CollectiveKind::neighbor_exchange:
+      return send_bytes(c, rank, ranks) + 2 * chunk;
     case CollectiveKind::broadcast:
     case CollectiveKind::scatter:
     case CollectiveKind::send_recv:
@@ -160,6 +183,8 @@ std::uint64_t in_place_offset(const Collective& c, int rank) {
     case CollectiveKind::scatter:
     case CollectiveKind::reduce_scatter:
       return c.count * size_of(c.dtype) * static_cast<std::uint64_t>(rank);
+    case CollectiveKind::neighbor_exchange:
+      return c.count * size_of(c.dtype);
     default:
       return 0;
   }
@@ -186,6 +211,8 @@ std::uint64_t size_bytes(const Collective& c, int ranks) {
       }
       return largest * size_of(c.dtype);
     }
+    case CollectiveKind::neighbor_exchange:
+      return 2 * chunk;
     case CollectiveKind::broadcast:
     case CollectiveKind::send_recv:
     case CollectiveKind::all_reduce:
@@ -208,6 +235,7 @@ double bus_factor(CollectiveKind kind, int ranks) {
     case CollectiveKind::all_to_all_v:
     case CollectiveKind::broadcast:
     case CollectiveKind::send_recv:
+    case CollectiveKind::neighbor_exchange:
       break;
   }
   return 1;
@@ -250,9 +278,29 @@ std::vector<std::uint64_t> received_before(const Collective& c, int from, int ra
   return received;
 }
 
+std::vector<Move> neighbor_moves(const Collective& c, int from, int ranks) {
+  const std::uint64_t chunk = c.count * size_of(c.dtype);
+  const auto [before, next] = neighbors_of(c, from, ranks);
+  const Move back{from, before, 0, recv_bytes(c, before, ranks) - chunk, chunk};
+  const Move on{from, next, send_bytes(c, from, ranks) - chunk, 0, chunk};
+  if (chunk == 0) return {};
+  return next < before ? std::vector<Move>{on, back} : std::vector<Move>{back, on};
+}
+
 }  // namespace
 
+bool stays_in_place(const Collective& c, const Move& move) {
+  return move.from == move.to && c.kind != CollectiveKind::neighbor_exchange;
+}
+
+RingNeighbors neighbors_of(const Collective& c, int rank, int ranks) {
+  const int ring = c.neighbors.ring > 0 ? c.neighbors.ring : ranks;
+  const int first = rank - rank % ring;
+  return {first + (rank - first + ring - 1) % ring, first + (rank - first + 1) % ring};
+}
+
 std::vector<Move> moves_from(const Collective& c, int from, int ranks) {
+  if (c.kind == CollectiveKind::neighbor_exchange) return neighbor_moves(c, from, ranks);
   std::vector<std::uint64_t> received = received_before(c, from, ranks);
   std::vector<Move> list;
   add_moves(c, from, received, list);
@@ -262,7 +310,13 @@ std::vector<Move> moves_from(const Collective& c, int from, int ranks) {
 std::vector<Move> moves(const Collective& c, int ranks) {
   std::vector<std::uint64_t> received(whole(ranks), 0);
   std::vector<Move> list;
-  for (int from = 0; from < ranks; ++from) add_moves(c, from, received, list);
+  for (int from = 0; from < ranks; ++from) {
+    if (c.kind == CollectiveKind::neighbor_exchange) {
+      for (const Move& move : neighbor_moves(c, from, ranks)) list.push_back(move);
+    } else {
+      add_moves(c, from, received, list);
+    }
+  }
   return list;
 }
 

@@ -21,12 +21,26 @@ enum class CollectiveKind {
   send_recv,
   reduce_scatter,
   all_reduce,
+  neighbor_exchange,
 };
 
 std::string_view name(CollectiveKind kind);
 CollectiveKind parse_collective(std::string_view text);  // throws UsageError
 std::vector<CollectiveKind> all_collectives();
 bool reduces(CollectiveKind kind);
+
+// Of a neighbor_exchange alone.
+struct Neighbors {
+  // So many consecutive ranks are each other's neighbours, the first one being next to the last; it
+  // divides the number of ranks. 0: all ranks. Of one or two, both neighbours are one rank.
+  int ring = 0;
+  // All ranks' calls alternate with those of another plan, whose buffers are others, on the same
+  // stream, and what a rank has received it has read before the other plan's next call sends: so no
+  // rank asks whether it may write, in the first call either.
+  bool alternating = false;
+  // Calls are made by CollectivePlan::enqueue_beside(), and with something to compute beside them.
+  bool computes = false, computes_beside = false;
+};
 
 // One call of a collective. Every rank makes it with equal values. n is the number of ranks.
 //
@@ -43,10 +57,16 @@ bool reduces(CollectiveKind kind);
 //   send_recv       the buffer         to the next rank   from the rank before
 //   reduce_scatter  a rank's chunk     n chunks           chunk
 //   all_reduce      the buffer         whole              whole
+//   neighbor_       a chunk            the first chunk    the send buffer's size and a chunk on
+//     exchange                         to the rank        either side: the first chunk from the
+//                                      before, the last   rank before, the last one from the next
+//                                      to the next        rank; nothing is written between them
 //
 // Where the buffers lie in place:
 // - all_gather, gather (root): `send` is the rank's own chunk of `recv`;
 // - reduce_scatter, scatter (root): `recv` is the rank's own chunk of `send`;
+// - neighbor_exchange: `send` is what lies between the two chunks that are received: a field with
+//   its halo;
 // - all other kinds: `send` and `recv` are the same buffer.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_gather;
@@ -55,21 +75,24 @@ struct Collective {
   std::uint64_t count = 0;  // elements
   int root = 0;
   // all_to_all_v: elements from rank f to rank t at [f * ranks + t]; chunks lie back to back.
+  // neighbor_exchange: elements of each rank's send buffer, at least `count`; empty: twice `count`.
   std::vector<std::uint64_t> counts;
+  Neighbors neighbors = {};
 };
 
-// Throws BadArgument where the root is not a rank, `counts` does not have ranks * ranks entries, a
-// count is too large to be counted in bytes, or a reduction has an element type that cannot be
-// reduced. The message names what was expected.
+// Throws BadArgument where the root is not a rank, `counts` does not have as many entries as the
+// kind needs or too small ones, the ring does not divide the ranks, a count is too large to be
+// counted in bytes, or a reduction has an element type that cannot be reduced. The message names
+// what was expected.
 void check(const Collective& collective, int ranks);
 
 // Bytes of the rank's send and receive buffer; 0 where the rank has no such buffer. Throw
-// BadArgument where all_to_all_v does not have its counts.
+// BadArgument where `counts` does not have its entries.
 std::uint64_t send_bytes(const Collective& collective, int rank, int ranks);
 std::uint64_t recv_bytes(const Collective& collective, int rank, int ranks);
 
-// In place: the offset in bytes of `send` within `recv` (all_gather, gather) or of `recv` within
-// `send` (reduce_scatter, scatter). 0 for the other kinds.
+// In place: the offset in bytes of `send` within `recv` (all_gather, gather, neighbor_exchange) or
+// of `recv` within `send` (reduce_scatter, scatter). 0 for the other kinds.
 std::uint64_t in_place_offset(const Collective& collective, int rank);
 
 // Whether the kind can run in place. send_recv cannot: a rank would send what it has just received.
@@ -91,9 +114,18 @@ struct Move {
   std::uint64_t bytes = 0;
 };
 
-// All moves of a collective without reduction, ordered by sender, then by receiver. Moves of 0
-// bytes are left out.
+// All moves of a collective without reduction, ordered by sender, then by receiver; of two between
+// the same ranks (neighbor_exchange) that of the first chunk comes first. Moves of 0 bytes are left
+// out.
 std::vector<Move> moves(const Collective& collective, int ranks);
+// Whether a call in place leaves the move's bytes where they are: a rank's own part, but of a
+// neighbor_exchange.
+bool stays_in_place(const Collective& collective, const Move& move);
+// The ranks before and behind a rank in its ring.
+struct RingNeighbors {
+  int before = 0, next = 0;
+};
+RingNeighbors neighbors_of(const Collective& collective, int rank, int ranks);
 // The moves of one sender.
 std::vector<Move> moves_from(const Collective& collective, int from, int ranks);
 

@@ -40,7 +40,7 @@ TEST(Collective, SizesAreNcclTests) {
 // Moves write every byte of a receive buffer once and read within the send buffer.
 TEST(Collective, MovesFillTheReceiveBuffersOnce) {
   for (const CollectiveKind kind : all_collectives()) {
-    if (reduces(kind)) continue;
+    if (reduces(kind) || kind == CollectiveKind::neighbor_exchange) continue;
     for (int ranks = 1; ranks <= 5; ++ranks) {
       Collective c = of(kind, 7);
       c.root = ranks / 2;
@@ -58,6 +58,47 @@ TEST(Collective, MovesFillTheReceiveBuffersOnce) {
       for (const auto& [place, times] : written) EXPECT_EQ(times, 1) << name(kind);
     }
   }
+}
+
+// Of fields of 7, 8, 9 ... elements, also where both neighbours are one rank: a rank's first chunk
+// comes from the end of the rank before, its last one from the begin of the next rank.
+TEST(Collective, NeighborsGetEachOthersChunks) {
+  for (int ranks = 1; ranks <= 6; ++ranks) {
+    for (const int ring : {0, 1}) {
+      Collective c = of(CollectiveKind::neighbor_exchange, 7, DType::int8);
+      c.neighbors.ring = ring;
+      for (int rank = 0; rank < ranks; ++rank) {
+        c.counts.push_back(7 + static_cast<std::uint64_t>(rank));
+      }
+      using Chunk = std::pair<int, std::uint64_t>;  // rank, offset
+      std::map<Chunk, Chunk> sources;
+      for (const Move& move : moves(c, ranks)) {
+        EXPECT_EQ(move.bytes, 7u);
+        sources[{move.to, move.to_offset}] = {move.from, move.from_offset};
+      }
+      EXPECT_EQ(sources.size(), 2 * static_cast<std::size_t>(ranks));
+      for (int rank = 0; rank < ranks; ++rank) {
+        const int before = ring == 1 ? rank : (rank + ranks - 1) % ranks;
+        const int next = ring == 1 ? rank : (rank + 1) % ranks;
+        EXPECT_EQ((sources[{rank, 0}]), Chunk(before, send_bytes(c, before, ranks) - 7));
+        EXPECT_EQ((sources[{rank, recv_bytes(c, rank, ranks) - 7}]), Chunk(next, 0));
+      }
+    }
+  }
+}
+
+TEST(Collective, RefusesRingsAndFieldsThatMakeNoSense) {
+  Collective c = of(CollectiveKind::neighbor_exchange, 4);
+  EXPECT_NO_THROW(check(c, 6));
+  c.neighbors.ring = 4;
+  EXPECT_THROW(check(c, 6), BadArgument);
+  c.neighbors.ring = 3;
+  c.counts = {4, 4, 4, 4, 4};
+  EXPECT_THROW(check(c, 6), BadArgument);
+  c.counts = {4, 4, 4, 4, 4, 3};
+  EXPECT_THROW(check(c, 6), BadArgument);
+  c.counts.back() = 4;
+  EXPECT_NO_THROW(check(c, 6));
 }
 
 TEST(Collective, RefusesWhatMakesNoSense) {

@@ -6,6 +6,7 @@
 
 #include "collectives/cpu/engine.h"
 #include "collectives/own_engines.h"
+#include "collectives/session/lanes.h"
 #include "collectives/sim/engine.h"
 #include "core/suggestion.h"
 
@@ -56,12 +57,25 @@ std::vector<EngineModule> modules_for(const std::string& device_kind) {
 
 }  // namespace
 
+void CollectivePlan::enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) {
+  compute.before(stream);
+  if (!compute.beside) return enqueue(stream);
+  side.fork(stream, 1);
+  enqueue(side.at(0));
+  compute.beside(stream);
+  side.join(stream, 1);
+}
+
 std::unique_ptr<CollectiveMemory> CollectiveSession::allocate(Rank& rank, std::uint64_t bytes) {
   return std::make_unique<PlainMemory>(rank.device.allocate(bytes));
 }
 
 void register_collective_engine(std::unique_ptr<CollectiveEngine> engine) {
   registry().add(std::move(engine));
+}
+
+std::vector<CollectiveEngine*> registered_collective_engines(const std::string& device_kind) {
+  return registry().of_kind(device_kind);
 }
 
 CollectiveEngines collective_engines(const std::string& device_kind,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +16,18 @@
 namespace duet {
 
 struct RankSchedule;
+class SideStreams;
 
 struct CollectiveBuffers {
   Span send, recv;
+};
+
+// What the caller of a neighbor_exchange computes in a call, on the stream that it is given.
+struct CallCompute {
+  std::function<void(Stream&)> before;  // makes what is sent
+  // Needs nothing that arrives, and leaves alone what is sent. Empty where the plan was made
+  // without Neighbors::computes_beside.
+  std::function<void(Stream&)> beside;
 };
 
 // One rank's part of a collective, bound to fixed buffers. The buffers must outlive the plan.
@@ -27,6 +37,9 @@ class CollectivePlan {
   // Only enqueues, also on a stream that is captured: never blocks, allocates or takes a lock that
   // another rank may hold. All ranks enqueue a session's plans in the same order.
   virtual void enqueue(Stream& stream) = 0;
+  // Likewise a neighbor_exchange with the caller's compute. The call may write the receive buffer
+  // from its begin on. `side` has a lane for plans that know of no compute.
+  virtual void enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute);
   virtual std::string algorithm() const { return ""; }  // the chosen algorithm, for the journal
   // Overwrites the plan's staging memory, so that verification cannot pass on stale contents of
   // earlier calls. Blocking. The caller makes sure that no rank is in a call.
@@ -49,6 +62,8 @@ class CollectiveSession {
   virtual ~CollectiveSession() = default;
   // The reason why this engine cannot run the collective; empty if it can. The same on every rank.
   virtual std::optional<Skipped> unsupported(const Collective& collective, bool in_place) const = 0;
+  // Frees the memory of plans that all ranks have destroyed. Collective, inside Team::each().
+  virtual void free_retired(Rank& rank) { rank.team.free_retired(rank); }
   // The reason why calls cannot be captured in a graph; empty if they can.
   virtual std::optional<Skipped> uncapturable() const { return std::nullopt; }
   // False once a rank has failed in a way that later plans would not survive: the caller then opens
@@ -132,6 +147,9 @@ class CollectiveEngine {
 };
 
 void register_collective_engine(std::unique_ptr<CollectiveEngine> engine);
+
+// Those for a kind of device that have registered so far.
+std::vector<CollectiveEngine*> registered_collective_engines(const std::string& device_kind);
 
 // The engines for a kind of device, and the modules that could not be loaded.
 // EngineRegistry::find() documents which modules are loaded.

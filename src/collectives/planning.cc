@@ -10,9 +10,17 @@
 namespace duet {
 namespace {
 
+std::string in_words(const Neighbors& neighbors) {
+  const auto& [ring, alternating, computes, beside] = neighbors;
+  if (ring == 0 && !alternating && !computes) return "";
+  return fmt::format(", rings of {}, alternating {}, computes {}, beside {}", ring, alternating,
+                     computes, beside);
+}
+
 std::string in_words(const Collective& c) {
-  return fmt::format("{} of {} x {}, {}, root {}, counts [{}]", name(c.kind), c.count,
-                     name(c.dtype), name(c.op), c.root, fmt::join(c.counts, ","));
+  return fmt::format("{} of {} x {}, {}, root {}, counts [{}]{}", name(c.kind), c.count,
+                     name(c.dtype), name(c.op), c.root, fmt::join(c.counts, ","),
+                     in_words(c.neighbors));
 }
 
 // The address range of a rank's buffer. Addresses are comparable only within one process.

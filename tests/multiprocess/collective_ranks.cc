@@ -61,8 +61,15 @@ int reduced(const Collective& one, std::uint64_t element, int ranks) {
   return result;
 }
 
-Bytes expected(const Collective& one, int rank, int ranks) {
-  Bytes bytes(recv_bytes(one, rank, ranks));
+constexpr std::byte kPoison{0xEE};
+
+// What a call leaves in the receive buffer.
+Bytes expected(const Collective& one, int rank, int ranks, bool in_place) {
+  Bytes bytes(recv_bytes(one, rank, ranks), kPoison);
+  if (one.kind == CollectiveKind::neighbor_exchange && in_place) {
+    const Bytes own = sent(one, rank, ranks);
+    std::memcpy(bytes.data() + in_place_offset(one, rank), own.data(), own.size());
+  }
   if (reduces(one.kind)) {
     const std::uint64_t first = one.kind == CollectiveKind::reduce_scatter
                                     ? one.count * static_cast<std::uint64_t>(rank)
@@ -125,7 +132,7 @@ void run_once(CollectiveSession& session, Rank& rank, const Collective& one, con
   const Bytes input = sent(one, rank.index, rank.size);
   for (int repeat = 0; repeat < 3; ++repeat) {
     if (recv->span().bytes > 0) {
-      const Bytes poison(recv->span().bytes, std::byte{0xEE});
+      const Bytes poison(recv->span().bytes, kPoison);
       rank.device.write(recv->span(), poison.data());
     }
     if (!input.empty()) rank.device.write(buffers.send, input.data());
@@ -134,7 +141,7 @@ void run_once(CollectiveSession& session, Rank& rank, const Collective& one, con
     stream->synchronize(kDeadlineSeconds);
     Bytes output(buffers.recv.bytes);
     if (!output.empty()) rank.device.read(buffers.recv, output.data());
-    if (output != expected(one, rank.index, rank.size)) {
+    if (output != expected(one, rank.index, rank.size, in_place)) {
       throw Mismatch(fmt::format("{} of {} x {}, {}, {}: wrong on rank {}, by {}", name(one.kind),
                                  one.count, name(one.dtype), name(one.op),
                                  in_place ? "in place" : "out of place", rank.index,

@@ -12,7 +12,7 @@ runs() {
       { echo "failed: duet collective $* --show-schedule $speed"; exit 1; }
   done
 }
-moves=all_gather,all_to_all,broadcast,gather,scatter,send_recv
+moves=all_gather,all_to_all,broadcast,gather,scatter,send_recv,neighbor_exchange
 runs $moves -b 96 -d int8 --device host:4
 runs $moves,all_to_all_v -b 60 -d int8 --skew random --device sim:h200:devices=5
 runs $moves -b 48 -d int8 --device sim:mi300x:devices=3
@@ -20,7 +20,7 @@ runs reduce_scatter,all_reduce -b 96 -d int32 --device host:4
 runs all_reduce -b 8 -d int32 --device host:3
 DUET_REDUCTIONS=in-flight runs reduce_scatter -b 96 -d int32 --device sim:h200:devices=3
 DUET_REDUCTIONS=slots runs reduce_scatter -b 96 -d int32 --device sim:h200:devices=3
-all=all_gather,all_to_all,broadcast,reduce_scatter,all_reduce
+all=all_gather,all_to_all,broadcast,reduce_scatter,all_reduce,neighbor_exchange
 runs $all -b 96 -d int32 --device host:4 --node-size 2
 runs $all -b 72 -d int32 --device host:3 --node-size 1
 runs $all -b 96 -d int32 --device sim:p5-48xlarge:devices=3:nodes=2

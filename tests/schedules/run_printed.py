@@ -43,6 +43,14 @@ def expected(form, rank):
     elif kind == "send_recv":
         for byte in range(count):
             yield byte, {((rank - 1) % ranks, byte)}
+    elif kind == "neighbor_exchange":
+        buffers = form["buffers"]
+        before, after = (rank - 1) % ranks, (rank + 1) % ranks
+        last_sent = buffers[f"send@{before}"]["bytes"] - count
+        last_received = buffers[f"recv@{rank}"]["bytes"] - count
+        for byte in range(count):
+            yield byte, {(before, last_sent + byte)}
+            yield last_received + byte, {(after, byte)}
     elif kind == "reduce_scatter":
         for byte in range(count):
             yield byte, {(source, rank * count + byte) for source in range(ranks)}

@@ -44,7 +44,7 @@ DUET_STANDIN=no-sdma says 'names no engine' 1 copy --device hip:0,1 --sizes 64K 
   --pattern pair --issue push --one-way --matrix 0 --executor sdma
 says 'sdma needs AMD GPUs' 1 copy --device host:2 --sizes 64K --kind peer --executor sdma
 says '2 measured' 0 collective all_gather,all_to_all --device hip --engine dma "${short[@]}" --in-place out
-says '16 measured' 0 collective all --device hip --engine sdma "${short[@]}"
+says '18 measured' 0 collective all --device hip --engine sdma "${short[@]}"
 says 'copies by sdma are submitted by the CPU' 1 collective all_gather --device hip --engine sdma "${short[@]}" -G 2
 DUET_STANDIN=no-sdma says 'names no engine' 1 collective all_gather --device hip --engine sdma "${short[@]}"
 says 'sdma: expected ranks of one node' 1 collective all_gather --device hip --engine sdma "${short[@]}" --node-size 2
@@ -52,7 +52,7 @@ rccl=(--device hip "${short[@]}" --engine)
 says '32 measured' 0 collective all_gather,reduce_scatter,all_reduce,broadcast "${rccl[@]}" rccl \
   --datatype fp32,fp16,bf16,int32
 says '6 measured' 0 collective reduce_scatter,all_reduce "${rccl[@]}" rccl --op max,min,avg --in-place out
-says '5 measured' 0 collective all_to_all,all_to_all_v,send_recv,gather,scatter "${rccl[@]}" rccl \
+says '6 measured' 0 collective all_to_all,all_to_all_v,send_recv,gather,scatter,neighbor_exchange "${rccl[@]}" rccl \
   --in-place out
 # What RCCL's versions do not have is skipped, with the reason.
 says 'rccl-8cta needs RCCL 2.30.7 or later, this is 2.22.3; NCCL_MAX_NCHANNELS caps' 1 \
@@ -137,8 +137,8 @@ two_processes() {
   grep -q -- "$text" out.0 || fail "two processes, $*: expected '$text': $(cat out.0 out.1)"
 }
 two_processes '4 measured' hip:0,1 hip:2,3 all_gather --engine dma,sdma
-two_processes '16 measured' hip:0,1 hip:2,3 all --engine sdma
-two_processes '16 measured' hip:0 hip:3 all --engine sdma
+two_processes '18 measured' hip:0,1 hip:2,3 all --engine sdma
+two_processes '18 measured' hip:0 hip:3 all --engine sdma
 FIRST=gpus=2 two_processes 'ROCr does not tell which GPU has memory of another process' hip:0 hip:3 \
   all_gather --engine sdma
 FIRST=no-sdma two_processes 'names no engine' hip:0 hip:3 all_gather --engine sdma

@@ -1,12 +1,14 @@
-// A call: every rank signals `ready` and waits for all ranks. It then copies or reduces its own
-// part from the other ranks' send buffers, signals `done` and waits for all ranks again. A rank
-// that runs in place first copies its send buffer aside; the other ranks read the copy.
+// A call: every rank signals `ready` and waits for those from which something comes. It then copies
+// or reduces its own part from their send buffers, signals `done` and waits for those that read
+// here. A rank that runs in place first copies its send buffer aside, where results overwrite it;
+// the other ranks read the copy.
 #include "collectives/cpu/engine.h"
 
 #include <fmt/format.h>
 
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "collectives/planning.h"
 #include "collectives/session/session_memory.h"
@@ -38,7 +40,8 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
         collective_(collective),
         buffers_(buffers) {
     const auto make_copy = [&] {
-      return in_place(buffers) ? rank.device.allocate(buffers.send.bytes) : Buffer();
+      const bool overwrites = collective.kind != CollectiveKind::neighbor_exchange;
+      return in_place(buffers) && overwrites ? rank.device.allocate(buffers.send.bytes) : Buffer();
     };
     offered_.emplace(rank, make_copy, "the other ranks' copies of what they send");
     member(me_).source = is_staged() ? copy() : buffers.send;
@@ -46,6 +49,7 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
     for (const Member& each : members_) sources_.push_back(each.source);
     rank.team.barrier("the other ranks to have seen the buffers");
     if (!reduces(collective_.kind)) moves_ = moves(collective_, ranks());
+    find_partners();
     DeviceWaits& waits = *this;
     watched_.emplace(watchdog, waits);
   }
@@ -55,14 +59,14 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
     const std::uint64_t call = ++own.calls;
     if (is_staged()) stream.copy({copy(), buffers_.send, Executor::dma, {}});
     stream.signal(own.ready(), call);
-    for (const Member& each : members_) stream.wait(each.ready(), call);
+    for (const int each : senders_) stream.wait(member(each).ready(), call);
     if (reduces(collective_.kind)) {
       reduce_own(stream);
     } else {
       take_own(stream);
     }
     stream.signal(own.done(), call);
-    for (const Member& each : members_) stream.wait(each.done(), call);
+    for (const int each : receivers_) stream.wait(member(each).done(), call);
   }
 
   std::string algorithm() const override {
@@ -84,6 +88,20 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
   bool is_staged() const { return copy().bytes > 0; }
   const Span& copy() const { return offered_->own().span(); }
   Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+
+  void find_partners() {
+    std::set<int> senders, receivers;
+    for (const Move& move : moves_) {
+      if (move.to == me_) senders.insert(move.from);
+      if (move.from == me_) receivers.insert(move.to);
+    }
+    for (int rank = 0; reduces(collective_.kind) && rank < ranks(); ++rank) {
+      senders.insert(rank);
+      receivers.insert(rank);
+    }
+    senders_.assign(senders.begin(), senders.end());
+    receivers_.assign(receivers.begin(), receivers.end());
+  }
 
   void take_own(Stream& stream) {
     for (const Move& move : moves_) {
@@ -132,6 +150,7 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
   std::optional<OfferedMemory> offered_;  // copy of the send buffer; empty out of place
   std::vector<Span> sources_;             // where to read each rank's send data
   std::vector<Move> moves_;
+  std::vector<int> senders_, receivers_;  // ranks from which something comes, and to which it goes
   std::optional<Watched> watched_;
 };
 

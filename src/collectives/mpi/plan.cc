@@ -20,8 +20,9 @@ MpiPlan::MpiPlan(std::shared_ptr<Communicator> communicator, Rank& rank,
       kind_(collective.kind),
       broadcasts_(kind_ == CollectiveKind::broadcast && rank.index == collective.root),
       buffers_(buffers),
-      staging_(rank.device, buffers_, direct),
-      requests_(communicator_->comm, collective),
+      staging_(rank.device, collective, buffers_, direct),
+      requests_(communicator_->comm, staging_.collective()),
+      sent_(rank.device.make_event(EventUse::order)),
       algorithm_(std::move(algorithm)) {}
 
 // At the root, MPI's broadcast has one buffer and Duet's has two. A copy fills the second one.
@@ -32,19 +33,30 @@ void MpiPlan::enqueue(Stream& stream) {
     stream.copy({buffers_.recv, buffers_.send, Executor::dma, {}});
   }
   stream.synchronize(kDeadlineSeconds);
+  run();
+  if (!broadcasts_) staging_.bring_out(stream);
+}
+
+void MpiPlan::enqueue_beside(Stream& stream, SideStreams&, const CallCompute& compute) {
+  communicator_->require_usable();
+  compute.before(stream);
+  staging_.bring_in(stream);
+  stream.record(*sent_);
+  if (compute.beside) compute.beside(stream);
+  sent_->synchronize(kDeadlineSeconds);
+  run();
+  staging_.bring_out(stream);
+}
+
+void MpiPlan::run() {
   try {
-    run();
+    requests_.start(staging_.send(), staging_.recv());
+    wait_for(processes_, fmt::format("all ranks to do their part of {} by MPI", name(kind_)),
+             kDeadlineSeconds, [this] { return requests_.test(); });
   } catch (...) {
     communicator_->call_failed = true;
     throw;
   }
-  if (!broadcasts_) staging_.bring_out(stream);
-}
-
-void MpiPlan::run() {
-  requests_.start(staging_.send(), staging_.recv());
-  wait_for(processes_, fmt::format("all ranks to do their part of {} by MPI", name(kind_)),
-           kDeadlineSeconds, [this] { return requests_.test(); });
 }
 
 }  // namespace duet::mpi

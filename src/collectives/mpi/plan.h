@@ -21,6 +21,8 @@ class MpiPlan : public CollectivePlan {
   // Blocks until the stream's earlier work and then the MPI calls have completed. Throws Timeout,
   // Error when MPI or another process of the run fails, and after a rank has failed PeerFailed.
   void enqueue(Stream& stream) override;
+  // `beside` is computed while the host waits.
+  void enqueue_beside(Stream& stream, SideStreams&, const CallCompute& compute) override;
   std::string algorithm() const override { return algorithm_; }
   bool host_driven() const override { return true; }
 
@@ -35,6 +37,7 @@ class MpiPlan : public CollectivePlan {
   CollectiveBuffers buffers_;
   Staging staging_;
   Requests requests_;
+  std::unique_ptr<Event> sent_;  // what MPI sends is there
   std::string algorithm_;
 };
 

@@ -13,7 +13,8 @@ namespace {
 constexpr int kTag = 1;
 
 bool by_messages(CollectiveKind kind) {
-  return kind == CollectiveKind::all_to_all_v || kind == CollectiveKind::send_recv;
+  return kind == CollectiveKind::all_to_all_v || kind == CollectiveKind::send_recv ||
+         kind == CollectiveKind::neighbor_exchange;
 }
 
 MPI_Datatype element(DType dtype) { return dtype == DType::int32 ? MPI_INT32_T : MPI_FLOAT; }

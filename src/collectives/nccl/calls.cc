@@ -46,6 +46,7 @@ bool has_call(const Library& library, CollectiveKind kind) {
       return library.scatter != nullptr;
     case CollectiveKind::all_to_all_v:
     case CollectiveKind::send_recv:
+    case CollectiveKind::neighbor_exchange:
       return false;
     default:
       return true;
@@ -134,6 +135,7 @@ void Calls::enqueue_one_call(const void* send, void* recv, NativeStream stream) 
       return;
     case CollectiveKind::all_to_all_v:
     case CollectiveKind::send_recv:
+    case CollectiveKind::neighbor_exchange:
       break;
   }
   throw BadArgument(fmt::format("{} is not one call", name(kind_)));

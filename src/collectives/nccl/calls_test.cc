@@ -1,6 +1,10 @@
 #include "collectives/nccl/calls.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
 
 #include "collectives/nccl/fake.h"
 #include "core/error.h"
@@ -59,6 +63,45 @@ TEST(NcclCallsTest, SendRecvIsARing) {
   EXPECT_EQ(calls_of(fake_library(), make(CollectiveKind::send_recv)),
             (Texts{"group start", "send(0x1000, 4, type 7) to 2", "recv(0x2000, 4, type 7) from 0",
                    "group end"}));
+}
+
+// NCCL matches the sends of a rank to another one with that one's receives in their order, which
+// must be the same where both neighbours are one rank. In place, of fields of 4, 5, 6 ... elements.
+TEST(NcclCallsTest, NeighborsGetTheRightChunks) {
+  const Library nccl = fake_library();
+  for (const int ranks : {1, 2, 3, 5}) {
+    Collective one = make(CollectiveKind::neighbor_exchange, DType::int8);
+    for (int rank = 0; rank < ranks; ++rank) {
+      one.counts.push_back(4 + static_cast<std::uint64_t>(rank));
+    }
+    const auto field = [](int rank) { return 0x1000 * static_cast<std::uintptr_t>(rank + 1); };
+    std::map<std::pair<int, int>, Texts> sent, received;  // by sender and receiver
+    for (int rank = 0; rank < ranks; ++rank) {
+      reset();
+      Calls(nccl, {nullptr, rank, ranks}, one)
+          .enqueue(reinterpret_cast<void*>(field(rank) + 4), reinterpret_cast<void*>(field(rank)),
+                   nullptr);
+      ASSERT_EQ(fake_calls().calls.size(), 6u);  // a group of four
+      for (const std::string& call : fake_calls().calls) {
+        const std::string place = call.substr(call.find('(') + 1, 6);
+        const int peer = call.back() - '0';
+        if (call.rfind("send", 0) == 0) sent[{rank, peer}].push_back(place);
+        if (call.rfind("recv", 0) == 0) received[{peer, rank}].push_back(place);
+      }
+    }
+    std::map<std::string, std::string> delivered;  // from where, by where to
+    for (const auto& [pair, places] : sent) {
+      ASSERT_EQ(received[pair].size(), places.size());
+      for (std::size_t i = 0; i < places.size(); ++i) delivered[received[pair][i]] = places[i];
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int before = (rank + ranks - 1) % ranks, next = (rank + 1) % ranks;
+      const auto text = [](std::uintptr_t at) { return fmt::format("{:#x}", at); };
+      const auto count = [&](int of) { return one.counts[static_cast<std::size_t>(of)]; };
+      EXPECT_EQ(delivered[text(field(rank))], text(field(before) + count(before)));
+      EXPECT_EQ(delivered[text(field(rank) + 4 + count(rank))], text(field(next) + 4));
+    }
+  }
 }
 
 TEST(NcclCallsTest, GroupedWhereTheLibraryHasNoCall) {

@@ -91,8 +91,9 @@ TEST_P(OverNodes, EveryEngineIsRight) {
         }
       }
     }
-    // all_gather, all_to_all and broadcast; two types of both reductions; both ways.
-    EXPECT_EQ(ran, 3 * 6 + 8);
+    // all_gather, all_to_all, broadcast and neighbor_exchange; two types of both reductions; both
+    // ways.
+    EXPECT_EQ(ran, 4 * 6 + 8);
   }
 }
 

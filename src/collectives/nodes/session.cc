@@ -45,13 +45,14 @@ class NodesSession : public CollectiveSession {
   }
 
   std::optional<Skipped> unsupported(const Collective& collective, bool) const override {
-    if (!not_reached_.empty()) return Skipped{not_reached_};
+    if (!not_reached_.empty() && !goes_by_pushes(collective)) return Skipped{not_reached_};
     switch (collective.kind) {
       case CollectiveKind::all_gather:
       case CollectiveKind::reduce_scatter:
       case CollectiveKind::all_reduce:
       case CollectiveKind::all_to_all:
       case CollectiveKind::broadcast:
+      case CollectiveKind::neighbor_exchange:
         return std::nullopt;
       default:
         return Skipped{fmt::format("ranks of several nodes: {} does not go over nodes so far",
@@ -72,6 +73,14 @@ class NodesSession : public CollectiveSession {
       if (link.beyond_node) return 8 * link.gb_per_s;
     }
     return 0;
+  }
+
+  void free_retired(Rank& rank) override {
+    rank.team.free_retired(rank);
+    if (teams_ == nullptr) return;
+    NodeRank own(rank, *teams_, map_);
+    own.in_node.team.free_retired(own.in_node);
+    own.in_column.team.free_retired(own.in_column);
   }
 
   std::vector<std::string> take_warnings() override {
@@ -105,29 +114,48 @@ class NodesSession : public CollectiveSession {
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>& requests) override {
     expect_same_choice(requests);
-    NodeRank own(rank, *teams_, map_);
+    free_retired(rank);
+    plans_->free_kept();
     SideStreams& lanes =
         lanes_[static_cast<std::size_t>(rank.local)].after(plans_->watchdog().failures());
-    own.in_node.team.free_retired(own.in_node);
-    own.in_column.team.free_retired(own.in_column);
-    plans_->free_kept();
     AlgorithmInput input{collective, rank.index, rank.size, links_.copying};
-    input.nodes = &map_;
     input.kernel_moves = kernel_moves(collective, rank.size);
     input.in_place = in_place(buffers);
     input.aligned_alike = own_part_aligned(collective, rank.index, rank.size, buffers);
     ScheduleSession with{plans_->watchdog(), &lanes};
     with.keeps_schedules = keeps_schedules_;
+    auto plan = goes_by_pushes(collective) ? by_pushes(rank, input, buffers, with)
+                                           : over_nodes(rank, input, buffers, with);
+    return plans_->hand_out(rank, std::move(plan), name(collective.kind));
+  }
+
+ private:
+  // Whether the ranks of all nodes are neighbours that map each other's memory.
+  bool goes_by_pushes(const Collective& collective) const {
+    return mapped_ && collective.kind == CollectiveKind::neighbor_exchange;
+  }
+
+  // Over a network a signal comes with the chunk that it follows: it takes no second latency, as
+  // one to device memory does on simulated machines.
+  std::unique_ptr<CollectivePlan> by_pushes(Rank& rank, const AlgorithmInput& input,
+                                            const CollectiveBuffers& buffers,
+                                            ScheduleSession with) {
+    with.semaphores = MemoryKind::pinned;
+    return std::make_unique<SchedulePlan>(rank, neighbor_pushes().schedule(input), buffers, with);
+  }
+
+  std::unique_ptr<CollectivePlan> over_nodes(Rank& rank, AlgorithmInput input,
+                                             const CollectiveBuffers& buffers,
+                                             ScheduleSession with) {
+    NodeRank own(rank, *teams_, map_);
+    input.nodes = &map_;
     with.node = &own;
     with.make_wire = [this](NodeRank& each, const WireTraffic& traffic) {
       return make_wire(each, traffic);
     };
-    return plans_->hand_out(
-        rank, std::make_unique<SchedulePlan>(own.whole, schedule(input, rank), buffers, with),
-        name(collective.kind));
+    return std::make_unique<SchedulePlan>(own.whole, schedule(input, rank), buffers, with);
   }
 
- private:
   Network& network_of(const Rank& rank) const {
     return *networks_[static_cast<std::size_t>(rank.local)];
   }

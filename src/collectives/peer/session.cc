@@ -127,12 +127,16 @@ class PeerSession : public CollectiveSession {
                                          const CollectiveBuffers& buffers,
                                          const std::vector<std::string>& requests) {
     const std::vector<CallFacts> facts = CallFacts::of_all(requests);
-    const AlgorithmInput input = algorithm_input(rank, collective, buffers, links_.copying, facts);
+    AlgorithmInput input = algorithm_input(rank, collective, buffers, links_.copying, facts);
     const bool adds = std::all_of(facts.begin(), facts.end(),
                                   [](const CallFacts& each) { return each.wants_to_add; });
     std::string why_not;
     const Algorithm* const chosen = chosen_algorithm(input, why_not);
     if (!why_not.empty() && rank.local == 0) not_chosen_ = std::move(why_not);
+    if (collective.kind == CollectiveKind::neighbor_exchange && chosen == nullptr) {
+      input.kernel_moves = kind_ == OwnEngineKind::kernel || prefers_kernel(input);
+      return plan(rank, input, buffers, with_neighbors(input));
+    }
     const bool halves = collective.kind == CollectiveKind::all_reduce;
     const auto whole = [&](const Tries& tries) { return plan(rank, input, buffers, tries); };
     if (chosen != nullptr && (chosen->half == Half::none || !halves)) return whole({*chosen});
@@ -184,6 +188,12 @@ class PeerSession : public CollectiveSession {
     }
     auto second = plan(rank, input, {buffers.recv, buffers.recv}, seconds);
     return std::make_unique<HalvesPlan>(std::move(first), std::move(second));
+  }
+
+  // One kernel keeps all ranks together, which calls that alternate do without.
+  Tries with_neighbors(const AlgorithmInput& input) const {
+    if (!input.kernel_moves) return {neighbor_pushes(), staged_moves()};
+    return {input.collective.neighbors.alternating ? neighbor_pushes() : by_kernels(input)};
   }
 
   Algorithm by_kernels(const AlgorithmInput& input) const {

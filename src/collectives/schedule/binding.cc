@@ -36,9 +36,9 @@ Binding::Binding(Rank& rank, const RankSchedule& schedule, const CollectiveBuffe
   Rank& mapping = session.node != nullptr ? session.node->in_node : rank;
   all_send_ = mapped(mapping, send_, schedule.reads_send, "the other ranks' send buffers");
   all_recv_ = mapped(mapping, recv_, schedule.pushes_to_recv, "the other ranks' receive buffers");
-  memory_ = session.pool != nullptr
-                ? session.pool->memory(mapping, schedule, session.watchdog)
-                : std::make_shared<ScheduleMemory>(mapping, schedule, session.watchdog);
+  memory_ = session.pool != nullptr ? session.pool->memory(mapping, schedule, session.watchdog)
+                                    : std::make_shared<ScheduleMemory>(
+                                          mapping, schedule, session.watchdog, session.semaphores);
   if (session.node == nullptr) return;
   rank.team.all_or_none(rank, "all ranks to allocate memory of their own", [&] {
     if (schedule.scratch_bytes > 0) scratch_ = device_.allocate(schedule.scratch_bytes);

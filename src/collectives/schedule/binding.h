@@ -28,6 +28,7 @@ struct ScheduleSession {
   ScheduleMemoryPool* pool = nullptr;  // of memory that plans may share
   bool keeps_schedules = false;
   PreparePeerKernel prepare = nullptr;
+  MemoryKind semaphores = MemoryKind::device;  // that streams wait for; of plans without a pool
   // Over nodes.
   NodeRank* node = nullptr;
   MakeWire make_wire = nullptr;

@@ -119,9 +119,9 @@ std::string fault_of_places(const RankSchedule& schedule, int step) {
 
 bool alike(const RankSchedule& one, const RankSchedule& other) {
   const auto same = [](const SemaphoreGroup& a, const SemaphoreGroup& b) {
-    return a.count == b.count && a.initial == b.initial && a.only_for_speed == b.only_for_speed &&
-           a.for_every_rank == b.for_every_rank && a.blocks == b.blocks && a.counts == b.counts &&
-           a.of_wire == b.of_wire;
+    return (a.count == b.count || a.of_wire) && a.initial == b.initial &&
+           a.only_for_speed == b.only_for_speed && a.for_every_rank == b.for_every_rank &&
+           a.blocks == b.blocks && a.counts == b.counts && a.of_wire == b.of_wire;
   };
   return one.ranks == other.ranks && one.slot_bytes == other.slot_bytes &&
          one.pushes_to_recv == other.pushes_to_recv && one.reads_send == other.reads_send &&
@@ -296,7 +296,7 @@ std::vector<SpeedParts> choices_without(const CheckedCalls& calls) {
 
 std::string fault_without(const SpeedParts& parts, const CheckedCalls& calls) {
   std::map<const CollectiveSchedule*, CollectiveSchedule> rest;
-  CheckedCalls left{{}, calls.shared_memory};
+  CheckedCalls left{{}, calls.shared_memory, calls.alternate};
   for (const CollectiveSchedule* call : calls.order) {
     const auto [found, is_new] = rest.emplace(call, *call);
     CollectiveSchedule& schedule = found->second;
@@ -339,7 +339,11 @@ std::string fault_of(const CollectiveSchedule& schedule) {
     if (fault.empty()) fault = fault_of_elements(schedule.collective, each);
     if (!fault.empty()) return fault;
   }
-  std::string fault = fault_of(CheckedCalls{{&schedule, &schedule}, false});
+  if (schedule.collective.neighbors.alternating) {
+    const CollectiveSchedule other = schedule;
+    return fault_of(CheckedCalls{{&schedule, &other, &schedule, &other}, false, true});
+  }
+  std::string fault = fault_of(CheckedCalls{{&schedule, &schedule}, false, false});
   if (!fault.empty() || schedule.ranks.empty() || !sends_packets(schedule.ranks.front())) {
     return fault;
   }
@@ -350,7 +354,7 @@ std::string fault_of(const CollectiveSchedule& schedule) {
     first.ranks[rank] = with_packets_as_items(schedule.ranks[rank], 0);
     second.ranks[rank] = with_packets_as_items(schedule.ranks[rank], 1);
   }
-  return fault_of(CheckedCalls{{&first, &second, &first}, true});
+  return fault_of(CheckedCalls{{&first, &second, &first}, true, false});
 }
 
 }  // namespace duet

@@ -22,6 +22,7 @@ struct CollectiveSchedule {
 struct CheckedCalls {
   std::vector<const CollectiveSchedule*> order;
   bool shared_memory = false;  // all have the same semaphores and staging slots: ScheduleMemoryPool
+  bool alternate = false;      // Neighbors::alternating: two schedules in turns
 };
 
 // The first fault, in words that name ranks, steps and places; "" if there is none. Then, for all
@@ -44,8 +45,9 @@ std::string fault_of(const CheckedCalls& calls);
 // have, lanes that fork and join.
 std::string fault_of_form(const RankSchedule& schedule);
 
-// Two calls in a row, which find what one finds and what is left between calls. Of a kernel that
-// sends packets also three calls by these: the third one uses what the first one has left.
+// Two calls in a row, which find what one finds and what is left between calls; of one that
+// alternates two and two. Of a kernel that sends packets also three calls by these: the third one
+// uses what the first one has left.
 std::string fault_of(const CollectiveSchedule& schedule);
 
 }  // namespace duet

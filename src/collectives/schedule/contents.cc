@@ -150,6 +150,7 @@ class Run {
     const Step* const one = order_.step_of(number);
     if (now.step < 0) return before_call(number, now);
     if (one == nullptr) return after_call(number, now);
+    if (one->compute == ComputePart::before) return compute_before(number, now);
     if (now.item >= 0) {
       const StepItem& item = one->kernel.items[index_of(now.item)];
       const bool accesses = now.part == ItemPart::all || now.part == ItemPart::accesses;
@@ -209,11 +210,32 @@ class Run {
     return to.buffer->write(number, {to.begin, to.begin + bytes, {{source, shift}}});
   }
 
+  // Where calls alternate the caller writes to the receive buffer when the next call sends.
   std::string before_call(int number, const OrderedStep& step) {
-    std::string fault = write_whole(number, step, BufferRole::recv, Term::kPoison);
+    std::string fault;
+    if (!calls_.alternate) fault = write_whole(number, step, BufferRole::recv, Term::kPoison);
     return fault.empty()
                ? write_whole(number, step, BufferRole::send, source_of(step.call, step.rank))
                : fault;
+  }
+
+  // Makes what is sent, where calls alternate of what the last call has brought.
+  std::string compute_before(int number, const OrderedStep& step) {
+    if (calls_.alternate && step.call > 0) {
+      const int last = step.call - 1;
+      const CollectiveSchedule& call = *calls_.order[index_of(last)];
+      const int ranks = static_cast<int>(call.ranks.size());
+      for (const ByteValue& arrived : result_at(call.collective, step.rank, ranks)) {
+        const Located at =
+            locate(call, {BufferRole::recv, step.rank, arrived.begin, arrived.end - arrived.begin});
+        const std::uint64_t end = at.begin + arrived.end - arrived.begin;
+        std::vector<ByteValue> values;
+        std::string fault = at.buffer->read(number, at.begin, end, values);
+        if (fault.empty()) fault = at.buffer->write(number, {at.begin, end, {{Term::kPoison, 0}}});
+        if (!fault.empty()) return fault;
+      }
+    }
+    return write_whole(number, step, BufferRole::send, source_of(step.call, step.rank));
   }
 
   int source_of(int call, int rank) const {

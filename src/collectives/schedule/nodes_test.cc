@@ -8,6 +8,7 @@
 
 #include "collectives/schedule/algorithms/node_schedule.h"
 #include "collectives/schedule/message_steps.h"
+#include "collectives/schedule/node_maps_fixture.h"
 #include "collectives/schedule/removals_fixture.h"
 
 namespace duet {
@@ -16,15 +17,6 @@ namespace {
 constexpr CollectiveKind kOverNodes[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
                                          CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
                                          CollectiveKind::broadcast};
-
-// Consecutive ranks are a node, or ranks are dealt out to the nodes in turns.
-NodeMap map_of(int nodes, int node_size, bool dealt_out = false) {
-  TeamGroups groups(index_of(nodes));
-  for (int rank = 0; rank < nodes * node_size; ++rank) {
-    groups[index_of(dealt_out ? rank % nodes : rank / node_size)].push_back(rank);
-  }
-  return NodeMap(std::move(groups));
-}
 
 Collective over_nodes(CollectiveKind kind, std::uint64_t count, int ranks) {
   return {kind, DType::int8, Reduction::sum, count, ranks / 2, {}};

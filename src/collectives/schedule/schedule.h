@@ -148,6 +148,9 @@ struct WireCall {
   int message = 0;  // that is sent
 };
 
+// What the caller computes in a call (CallCompute, collectives/engine.h).
+enum class ComputePart { before, beside };
+
 // What a rank enqueues on one of its lanes: it starts when the lane's step before it and all of
 // `after` have ended and all of `waits` are 1, sets these back to 0, copies, runs the kernel, and
 // sets `signals` to 1. All parts but the lane may be empty: a step with nothing else is a point
@@ -159,8 +162,9 @@ struct Step {
   std::vector<SemaphoreAt> waits;
   std::vector<StepCopy> copies;
   StepKernel kernel;
-  std::optional<WireCall> wire;  // of lane 0, in a step with nothing else
-  bool by_wire = false;          // what a wire does (message_steps.h), which reaches other nodes
+  std::optional<WireCall> wire;        // of lane 0, in a step with nothing else
+  std::optional<ComputePart> compute;  // likewise
+  bool by_wire = false;  // what a wire does (message_steps.h), which reaches other nodes
   std::vector<SemaphoreAt> signals;
   // What `after` is for, where steps have it by one rule and need it only together; "": each alone.
   std::string rule;

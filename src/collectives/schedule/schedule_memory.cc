@@ -12,7 +12,8 @@ std::uint64_t packet_bytes_of(const RankSchedule& schedule) {
 
 }  // namespace
 
-ScheduleMemory::ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdog& watchdog)
+ScheduleMemory::ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdog& watchdog,
+                               MemoryKind semaphores)
     : device_(rank.device), groups_(schedule.semaphores), node_(schedule.node) {
   const int ranks = mapped_ranks(schedule);
   int streams = 0, blocks = 0;
@@ -22,7 +23,7 @@ ScheduleMemory::ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdo
     next += group.words(ranks);
   }
   if (streams > 0) {
-    semaphores_.emplace(rank, streams);
+    semaphores_.emplace(rank, streams, semaphores);
     watched_.emplace(watchdog, *semaphores_);
   }
   if (blocks > 0) {

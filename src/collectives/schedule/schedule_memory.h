@@ -18,8 +18,10 @@ namespace duet {
 class ScheduleMemory {
  public:
   // Collective: every rank constructs it inside Team::each() for its part of the same schedule. The
-  // rank's team is that of the ranks that map each other's memory.
-  ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdog& watchdog);
+  // rank's team is that of the ranks that map each other's memory. `semaphores`: where those lie
+  // that streams wait for.
+  ScheduleMemory(Rank& rank, const RankSchedule& schedule, Watchdog& watchdog,
+                 MemoryKind semaphores = MemoryKind::device);
 
   Semaphore at(const SemaphoreAt& semaphore) const;
   const Span& slots(int rank) const { return slots_->at(number_in(node_, rank)); }

@@ -35,6 +35,7 @@ SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
       algorithm_(text_of(schedule)) {
   for (const StreamCall& call : stream_calls(schedule)) {
     calls_.push_back({call.lane, bound(schedule, call)});
+    computes_ = computes_ || call.kind == StreamCall::Kind::compute;
   }
   const std::uint64_t beyond_node = network_bytes_of(schedule);
   add_wire_bytes(wire_bytes_of(schedule) - beyond_node);
@@ -67,6 +68,8 @@ SchedulePlan::Bound SchedulePlan::bound(const RankSchedule& schedule, const Stre
       return WaitFor{&event_of(call.step)};
     case StreamCall::Kind::wire:
       return *step.wire;
+    case StreamCall::Kind::compute:
+      return *step.compute;
     case StreamCall::Kind::kernel:
       break;
   }
@@ -92,7 +95,12 @@ void SchedulePlan::call(const WireCall& call, Stream& stream) {
   }
 }
 
-void SchedulePlan::enqueue(Stream& stream) {
+void SchedulePlan::enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) {
+  if (!computes_) return CollectivePlan::enqueue_beside(stream, side, compute);
+  enqueue_calls(stream, &compute);
+}
+
+void SchedulePlan::enqueue_calls(Stream& stream, const CallCompute* compute) {
   for (const Call& call : calls_) {
     Stream& lane = call.lane == 0 ? stream : *lanes_[index_of(call.lane - 1)];
     if (const auto* copy = std::get_if<Copy>(&call.what)) {
@@ -105,6 +113,10 @@ void SchedulePlan::enqueue(Stream& stream) {
       lane.wait(*wait->event);
     } else if (const auto* on_wire = std::get_if<WireCall>(&call.what)) {
       this->call(*on_wire, stream);
+    } else if (const auto* part = std::get_if<ComputePart>(&call.what)) {
+      if (compute == nullptr) continue;
+      const auto& does = *part == ComputePart::before ? compute->before : compute->beside;
+      if (does) does(stream);
     } else {
       lane.launch(*std::get<PreparedKernel*>(call.what));
     }

@@ -23,7 +23,8 @@ class SchedulePlan : public PeerPlan {
   SchedulePlan(Rank& rank, const RankSchedule& schedule, const CollectiveBuffers& buffers,
                const ScheduleSession& session);
 
-  void enqueue(Stream& stream) override;
+  void enqueue(Stream& stream) override { enqueue_calls(stream, nullptr); }
+  void enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) override;
   void poison_staging() override { binding_.poison(); }
   std::string algorithm() const override { return algorithm_; }
   const RankSchedule* schedule() const override { return kept_ ? &*kept_ : nullptr; }
@@ -35,7 +36,8 @@ class SchedulePlan : public PeerPlan {
   struct WaitFor {
     Event* event;
   };
-  using Bound = std::variant<Copy, Handshake, Record, WaitFor, PreparedKernel*, WireCall>;
+  using Bound =
+      std::variant<Copy, Handshake, Record, WaitFor, PreparedKernel*, WireCall, ComputePart>;
   struct Call {
     int lane;
     Bound what;
@@ -43,6 +45,7 @@ class SchedulePlan : public PeerPlan {
 
   Bound bound(const RankSchedule& schedule, const StreamCall& call);
   Event& event_of(int step);
+  void enqueue_calls(Stream& stream, const CallCompute* compute);
   void call(const WireCall& call, Stream& stream);
   std::string text_of(const RankSchedule& schedule) const;
 
@@ -54,6 +57,7 @@ class SchedulePlan : public PeerPlan {
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;
   std::map<int, std::unique_ptr<Event>> events_;  // by the step that has ended then
   std::vector<Call> calls_;
+  bool computes_ = false;  // the schedule says where
 };
 
 }  // namespace duet

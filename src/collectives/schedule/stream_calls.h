@@ -16,6 +16,7 @@ struct StreamCall {
     record,     // an event behind all that the lane has got, for those that are after the step
     wait,       // for the event of the step, which is on another lane or was recorded before
     wire,       // the step's call of a wire
+    compute,    // what the caller computes
   };
   Kind kind = Kind::handshake;
   int lane = 0;

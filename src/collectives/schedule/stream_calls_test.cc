@@ -66,6 +66,16 @@ TEST(StreamCalls, AreNoMoreThanThese) {
   EXPECT_EQ(calls_of(relay(), CollectiveKind::broadcast, kLarge), "0 1 0 0 0");
 }
 
+// As halo exchange calls it, and as others do.
+TEST(StreamCalls, OfNeighborsAreNoMoreThanThese) {
+  AlgorithmInput input = input_of(CollectiveKind::neighbor_exchange, 1000);
+  EXPECT_EQ(calls_of(neighbor_pushes().schedule(input)), "2 0 4 3 4");
+  input.collective.neighbors.alternating = input.collective.neighbors.computes = true;
+  EXPECT_EQ(calls_of(neighbor_pushes().schedule(input)), "2 0 3 3 4");
+  input.kernel_moves = true;
+  EXPECT_EQ(calls_of(neighbor_pushes().schedule(input)), "2 0 1 0 0");
+}
+
 TEST(StreamCalls, OverNodesAreNoMoreThanThese) {
   constexpr std::uint64_t kLarge = 64 << 20;
   EXPECT_EQ(calls_over_nodes(CollectiveKind::all_gather, 1000), "3 0 4 4 5");

@@ -28,7 +28,7 @@ bool released(Device& device, const Semaphore& semaphore) noexcept try {
   return false;
 }
 
-Buffer zeroed_spaced_semaphores(Device& device, int count) {
+Buffer zeroed_spaced_semaphores(Device& device, int count, MemoryKind kind) {
   std::vector<std::uint64_t> words(static_cast<std::size_t>(count) * kSpacedBytes /
                                    sizeof(std::uint64_t));
   for (std::size_t i = 0; i < words.size(); i += kSpacedBytes / sizeof(std::uint64_t)) {
@@ -36,8 +36,9 @@ Buffer zeroed_spaced_semaphores(Device& device, int count) {
   }
   const std::uint64_t bytes = words.size() * sizeof(std::uint64_t);
   auto* const engines = dynamic_cast<EngineStreams*>(&device);
-  Buffer buffer =
-      engines != nullptr ? engines->allocate_spaced(bytes) : device.allocate_coherent(bytes);
+  Buffer buffer = kind != MemoryKind::device ? device.allocate(bytes, kind)
+                  : engines != nullptr       ? engines->allocate_spaced(bytes)
+                                             : device.allocate_coherent(bytes);
   if (count > 0) device.write(buffer.span(), words.data());
   return buffer;
 }
@@ -67,11 +68,11 @@ Span PeerSemaphores::at(int owner, int first, int count) const {
 
 void PeerSemaphores::release_waits() noexcept { release_all(device_, all_.own(), 0); }
 
-SpacedPeerSemaphores::SpacedPeerSemaphores(Rank& rank, int count)
+SpacedPeerSemaphores::SpacedPeerSemaphores(Rank& rank, int count, MemoryKind kind)
     : device_(rank.device),
       count_(count),
       all_(
-          rank, [&] { return zeroed_spaced_semaphores(rank.device, count); },
+          rank, [&] { return zeroed_spaced_semaphores(rank.device, count, kind); },
           "the other ranks' semaphores") {}
 
 Semaphore SpacedPeerSemaphores::at(int owner, int index) const {

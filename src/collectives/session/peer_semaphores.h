@@ -36,7 +36,7 @@ class PeerSemaphores : public DeviceWaits {
 // Likewise, spaced ones, for lanes.
 class SpacedPeerSemaphores : public DeviceWaits {
  public:
-  SpacedPeerSemaphores(Rank& rank, int count);
+  SpacedPeerSemaphores(Rank& rank, int count, MemoryKind kind = MemoryKind::device);
 
   Semaphore at(int owner, int index) const;
 

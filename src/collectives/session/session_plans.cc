@@ -38,14 +38,10 @@ class PlanInUse : public CollectivePlan {
   // Before enqueue() threw, it may have enqueued waits for peers, which wait for the rest of the
   // call.
   void enqueue(Stream& stream) override {
-    plans_.watchdog_.require_well(made_at_, call_);
-    has_enqueued_.store(true, std::memory_order_relaxed);
-    try {
-      plan_->enqueue(stream);
-    } catch (const std::exception& error) {
-      fail_and_finish(error.what());
-      throw;
-    }
+    guarded([&] { plan_->enqueue(stream); });
+  }
+  void enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) override {
+    guarded([&] { plan_->enqueue_beside(stream, side, compute); });
   }
 
   // Whether its work may still be under way after a failure. While an exception unwinds the stack,
@@ -63,6 +59,18 @@ class PlanInUse : public CollectivePlan {
   void poison_staging() override { plan_->poison_staging(); }
 
  private:
+  template <typename Calls>
+  void guarded(const Calls& calls) {
+    plans_.watchdog_.require_well(made_at_, call_);
+    has_enqueued_.store(true, std::memory_order_relaxed);
+    try {
+      calls();
+    } catch (const std::exception& error) {
+      fail_and_finish(error.what());
+      throw;
+    }
+  }
+
   void fail_and_finish(const char* what) {
     plans_.team_.fail(rank_, what);
     try {

@@ -22,7 +22,7 @@ namespace {
 bool by_pairs(CollectiveKind kind) {
   return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v ||
          kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
-         kind == CollectiveKind::send_recv;
+         kind == CollectiveKind::send_recv || kind == CollectiveKind::neighbor_exchange;
 }
 
 sim::NodeAlgorithm node_algorithm(CollectiveKind kind) {

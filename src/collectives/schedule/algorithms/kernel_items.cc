@@ -35,7 +35,7 @@ StepItem item_of(Place source, std::vector<Place> targets) {
 Items pushes(const Collective& c, int rank, int ranks, bool in_place) {
   Items items;
   for (const Move& move : moves_from(c, rank, ranks)) {
-    if (move.to == rank && in_place) continue;
+    if (in_place && stays_in_place(c, move)) continue;
     const Place source = in_send(rank, move.from_offset, move.bytes);
     const Place target = in_recv(move.to, move.to_offset, move.bytes);
     const bool again = !items.empty() && items.back().sources.front() == source;

@@ -31,9 +31,9 @@ class Moves {
         comes_(index_of(ranks_), false) {
     for (const Move& move : moves(input.collective, ranks_)) {
       if (move.to == rank_) comes_[index_of(move.from)] = true;
-      if (move.from == rank_) to_[index_of(move.to)].push_back(move);
+      const bool stays = input.in_place && stays_in_place(input.collective, move);
+      if (move.from == rank_ && !stays) to_[index_of(move.to)].push_back(move);
     }
-    if (input.in_place) to_[index_of(rank_)].clear();
     choose_lanes();
   }
 

@@ -49,6 +49,7 @@ std::uint64_t most_bytes(const Collective& c, int ranks) {
 }  // namespace
 
 std::uint64_t packet_bytes(const Collective& collective, int ranks) {
+  if (collective.kind == CollectiveKind::neighbor_exchange) return 0;
   if (ranks < 2 || index_of(ranks) > kMostPacketPeers + 1) return 0;
   const std::vector<Move> all = even_moves(collective, ranks);
   if (all.empty() || all.front().bytes > most_bytes(collective, ranks)) return 0;

@@ -1,6 +1,6 @@
 // Collectives that only move data, through staging slots: for receive buffers that the other ranks
 // cannot map, and for all_to_all in place. Lanes 1 to copying.count push, and make the local copy;
-// those behind them copy out of slots. There is at most one move from any rank to any other.
+// those behind them copy out of slots.
 //
 // In step i of a piece rank r pushes to rank r + i and copies out what rank r - i has pushed, so
 // that every port has one partner at a time. A rank enqueues by piece, then pushes before copies
@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "collectives/partition.h"
@@ -28,25 +29,26 @@ constexpr Executor kCopyOutExecutor = Executor::dma;  // the driver's choice how
 
 class StagedMoves {
  public:
-  StagedMoves(const std::vector<Move>& moves, const AlgorithmInput& input, bool stays)
+  StagedMoves(const std::vector<Move>& moves, const AlgorithmInput& input, bool in_place)
       : input_(input),
         rank_(input.rank),
         ranks_(input.ranks),
-        stays_(stays),
+        in_place_(in_place),
         out_(index_of(ranks_)),
         in_(index_of(ranks_)) {
     const std::uint64_t largest = input.largest_piece > 0 ? input.largest_piece : kLargestPiece;
+    std::map<std::pair<int, int>, std::size_t> pieces_between;  // by sender and receiver
     std::size_t most_pieces = 0;
-    int moved = 0;  // from one rank to another
     for (const Move& move : moves) {
       const std::vector<ByteRange> pieces = cut_into_pieces(move.bytes, largest);
       take(move, pieces);
       if (move.from == move.to) continue;
-      ++moved;
-      most_pieces = std::max(most_pieces, pieces.size());
+      std::size_t& all = pieces_between[{move.from, move.to}];
+      all += pieces.size();
+      most_pieces = std::max(most_pieces, all);
       for (const ByteRange& piece : pieces) largest_ = std::max(largest_, piece.bytes);
     }
-    const bool all_to_all = moved == ranks_ * (ranks_ - 1);
+    const bool all_to_all = pieces_between.size() == index_of(ranks_) * index_of(ranks_ - 1);
     slots_ = StagingSlots(rank_, ranks_, most_pieces, largest_,
                           all_to_all && needs_send_token(input.copying, most_pieces));
   }
@@ -76,18 +78,19 @@ class StagedMoves {
   }
 
  private:
-  struct Route {
-    Move move;
-    std::vector<ByteRange> pieces;
-  };
+  // What goes from one rank to another: pieces of its moves.
+  using Route = std::vector<Move>;
 
   void take(const Move& move, const std::vector<ByteRange>& pieces) {
     if (move.from == move.to) {
-      if (move.from == rank_ && !stays_) local_.push_back(move);
-    } else if (move.from == rank_) {
-      out_[index_of(move.to)] = {move, pieces};
-    } else if (move.to == rank_) {
-      in_[index_of(move.from)] = {move, pieces};
+      const bool stays = in_place_ && stays_in_place(input_.collective, move);
+      if (move.from == rank_ && !stays) local_.push_back(move);
+    } else if (move.from == rank_ || move.to == rank_) {
+      Route& route = move.from == rank_ ? out_[index_of(move.to)] : in_[index_of(move.from)];
+      for (const ByteRange& piece : pieces) {
+        route.push_back({move.from, move.to, move.from_offset + piece.begin,
+                         move.to_offset + piece.begin, piece.bytes});
+      }
     }
   }
 
@@ -107,11 +110,11 @@ class StagedMoves {
     const int to = (rank_ + step) % ranks_;
     const Route& route = out_[index_of(to)];
     Step copy = slots_.push(to);
-    if (piece < route.pieces.size()) {
-      const ByteRange& now = route.pieces[piece];
+    if (piece < route.size()) {
+      const Move& now = route[piece];
       copy.waits.push_back(slots_.free(rank_, to, piece));
       copy.copies = {{slots_.at(to, rank_, piece, now.bytes),
-                      {BufferRole::send, rank_, route.move.from_offset + now.begin, now.bytes},
+                      {BufferRole::send, rank_, now.from_offset, now.bytes},
                       input_.copying.executor,
                       {}}};
       copy.signals.push_back(slots_.full(to, rank_, piece));
@@ -124,11 +127,11 @@ class StagedMoves {
     const int from = (rank_ + ranks_ - step) % ranks_;
     const Route& route = in_[index_of(from)];
     Step copy;
-    if (piece < route.pieces.size()) {
-      const ByteRange& now = route.pieces[piece];
+    if (piece < route.size()) {
+      const Move& now = route[piece];
       copy.waits = {slots_.full(rank_, from, piece)};
       if (swaps(from)) copy.waits.push_back({kPushed, rank_, from, static_cast<int>(piece)});
-      copy.copies = {{{BufferRole::recv, rank_, route.move.to_offset + now.begin, now.bytes},
+      copy.copies = {{{BufferRole::recv, rank_, now.to_offset, now.bytes},
                       slots_.at(rank_, from, piece, now.bytes),
                       kCopyOutExecutor,
                       {}}};
@@ -140,12 +143,12 @@ class StagedMoves {
   // Whether what `peer` sends is received where what goes to it is sent from.
   bool swaps(int peer) const {
     return input_.in_place && input_.collective.kind == CollectiveKind::all_to_all &&
-           !in_[index_of(peer)].pieces.empty() && !out_[index_of(peer)].pieces.empty();
+           !in_[index_of(peer)].empty() && !out_[index_of(peer)].empty();
   }
 
   const AlgorithmInput& input_;
   const int rank_, ranks_;
-  const bool stays_;             // the rank's own part, where it is
+  const bool in_place_;
   std::vector<Route> out_, in_;  // by the other rank
   std::vector<Move> local_;
   std::uint64_t largest_ = 0;  // piece, in bytes
