@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <string_view>
 
+#include "collectives/engine.h"
 #include "core/suggestion.h"
-#include "halo/host/engine.h"
+#include "halo/exchange_session.h"
 #include "halo/peer/engines.h"
 
 namespace duet {
@@ -16,7 +21,6 @@ EngineRegistry<HaloEngine>& registry() {
   static const bool built_in_added = [] {
     engines.add(make_dma_halo());
     engines.add(make_kernel_halo());
-    engines.add(make_host_halo());
     return true;
   }();
   static_cast<void>(built_in_added);
@@ -29,6 +33,32 @@ std::vector<EngineModule> modules_for(const std::string& device_kind) {
   if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
   if (device_kind == "host") return {mpi};
   return {};
+}
+
+// The engines of `duet collective` that exchange halos as well.
+constexpr std::string_view kByCollectives[] = {"host", "nccl",        "nccl-window",
+                                               "rccl", "rccl-window", "mpi"};
+
+// Adds those that have registered since the last call.
+void add_collective_engines(const std::string& device_kind) {
+  static std::mutex mutex;
+  static std::set<const CollectiveEngine*> added;
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (CollectiveEngine* engine : registered_collective_engines(device_kind)) {
+    const bool exchanges = std::find(std::begin(kByCollectives), std::end(kByCollectives),
+                                     engine->name()) != std::end(kByCollectives);
+    if (exchanges && added.insert(engine).second) registry().add(halo_by(*engine));
+  }
+}
+
+FoundEngines<HaloEngine> find_engines(const std::string& device_kind,
+                                      const std::vector<std::string>& wanted) {
+  const std::vector<EngineModule> modules = modules_for(device_kind);
+  add_collective_engines(device_kind);
+  for (const EngineModule& module : modules) {
+    if (module.brings_any_of(wanted) && module.load().empty()) add_collective_engines(device_kind);
+  }
+  return registry().find(device_kind, modules, wanted);
 }
 
 }  // namespace
@@ -56,14 +86,14 @@ void register_halo_engine(std::unique_ptr<HaloEngine> engine) { registry().add(s
 
 std::vector<HaloEngine*> halo_engines(Machine& machine, const std::vector<std::string>& names) {
   const std::string kind = machine.device(0).info().kind;
-  FoundEngines<HaloEngine> known = registry().find(kind, modules_for(kind), names);
+  FoundEngines<HaloEngine> known = find_engines(kind, names);
   if (names.empty()) return known.engines;
   std::vector<HaloEngine*> chosen;
   for (const std::string& asked : names) {
     const auto found = std::find_if(known.engines.begin(), known.engines.end(),
                                     [&](HaloEngine* engine) { return engine->name() == asked; });
     if (found == known.engines.end()) {
-      known = registry().find(kind, modules_for(kind), {});  // all, which the message names
+      known = find_engines(kind, {});  // all, which the message names
       std::vector<std::string> there;
       for (HaloEngine* engine : known.engines) there.push_back(engine->name());
       for (const auto& [missing, reason] : known.unavailable) {

@@ -8,9 +8,11 @@
 
 #include "collectives/engine.h"
 #include "collectives/nodes/looking_wire_fixture.h"
+#include "collectives/schedule/algorithms/algorithm.h"
+#include "collectives/schedule/schedule_plan.h"
 #include "core/error.h"
+#include "halo/exchange_session.h"
 #include "halo/halo_work.h"
-#include "halo/peer/nodes_plan.h"
 #include "halo/reference.h"
 #include "halo/verification.h"
 #include "timing/prepared.h"
@@ -97,6 +99,22 @@ TEST_P(HaloExchange, IsExactInAGraph) {
   const int ranks = opened.team.size();
   for (const NormMode norm : {NormMode::none, NormMode::device, NormMode::delayed}) {
     EXPECT_TRUE(opened.measure(settings_of({33, 3 * ranks, ranks}, true, norm, true)).verified);
+  }
+}
+
+// Of algorithms that know of no compute and ask before they write.
+TEST(HaloExchangeByChoice, IsExactByOtherAlgorithms) {
+  for (const char* algorithm : {"direct-pushes", "staged-moves"}) {
+    setenv("DUET_ALGORITHM", algorithm, 1);
+    for (const int ranks : {1, 2, 3}) {
+      Opened opened("host:" + std::to_string(ranks), "dma");
+      for (const bool overlap : {false, true}) {
+        const HaloSettings settings =
+            settings_of({37, 4 * ranks, ranks}, overlap, NormMode::device, false);
+        EXPECT_TRUE(opened.measure(settings).verified) << algorithm << ", " << ranks << " ranks";
+      }
+    }
+    unsetenv("DUET_ALGORITHM");
   }
 }
 
@@ -270,21 +288,35 @@ TEST(HaloTiming, WaitsForASlowRank) {
   }
 }
 
-// The plan that goes over rails, on a map of its own and with copies in their place.
-class NodesHalo : public HaloSession {
+// The exchange that goes over rails, on a map of its own and with copies in their place.
+class NodesExchanges : public CollectiveSession {
  public:
-  NodesHalo(Team& team, NodeMap map, Executor executor)
-      : map_(std::move(map)), executor_(executor), teams_(team, map_), watchdog_(team) {}
-  std::optional<Skipped> unsupported(const HaloTask&) const override { return std::nullopt; }
+  NodesExchanges(Team& team, NodeMap map, Executor executor)
+      : map_(std::move(map)), executor_(executor), teams_(team, map_), watchdog_(team) {
+    for (int rank = 0; rank < team.local_size(); ++rank) {
+      lanes_.push_back(std::make_unique<SideStreams>(team.local_rank(rank).device, CopyLanes{}));
+    }
+  }
+  std::optional<Skipped> unsupported(const Collective&, bool) const override {
+    return std::nullopt;
+  }
 
  protected:
-  std::unique_ptr<HaloPlan> make_plan(Rank& rank, const HaloTask& task) override {
+  std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
+                                            const CollectiveBuffers& buffers,
+                                            const std::vector<std::string>&) override {
     NodeRank own(rank, teams_, map_);
     own.in_node.team.free_retired(own.in_node);
-    const auto wire = [this](NodeRank& of, const WireTraffic& traffic) {
+    AlgorithmInput input{collective, rank.index, rank.size, {}};
+    input.nodes = &map_;
+    input.kernel_moves = executor_ == Executor::kernel;
+    input.in_place = true;
+    ScheduleSession with{watchdog_, lanes_[static_cast<std::size_t>(rank.local)].get()};
+    with.node = &own;
+    with.make_wire = [this](NodeRank& of, const WireTraffic& traffic) {
       return std::make_unique<LookingWire>(of, traffic, watchdog_);
     };
-    return std::make_unique<NodesPlan>(own, task, executor_, wire, watchdog_);
+    return std::make_unique<SchedulePlan>(rank, nodes_neighbors().schedule(input), buffers, with);
   }
 
  private:
@@ -292,7 +324,12 @@ class NodesHalo : public HaloSession {
   Executor executor_;
   NodeTeams teams_;
   Watchdog watchdog_;
+  std::vector<std::unique_ptr<SideStreams>> lanes_;  // by local rank
 };
+
+ExchangeSession over_nodes(Team& team, NodeMap map, Executor executor) {
+  return {team, std::make_unique<NodesExchanges>(team, std::move(map), executor)};
+}
 
 struct HaloNodes {
   int ranks, node_size;
@@ -320,7 +357,7 @@ TEST_P(HaloOverNodes, IsExact) {
   const HaloGrid grids[] = {
       {3, ranks, ranks}, {37, 2 * ranks + 1, ranks}, {64, 5 * ranks, ranks}, {40, 6, 1}};
   for (const Executor executor : {Executor::dma, Executor::kernel}) {
-    NodesHalo session(team_, map(), executor);
+    ExchangeSession session = over_nodes(team_, map(), executor);
     for (const HaloGrid& grid : grids) {
       for (const bool overlap : {false, true}) {
         HaloWork work(team_, session, nullptr, settings_of(grid, overlap, NormMode::none, overlap));
@@ -335,7 +372,7 @@ TEST_P(HaloOverNodes, IsExact) {
 // iterations.
 TEST_P(HaloOverNodes, WaitsForASlowRank) {
   for (const Executor executor : {Executor::dma, Executor::kernel}) {
-    NodesHalo session(team_, map(), executor);
+    ExchangeSession session = over_nodes(team_, map(), executor);
     for (const int slow : {0, 1}) iterate_with_a_slow_rank(team_, session, slow);
   }
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "collectives/mpi/communicator.h"
-#include "collectives/mpi/module.h"
 #include "collectives/mpi/plan.h"
 
 namespace duet::mpi {
@@ -58,7 +57,4 @@ class Engine : public CollectiveEngine {
 
 extern "C" void duet_register();
 
-void duet_register() {
-  duet::register_collective_engine(std::make_unique<duet::mpi::Engine>());
-  if (duet::mpi::register_mpi_halo != nullptr) duet::mpi::register_mpi_halo();
-}
+void duet_register() { duet::register_collective_engine(std::make_unique<duet::mpi::Engine>()); }

@@ -1,7 +1,5 @@
 // Entry point of the module. Throws Unavailable where the library is missing; `duet info` shows the
 // error as the reason why the module is not available.
-#include "collectives/nccl/module.h"
-
 #include "collectives/nccl/engine.h"
 #include "collectives/nccl/vendor.h"
 
@@ -15,5 +13,4 @@ void duet_register() {
   if (!duet::nccl::kIsRccl) {
     duet::register_collective_engine(duet::nccl::make_drop_in_engine(library));
   }
-  if (duet::nccl::register_nccl_halo != nullptr) duet::nccl::register_nccl_halo(library);
 }

@@ -31,16 +31,12 @@ NvshmemPlan::NvshmemPlan(const HaloCalls& calls, Put put, Rank& rank, const Halo
       rows_above_(rows_at(task.grid, ring_, -1)),
       memory_(calls, rank, symmetric_bytes(task.grid), watchdog),
       count_(rank.device.allocate(kParities * sizeof(std::uint64_t))),
+      side_(rank.device, CopyLanes{overlap_ ? 1 : 0, false}),
       watched_(watchdog, *this) {
   const std::uint64_t zeros[kWords] = {};
   device_.write(count_.span(), zeros);
   device_.write({&device_, reinterpret_cast<std::byte*>(word(SideOfRank::above, 0)), sizeof zeros},
                 zeros);
-  if (overlap_) {
-    lane_ = device_.make_stream({device_.info().priorities - 1});
-    swept_ = device_.make_event(EventUse::order);
-    exchanged_ = device_.make_event(EventUse::order);
-  }
   rank.team.barrier("the other ranks to have set their words");
 }
 
@@ -130,12 +126,10 @@ void NvshmemPlan::enqueue(Stream& stream, const Iteration& iteration) {
     return;
   }
   sweep(true, false, 0);
-  stream.record(*swept_);
-  lane_->wait(*swept_);
-  sync(*lane_);
-  lane_->record(*exchanged_);
+  side_.fork(stream, 1);
+  sync(side_.at(0));
   sweep(false, true, calls_.partials(sweep_call(iteration, true, false)));
-  stream.wait(*exchanged_);
+  side_.join(stream, 1);
 }
 
 std::string NvshmemPlan::algorithm() const {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "collectives/nvshmem/pe.h"
+#include "collectives/session/lanes.h"
 #include "halo/engine.h"
 #include "halo/nvshmem/calls.h"
 
@@ -46,8 +47,7 @@ class NvshmemPlan : public HaloPlan, private DeviceWaits {
   std::int64_t most_rows_, rows_above_;
   SymmetricMemory memory_;
   Buffer count_;  // calls of each parity, counted by the device
-  std::unique_ptr<Stream> lane_;
-  std::unique_ptr<Event> swept_, exchanged_;
+  SideStreams side_;
   Watched watched_;
 };
 
