@@ -185,6 +185,30 @@ TEST_P(Streams, AreWaitedForByFinish) {
   }
 }
 
+// After a failure waits are released only some time later, and what is behind them then accesses
+// memory that is to be freed.
+TEST_P(Streams, AreWaitedForByFinishWhereTheyWait) {
+  if (device().info().kind == "sim") GTEST_SKIP() << "work goes on only while ranks wait";
+  constexpr std::size_t kBytes = 1 << 20;
+  const Buffer a = device().allocate(kBytes), b = device().allocate(kBytes);
+  const Buffer words = device().allocate_coherent(sizeof(std::uint64_t));
+  const std::uint64_t zero = 0;
+  device().write(words.span(), &zero);
+  const Semaphore semaphore = semaphore_at(words, 0);
+  const auto stream = device().make_stream();
+  stream->fill(a.span(), pattern(1));
+  stream->handshake({{}, {semaphore}});
+  stream->copy({b.span(), a.span(), Executor::kernel, {}});
+  EXPECT_THROW(device().finish(0.05), Timeout);
+  std::thread releasing([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    device().signal(semaphore, 1);
+  });
+  device().finish(kDeadline);
+  releasing.join();
+  EXPECT_FALSE(device().check(b.span(), pattern(1)).has_value());
+}
+
 TEST_P(Streams, OfTheUsersAreWrappedAndStay) {
   auto users = device().make_stream();
   if (users->native() == nullptr) {

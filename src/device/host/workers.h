@@ -88,7 +88,7 @@ class Workers {
   void push(Queue* queue, Operation operation);
   // Waits until the queue has fewer than `most` copies. Returns false if that takes longer.
   bool wait_for_room(Queue& queue, std::size_t most, double deadline_seconds);
-  // Waits until no operation runs and none may start. Returns false if that takes longer.
+  // Waits until all queues are empty. Returns false if that takes longer.
   bool finish(double deadline_seconds);
 
   // Runs part(0) .. part(parts - 1) on the caller and on idle workers; returns when all are done.
