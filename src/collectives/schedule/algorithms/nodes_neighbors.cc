@@ -35,13 +35,13 @@ class NodesNeighbors {
     find_routes();
     to_.schedule().pushes_to_recv = true;
     come_ = add_group("come", 2);
-    full_ = add_group("full", slot_number(place_.node_size(), Direction::back));
+    full_ = add_group("full", slots());
     if (asks_) {
       ready_ = add_group("ready", 2);
       free_ = add_group("free", 2);
       to_.schedule().semaphores.back().initial = 1;
     }
-    to_.schedule().slot_bytes = index_of(slot_number(place_.node_size(), Direction::back)) * chunk_;
+    to_.schedule().slot_bytes = index_of(slots()) * chunk_;
     to_.use_wire(messages());
   }
 
@@ -107,6 +107,8 @@ class NodesNeighbors {
     }
   }
 
+  // At each rank one for each rank of its node and direction.
+  int slots() const { return 2 * place_.node_size(); }
   static int slot_number(int source, Direction direction) {
     return 2 * source + static_cast<int>(direction);
   }
