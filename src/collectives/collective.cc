@@ -68,6 +68,10 @@ void check_counts(const Collective& c, int ranks) {
 }
 
 void check_neighbors(const Collective& c, int ranks) {
+  const Neighbors& neighbors = c.neighbors;
+  if ((neighbors.alternating || neighbors.computes_beside) && !neighbors.computes) {
+    throw BadArgument("neighbor_exchange: expected `computes` of calls that alternate or compute");
+  }
   if (c.neighbors.ring < 0 || (c.neighbors.ring > 0 && ranks % c.neighbors.ring != 0)) {
     throw BadArgument(fmt::format("neighbor_exchange: rings of {} ranks: expected a divisor of {}",
                                   c.neighbors.ring, ranks));

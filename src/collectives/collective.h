@@ -36,10 +36,10 @@ struct Neighbors {
   int ring = 0;
   // All ranks' calls alternate with those of another plan, whose buffers are others, on the same
   // stream, and what a rank has received it has read before the other plan's next call sends: so no
-  // rank asks whether it may write, in the first call either.
+  // rank asks whether it may write, in the first call either. Needs `computes`.
   bool alternating = false;
-  // Calls are made by CollectivePlan::enqueue_beside(), and with something to compute beside them.
-  bool computes = false, computes_beside = false;
+  bool computes = false;         // calls are made by CollectivePlan::enqueue_beside()
+  bool computes_beside = false;  // and its `beside` is not empty
 };
 
 // One call of a collective. Every rank makes it with equal values. n is the number of ranks.

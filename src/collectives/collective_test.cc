@@ -99,6 +99,10 @@ TEST(Collective, RefusesRingsAndFieldsThatMakeNoSense) {
   EXPECT_THROW(check(c, 6), BadArgument);
   c.counts.back() = 4;
   EXPECT_NO_THROW(check(c, 6));
+  c.neighbors.computes_beside = true;
+  EXPECT_THROW(check(c, 6), BadArgument);
+  c.neighbors.computes = true;
+  EXPECT_NO_THROW(check(c, 6));
 }
 
 TEST(Collective, RefusesWhatMakesNoSense) {

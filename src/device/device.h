@@ -138,8 +138,9 @@ class Device {
   virtual std::string copy_engine(const Copy& copy);
 
   // Returns when the device has completed the work of all its streams, destroyed ones included.
-  // (On host devices a destroyed stream has dropped its work that had not started. Simulated ones
-  // do not wait: work goes on only while ranks wait.) Throws Timeout.
+  // (On host devices a destroyed stream has dropped its work that had not started, and a stream
+  // that waits for an event of such a stream is not waited for. Simulated ones do not wait: work
+  // goes on only while ranks wait.) Throws Timeout.
   virtual void finish(double deadline_seconds);
 
   // Compares a span, on the device, with what Stream::fill() would write; blocking. Returns nullopt

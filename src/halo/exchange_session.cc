@@ -28,7 +28,9 @@ class ExchangePlan : public HaloPlan {
   // Collective: every rank constructs it inside Team::each(). Ranks' fields lie in as many bytes,
   // since windows need that.
   ExchangePlan(Rank& rank, const HaloTask& task, CollectiveSession& exchanges)
-      : overlap_(task.overlap), parts_(rank, task), side_(rank.device, CopyLanes{0, false}) {
+      : overlap_(task.overlap),
+        parts_(rank, task),
+        side_(rank.device, CopyLanes{task.overlap ? 1 : 0, false}) {
     const Collective exchange = exchange_of(task, rank.size);
     const std::size_t most = FieldShape{task.grid.nx, rows_of(task.grid, 0).count}.bytes();
     for (const int parity : {0, 1}) {

@@ -112,6 +112,11 @@ Expectation over_nodes(const Record& record, const Site& site) {
     expectation.unknown = "only the root's node sends: what that should reach is not known";
     return expectation;
   }
+  if (collective == "neighbor_exchange") {
+    expectation.unknown =
+        "only ranks beside another node's use their rails: what these should reach is not known";
+    return expectation;
+  }
   const bool reduced = collective == "all_reduce" || collective == "reduce_scatter";
   const bool linked = site.spec != nullptr && site.spec->link;
   const double rails = 8 * cost.network_bytes / cost.link_gbit_per_s / 1e9;

@@ -209,6 +209,24 @@ TEST_P(Streams, AreWaitedForByFinishWhereTheyWait) {
   EXPECT_FALSE(device().check(b.span(), pattern(1)).has_value());
 }
 
+// On host devices the stream that is destroyed has dropped the record.
+TEST_P(Streams, ThatWaitForAnEventOfADestroyedOneDoNotHoldUpFinish) {
+  if (device().info().kind == "sim") GTEST_SKIP() << "work goes on only while ranks wait";
+  const Buffer words = device().allocate_coherent(sizeof(std::uint64_t));
+  const std::uint64_t zero = 0;
+  device().write(words.span(), &zero);
+  const auto waiting = device().make_stream();
+  const auto event = device().make_event(EventUse::order);
+  {
+    const auto held = device().make_stream();
+    held->handshake({{}, {semaphore_at(words, 0)}});
+    held->record(*event);
+    waiting->wait(*event);
+  }
+  device().signal(semaphore_at(words, 0), 1);
+  device().finish(kDeadline);
+}
+
 TEST_P(Streams, OfTheUsersAreWrappedAndStay) {
   auto users = device().make_stream();
   if (users->native() == nullptr) {

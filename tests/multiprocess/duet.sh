@@ -69,6 +69,11 @@ spoken_once
 [[ $(grep -c '"ranks":3.*"verified":true' unequal.jsonl) == 8 ]] || fail "unequal devices"
 devices=()
 
+# Neighbours of nodes that map each other's memory push to each other.
+start 2 neighbor_exchange --device host --node-size 1 --engine dma,kernel "${short[@]}" --json neighbors.jsonl
+all_end_with 0
+[[ $(grep -c '"verified":true' neighbors.jsonl) == 4 ]] || fail "neighbours of two nodes"
+
 # Over nodes each process plans for itself.
 algorithms=("" nodes-gather)
 start 2 all_gather --device host --node-size 1 --engine dma "${short[@]}"

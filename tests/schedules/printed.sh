@@ -23,6 +23,7 @@ DUET_REDUCTIONS=slots runs reduce_scatter -b 96 -d int32 --device sim:h200:devic
 all=all_gather,all_to_all,broadcast,reduce_scatter,all_reduce,neighbor_exchange
 runs $all -b 96 -d int32 --device host:4 --node-size 2
 runs $all -b 72 -d int32 --device host:3 --node-size 1
+DUET_ALGORITHM=nodes-neighbors runs neighbor_exchange -b 96 -d int8 --device host:4 --node-size 2
 runs $all -b 96 -d int32 --device sim:p5-48xlarge:devices=3:nodes=2
 
 # It is no blind eye: a schedule with a copy, a wait or an edge less is wrong.

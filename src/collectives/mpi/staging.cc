@@ -42,6 +42,7 @@ void Staging::stage_chunks(Device& device, const CollectiveBuffers& buffers) {
   second_ = device.allocate(4 * chunk, MemoryKind::pinned);
   send_ = first_.span();
   recv_ = second_.span();
+  if (chunk == 0) return;
   const auto first = [chunk](const Span& buffer) { return buffer.slice(0, chunk); };
   const auto last = [chunk](const Span& buffer) {
     return buffer.slice(buffer.bytes - chunk, chunk);

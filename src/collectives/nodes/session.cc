@@ -114,10 +114,12 @@ class NodesSession : public CollectiveSession {
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>& requests) override {
     expect_same_choice(requests);
-    free_retired(rank);
-    plans_->free_kept();
+    // Replaces lanes that a failure left with work; free_retired() is the barrier after which all
+    // ranks have done so.
     SideStreams& lanes =
         lanes_[static_cast<std::size_t>(rank.local)].after(plans_->watchdog().failures());
+    free_retired(rank);
+    plans_->free_kept();
     AlgorithmInput input{collective, rank.index, rank.size, links_.copying};
     input.kernel_moves = kernel_moves(collective, rank.size);
     input.in_place = in_place(buffers);
@@ -130,9 +132,10 @@ class NodesSession : public CollectiveSession {
   }
 
  private:
-  // Whether the ranks of all nodes are neighbours that map each other's memory.
+  // Whether neighbours of all nodes map each other's memory and no algorithm is chosen.
   bool goes_by_pushes(const Collective& collective) const {
-    return mapped_ && collective.kind == CollectiveKind::neighbor_exchange;
+    return mapped_ && collective.kind == CollectiveKind::neighbor_exchange &&
+           (chosen_algorithm() == nullptr || teams_ == nullptr);
   }
 
   // Over a network a signal comes with the chunk that it follows: it takes no second latency, as
@@ -140,7 +143,7 @@ class NodesSession : public CollectiveSession {
   std::unique_ptr<CollectivePlan> by_pushes(Rank& rank, const AlgorithmInput& input,
                                             const CollectiveBuffers& buffers,
                                             ScheduleSession with) {
-    with.semaphores = MemoryKind::pinned;
+    if (rank.team.machine().is_virtual()) with.semaphores = MemoryKind::pinned;
     return std::make_unique<SchedulePlan>(rank, neighbor_pushes().schedule(input), buffers, with);
   }
 

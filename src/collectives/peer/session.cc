@@ -192,8 +192,10 @@ class PeerSession : public CollectiveSession {
 
   // One kernel keeps all ranks together, which calls that alternate do without.
   Tries with_neighbors(const AlgorithmInput& input) const {
-    if (!input.kernel_moves) return {neighbor_pushes(), staged_moves()};
-    return {input.collective.neighbors.alternating ? neighbor_pushes() : by_kernels(input)};
+    const bool pushes = !input.kernel_moves || input.collective.neighbors.alternating;
+    Tries tries{pushes ? neighbor_pushes() : by_kernels(input)};
+    if (kind_ != OwnEngineKind::kernel) tries.push_back(staged_moves());
+    return tries;
   }
 
   Algorithm by_kernels(const AlgorithmInput& input) const {

@@ -173,9 +173,20 @@ std::string fault_of_lanes(const RankSchedule& schedule) {
   return "";
 }
 
+std::string fault_of_compute(const RankSchedule& schedule, int step) {
+  const Step& one = schedule.steps[index_of(step)];
+  const bool alone = one.lane == 0 && one.waits.empty() && one.copies.empty() &&
+                     one.kernel.is_none() && !one.wire && one.signals.empty();
+  if (!one.compute || alone) return "";
+  return fmt::format(
+      "step {} of rank {}: expected the caller's compute on its stream, with nothing else", step,
+      schedule.rank);
+}
+
 std::string fault_of_steps(const RankSchedule& schedule) {
   for (int step = 0; step < static_cast<int>(schedule.steps.size()); ++step) {
     std::string fault = fault_of_semaphores(schedule, step);
+    if (fault.empty()) fault = fault_of_compute(schedule, step);
     if (fault.empty()) fault = fault_of_places(schedule, step);
     if (!fault.empty()) return fault;
   }

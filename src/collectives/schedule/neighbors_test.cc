@@ -114,6 +114,17 @@ TEST(NeighborSchedules, NeedAllOverNodes) {
   }
 }
 
+TEST(NeighborSchedules, ComputeOnTheCallersStreamWithNothingElse) {
+  Exchange exchange{2};
+  exchange.alternating = true;
+  CollectiveSchedule schedule = schedules(exchange);
+  for (Step& step : schedule.ranks.front().steps) {
+    if (step.compute) step.signals.push_back({0, 1, 0, 0});
+  }
+  EXPECT_NE(fault_of(schedule).find("expected the caller's compute on its stream"),
+            std::string::npos);
+}
+
 // One plan alone that was made to alternate writes what a neighbour may not have read.
 TEST(NeighborSchedules, AlternateWithAnother) {
   Exchange exchange{3};

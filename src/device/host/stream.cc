@@ -165,7 +165,10 @@ void HostStream::enqueue_wait(Event& event) {
     recording = state->last;
   }
   if (recording == nullptr) return;
-  at_once([recording] { return recording->reached; }, nullptr);
+  Operation operation{[recording] { return recording->reached; }, nullptr, Operation::Runs::at_once,
+                      false, false};
+  operation.awaits_event = true;
+  device_.workers().push(&queue_, std::move(operation));
 }
 
 void HostStream::enqueue_signal(const Semaphore& semaphore, std::uint64_t value) {

@@ -114,8 +114,10 @@ bool Workers::wait_for_room(Queue& queue, std::size_t most, double deadline_seco
 bool Workers::finish(double deadline_seconds) {
   std::unique_lock<std::mutex> lock(sync_.mutex);
   const auto idle = [this] {
-    return std::all_of(queues_.begin(), queues_.end(),
-                       [](const Queue* queue) { return queue->operations.empty(); });
+    return std::all_of(queues_.begin(), queues_.end(), [](const Queue* queue) {
+      if (queue->operations.empty()) return true;
+      return queue->operations.front().awaits_event && !queue->operations.front().ready();
+    });
   };
   const auto end = std::chrono::steady_clock::now() + time_limit(deadline_seconds);
   while (true) {

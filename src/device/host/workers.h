@@ -32,8 +32,9 @@ struct Operation {
     at_once,
   };
   Runs runs = Runs::by_worker;
-  bool polled = false;  // another process may make it ready, which wakes no worker here
-  bool copies = false;  // counted by wait_for_room()
+  bool polled = false;        // another process may make it ready, which wakes no worker here
+  bool copies = false;        // counted by wait_for_room()
+  bool awaits_event = false;  // of a stream, which may be destroyed: finish() does not wait for it
 };
 
 // The operations of one stream, in order.
@@ -88,7 +89,8 @@ class Workers {
   void push(Queue* queue, Operation operation);
   // Waits until the queue has fewer than `most` copies. Returns false if that takes longer.
   bool wait_for_room(Queue& queue, std::size_t most, double deadline_seconds);
-  // Waits until all queues are empty. Returns false if that takes longer.
+  // Waits until all queues are empty or wait for an event that nothing on this device is going to
+  // record. Returns false if that takes longer.
   bool finish(double deadline_seconds);
 
   // Runs part(0) .. part(parts - 1) on the caller and on idle workers; returns when all are done.

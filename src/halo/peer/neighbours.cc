@@ -32,8 +32,8 @@ Span PeerFields::halo_below(int parity) const {
   return row_at(part(fields_.at(ring_.below), theirs, parity), theirs, 0);
 }
 
-RingSemaphores::RingSemaphores(Rank& rank, const Ring& ring, MemoryKind kind)
-    : rank_(rank.index), ring_(ring), all_(rank, 4, kind) {}
+RingSemaphores::RingSemaphores(Rank& rank, const Ring& ring)
+    : rank_(rank.index), ring_(ring), all_(rank, 4) {}
 
 // For the neighbour above, this rank is the one below.
 Semaphore RingSemaphores::to(SideOfRank side, int parity) const {

@@ -49,7 +49,7 @@ class PeerFields {
 class RingSemaphores {
  public:
   // Collective: every rank constructs it inside Team::each().
-  RingSemaphores(Rank& rank, const Ring& ring, MemoryKind kind = MemoryKind::device);
+  RingSemaphores(Rank& rank, const Ring& ring);
 
   // At this rank, signalled by its neighbour on that side; and at that neighbour, for this rank.
   Semaphore from(SideOfRank side, int parity) const { return at(rank_, side, parity); }

@@ -63,7 +63,7 @@ class NodesNeighbors {
     for (int i = 0; i < static_cast<int>(routes_.size()); ++i) to_.send(i);
     add_compute(writer, input_, ComputePart::beside);
     if (executor == Executor::dma) writer.join(1, 2);
-    writer.join(kForwarding, forwarding);
+    if (forwarding > 0) writer.join(kForwarding, forwarding);
     to_.handshake({}, arrivals());
     to_.end_wire();
     if (asks_) free_slots();
