@@ -27,7 +27,7 @@ cmp -s "$DUET_TUNING" first.json || fail "virtual time tunes differently: $(cat 
 
 # All that have two ways, on another device; what was there stays.
 expect_code 0 collective all --device host:2 --tune -b 4K -e 8K -n 1 -w 0
-[[ $(grep -c '^auto: [a-z_]* by ' out) == 9 ]] || fail "nine collectives: $(cat out)"
+[[ $(grep -c '^auto: [a-z_]* by ' out) == 10 ]] || fail "ten collectives: $(cat out)"
 for word in sim:mi300x-8 scatter '"several_processes": false'; do
   grep -q "$word" "$DUET_TUNING" || fail "no $word: $(cat "$DUET_TUNING")"
 done
