@@ -89,18 +89,16 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
   const Span& copy() const { return offered_->own().span(); }
   Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
 
+  // Of a reduction all ranks are both.
   void find_partners() {
-    std::set<int> senders, receivers;
+    if (reduces(collective_.kind)) {
+      for (int rank = 0; rank < ranks(); ++rank) senders_.insert(rank);
+      receivers_ = senders_;
+    }
     for (const Move& move : moves_) {
-      if (move.to == me_) senders.insert(move.from);
-      if (move.from == me_) receivers.insert(move.to);
+      if (move.to == me_) senders_.insert(move.from);
+      if (move.from == me_) receivers_.insert(move.to);
     }
-    for (int rank = 0; reduces(collective_.kind) && rank < ranks(); ++rank) {
-      senders.insert(rank);
-      receivers.insert(rank);
-    }
-    senders_.assign(senders.begin(), senders.end());
-    receivers_.assign(receivers.begin(), receivers.end());
   }
 
   void take_own(Stream& stream) {
@@ -150,7 +148,7 @@ class HostPlan : public CollectivePlan, private DeviceWaits {
   std::optional<OfferedMemory> offered_;  // copy of the send buffer; empty out of place
   std::vector<Span> sources_;             // where to read each rank's send data
   std::vector<Move> moves_;
-  std::vector<int> senders_, receivers_;  // ranks from which something comes, and to which it goes
+  std::set<int> senders_, receivers_;  // ranks from which something comes, and to which it goes
   std::optional<Watched> watched_;
 };
 
