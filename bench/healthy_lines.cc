@@ -58,23 +58,25 @@ void add(Curve& curve, double bytes, const Rates& more) {
 
 // Only what a verdict could be given for: the bound is known.
 void read(const std::string& journal, const std::string& spec, std::map<Group, Curves>& groups) {
-  const std::vector<Record> records = load_journal(journal).records;
+  const JournalContents contents = load_journal(journal);
   Evaluator evaluator;
-  for (const Record& record : records) evaluator.see(record);
+  for (const JournalRun& run : contents.runs) {
+    evaluator.see(run.environment);
+    for (const Record& record : run.results) evaluator.see(record);
+  }
   const auto ceilings = evaluator.ceilings();
-  for (const std::size_t place : results_that_count(records)) {
-    const Record& record = records[place];
-    if (record["benchmark"] != "collective" || outcome_of(record) != Outcome::measured) continue;
-    const auto device = ceilings.find(record["device"].get<std::string>());
+  for (const Record* record : results_that_count(contents.runs)) {
+    const CaseId& id = record->id;
+    if (id.benchmark != "collective" || record->outcome != Outcome::measured) continue;
+    const auto device = ceilings.find(id.device);
     if (device == ceilings.end() || device->second.spec == nullptr) continue;
     if (device->second.spec->file != spec) continue;
-    const Cost cost = finished_of(record).cost;
-    if (cost.network_bytes > 0 || axis_number(record, "graph_launches") > 0) continue;
-    const Verdict verdict = evaluator.evaluate(record);
+    if (record->cost.network_bytes > 0 || axis_number(id, "graph_launches") > 0) continue;
+    const Verdict verdict = evaluator.evaluate(*record);
     if (!verdict.bound) continue;
-    const Group group{axis_word(record, "collective"), record["engine"],
-                      static_cast<int>(axis_number(record, "ranks")), record["mode"] == "loop"};
-    add(groups[group].by_place[axis_true(record, "in_place")], cost.bus_bytes,
+    const Group group{axis_word(id, "collective"), id.engine,
+                      static_cast<int>(axis_number(id, "ranks")), record->mode == "loop"};
+    add(groups[group].by_place[axis_true(id, "in_place")], record->cost.bus_bytes,
         {verdict.value, verdict.value, {journal}});
   }
 }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/error.h"
@@ -82,21 +81,22 @@ TEST_F(Calibrated, RefusesAnotherMachine) {
   EXPECT_THROW(calibrate(base_, evidence_), UsageError);
 }
 
-Record environment(const std::string& model) {
-  return {{"machines",
-           {{{"name", "cuda"},
-             {"devices",
-              {{{"model", model},
-                {"compute_units", 132},
-                {"details", {{"maximum compute clock", "1980 MHz"}}}}}}}}}};
+std::vector<JournalRun> journal_of(const std::string& model) {
+  DeviceInfo device;
+  device.model = model;
+  device.compute_units = 132;
+  device.details = {{"maximum compute clock", "1980 MHz"}};
+  Environment environment;
+  environment.machines = {{"cuda", false, {device}, {}}};
+  return {{environment, {}}};
 }
 
 TEST(Evidence, IsOfOneMachine) {
   Evidence evidence;
-  add_evidence(evidence, "one.jsonl", {environment("NVIDIA H200")});
+  add_evidence(evidence, "one.jsonl", journal_of("NVIDIA H200"));
   EXPECT_EQ(evidence.full_megahertz, 1980);
   EXPECT_EQ(evidence.devices, 1);
-  EXPECT_THROW(add_evidence(evidence, "other.jsonl", {environment("NVIDIA H100")}), UsageError);
+  EXPECT_THROW(add_evidence(evidence, "other.jsonl", journal_of("NVIDIA H100")), UsageError);
 }
 
 }  // namespace

@@ -4,27 +4,24 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "overlap/row.h"
-#include "results/journal.h"
 
 namespace duet {
 namespace {
 
 // The clock of the device's units while a case ran, in MHz; 0: not known.
 double megahertz(const Record& record) {
-  const Record telemetry = record.value("telemetry", Record::object());
-  const Record clock = telemetry.value("compute_mhz", Record::object());
-  return clock.value("mean", 0.0);
+  const auto clock = record.telemetry ? record.telemetry->compute_mhz : std::nullopt;
+  return clock ? clock->mean : 0;
 }
 
-void add_device(Evidence& evidence, const std::string& journal, const Record& environment) {
-  for (const Record& machine : environment["machines"]) {
-    const Record devices = machine.value("devices", Record::array());
+void add_device(Evidence& evidence, const std::string& journal, const Environment& environment) {
+  for (const MachineFacts& machine : environment.machines) {
+    const std::vector<DeviceInfo>& devices = machine.devices;
     if (devices.empty()) continue;
-    const std::string model = devices.front().value("model", "");
+    const std::string& model = devices.front().model;
     if (!evidence.model.empty() &&
         (evidence.model != model || evidence.devices != static_cast<int>(devices.size()))) {
       throw UsageError(fmt::format("{}: expected figures of {} x {}, as the others: it has {} x {}",
@@ -33,10 +30,10 @@ void add_device(Evidence& evidence, const std::string& journal, const Record& en
     }
     evidence.model = model;
     evidence.devices = static_cast<int>(devices.size());
-    evidence.compute_units = devices.front().value("compute_units", 0);
-    const Record details = devices.front().value("details", Record::object());
-    const std::string clock = details.value("maximum compute clock", "");
-    if (!clock.empty()) evidence.full_megahertz = std::strtod(clock.c_str(), nullptr);
+    evidence.compute_units = devices.front().compute_units;
+    const auto clock = devices.front().details.find("maximum compute clock");
+    if (clock == devices.front().details.end() || clock->second.empty()) continue;
+    evidence.full_megahertz = std::strtod(clock->second.c_str(), nullptr);
   }
 }
 
@@ -92,13 +89,9 @@ void add_collective(Evidence& evidence, const OverlapRow& row) {
                                   bytes_of(row), small(row, "ranks"), 0, row.seconds});
 }
 
-OverlapRow row_of(const Record& record) {
-  const Finished finished = finished_of(record);
-  return {finished.id, finished.median_seconds, metrics_of(record)};
-}
-
 void add_result(Evidence& evidence, const Record& record) {
-  const OverlapRow row = row_of(record);
+  const Finished finished = finished_of(record);
+  const OverlapRow row{finished.id, finished.median_seconds, finished.metrics};
   if (row.seconds <= 0) return;
   if (row.id.benchmark == "overlap_isolated") return add_isolated(evidence, row, record);
   if (row.id.benchmark == "overlap") return add_energy(evidence, row);
@@ -109,13 +102,9 @@ void add_result(Evidence& evidence, const Record& record) {
 }  // namespace
 
 void add_evidence(Evidence& evidence, const std::string& journal,
-                  const std::vector<Record>& records) {
-  for (const Record& record : records) {
-    if (record.contains("machines")) add_device(evidence, journal, record);
-  }
-  for (const std::size_t place : results_that_count(records)) {
-    add_result(evidence, records[place]);
-  }
+                  const std::vector<JournalRun>& runs) {
+  for (const JournalRun& run : runs) add_device(evidence, journal, run.environment);
+  for (const Record* record : results_that_count(runs)) add_result(evidence, *record);
 }
 
 }  // namespace duet

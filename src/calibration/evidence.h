@@ -5,7 +5,7 @@
 
 #include "collectives/collective.h"
 #include "gemm/problem.h"
-#include "results/record.h"
+#include "results/journal.h"
 
 namespace duet {
 
@@ -49,6 +49,6 @@ struct Evidence {
 // work alone. Throws UsageError, naming the journal, if it is of another device than the evidence
 // so far.
 void add_evidence(Evidence& evidence, const std::string& journal,
-                  const std::vector<Record>& records);
+                  const std::vector<JournalRun>& runs);
 
 }  // namespace duet

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/interrupt.h"
 #include "cli/measure.h"
 #include "core/error.h"
@@ -16,39 +14,35 @@
 namespace duet {
 namespace {
 
-// The entry of a machine in the environment records; nullptr if there is none.
-const Record* machine_named(const std::vector<Record>& records, const std::string& name) {
-  for (const Record& record : records) {
-    if (!record.contains("machines")) continue;
-    for (const Record& machine : record["machines"]) {
-      if (machine.value("name", "") == name) return &machine;
+// A machine of a journal's environments; nullptr if there is none.
+const MachineFacts* machine_named(const JournalContents& contents, const std::string& name) {
+  for (const JournalRun& run : contents.runs) {
+    for (const MachineFacts& machine : run.environment.machines) {
+      if (machine.name == name) return &machine;
     }
   }
   return nullptr;
 }
 
-DeviceTable table_for(const Record& machine, const std::string& path) {
-  const Record devices = machine.value("devices", Record::array());
-  if (devices.empty()) throw UsageError(path + ": expected a machine with devices");
-  const Record& first = devices.front();
+DeviceTable table_for(const MachineFacts& machine, const std::string& path) {
+  if (machine.devices.empty()) throw UsageError(path + ": expected a machine with devices");
+  const DeviceInfo& first = machine.devices.front();
   DeviceTable table;
-  table.model = first.value("model", "");
-  table.device =
-      table_device(machine.value("virtual_time", false), machine.value("name", ""), table.model);
-  table.ranks = static_cast<int>(devices.size());
-  table.compute_units = first.value("compute_units", 0);
-  table.vendor = overlap_engine_names(first.value("kind", "")).vendor;
+  table.model = first.model;
+  table.device = table_device(machine.virtual_time, machine.name, table.model);
+  table.ranks = static_cast<int>(machine.devices.size());
+  table.compute_units = first.compute_units;
+  table.vendor = overlap_engine_names(first.kind).vendor;
   return table;
 }
 
 OverlapRow row_of(const Record& record) {
   const Finished finished = finished_of(record);
-  return {finished.id, finished.median_seconds, metrics_of(record)};
+  return {finished.id, finished.median_seconds, {record.metrics.begin(), record.metrics.end()}};
 }
 
 bool of_overlap(const Record& record) {
-  const std::string benchmark = record.value("benchmark", "");
-  return benchmark == "overlap" || benchmark == "overlap_isolated";
+  return record.id.benchmark == "overlap" || record.id.benchmark == "overlap_isolated";
 }
 
 std::string known(const std::vector<DeviceTable>& tables) {
@@ -75,10 +69,9 @@ JournalRows rows_of(const std::string& path) {
   const JournalContents contents = load_journal(path);
   JournalRows result;
   std::string machine;
-  for (const std::size_t place : results_that_count(contents.records)) {
-    const Record& record = contents.records[place];
-    if (!of_overlap(record)) continue;
-    result.rows.push_back(row_of(record));
+  for (const Record* record : results_that_count(contents.runs)) {
+    if (!of_overlap(*record)) continue;
+    result.rows.push_back(row_of(*record));
     const std::string& device = result.rows.back().id.device;
     if (machine.empty()) machine = device;
     if (machine == device) continue;
@@ -86,7 +79,7 @@ JournalRows rows_of(const std::string& path) {
         fmt::format("{}: expected figures of one machine, not {} and {}", path, machine, device));
   }
   if (machine.empty()) throw UsageError(path + ": expected figures of duet overlap");
-  const Record* entry = machine_named(contents.records, machine);
+  const MachineFacts* entry = machine_named(contents, machine);
   if (entry == nullptr) throw UsageError(fmt::format("{}: expected a table of {}", path, machine));
   result.device = table_for(*entry, path);
   return result;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "calibration/calibration.h"
@@ -42,7 +41,7 @@ class CalibrateCommand : public Command {
     for (const std::string& path : journals_) {
       const JournalContents contents = load_journal(path);
       for (const std::string& warning : contents.warnings) complain(warning);
-      add_evidence(evidence, path, contents.records);
+      add_evidence(evidence, path, contents.runs);
     }
     const BasePlatform base = base_.empty() ? built_in_of(evidence) : BasePlatform{base_, {}};
     sim::PlatformText text(sim::platform_toml(base.name, base.options));

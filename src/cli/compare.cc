@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/command.h"
@@ -116,9 +115,8 @@ JournalSide side_of(const std::vector<JournalContents>& journals) {
 
 // The share of the CPU that other programs used during the journal's runs.
 void report_load(const JournalContents& journal) {
-  for (const Record& end : journal.ends) {
-    if (!end.contains("load")) continue;
-    const LoadShare load{end["load"].value("others", 0.0), end["load"].value("steal", 0.0)};
+  for (const RunEnd& end : journal.ends) {
+    const LoadShare load{end.load.others.value_or(0), end.load.steal.value_or(0)};
     if (!is_high(load)) continue;
     complain(fmt::format("{}: the machine was busy: {}", journal.name, load_text(load)));
     return;
@@ -232,7 +230,7 @@ class CompareCommand : public Command {
                         const std::vector<JournalContents>& journals) {
     for (const JournalContents& journal : journals) {
       out << fmt::format("{} {} on {}\n", side, journal.name,
-                         machines_text(machines_in(journal.records)));
+                         machines_text(machines_in(journal.runs)));
     }
   }
 

@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "core/error.h"
-#include "results/journal_schema.h"
+#include "results/record_json.h"
 #include "results/version.h"
 
 namespace duet {

@@ -225,7 +225,7 @@ class HealthCommand : public Command {
         add_entry(plan_, *machine, entry, interrupted);
       }
     }
-    const Record environment = make_environment(machines, {line, false, 1, {}});
+    const Environment environment = make_environment(machines, {line, false, 1, {}});
     Figures figures(environment);
     run_cases(step, environment, figures);
     step.set("asking the drivers");
@@ -238,7 +238,7 @@ class HealthCommand : public Command {
     report_.missed = figures.missed();
   }
 
-  void run_cases(Step& step, const Record& environment, Figures& figures) {
+  void run_cases(Step& step, const Environment& environment, Figures& figures) {
     std::vector<Writer*> writers{&figures};
     std::optional<JournalWriter> writer;
     if (journal_) {

@@ -8,7 +8,6 @@
 #include <iostream>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/flags.h"
@@ -33,10 +32,9 @@ std::string contents_of(const std::string& path) {
 
 // The last record of a case counts, so that one of two runs of a case would be lost.
 void check_other_cases(std::map<std::string, std::string>& file_of_case, const std::string& file,
-                       const std::vector<Record>& records) {
-  for (const Record& record : records) {
-    if (record["type"] != "result") continue;
-    const auto [known, fresh] = file_of_case.emplace(case_key(case_of(record)), file);
+                       const JournalRun& run) {
+  for (const Record& record : run.results) {
+    const auto [known, fresh] = file_of_case.emplace(case_key(record.id), file);
     if (fresh || known->second == file) continue;
     throw UsageError(fmt::format(
         "{} and {} have a case in common: expected other cases; import runs of the same cases "
@@ -45,18 +43,9 @@ void check_other_cases(std::map<std::string, std::string>& file_of_case, const s
   }
 }
 
-int results_in(const std::vector<Record>& records) {
-  int results = 0;
-  for (const Record& record : records) results += record["type"] == "result" ? 1 : 0;
-  return results;
-}
-
-// The verdicts of one file's records, of which the first is the environment.
-std::string verdicts_of(const std::vector<Record>& records) {
-  VerdictSummary summary(records.front());
-  for (const Record& record : records) {
-    if (record["type"] == "result") summary.result(record, false);
-  }
+std::string verdicts_of(const JournalRun& run) {
+  VerdictSummary summary(run.environment);
+  for (const Record& record : run.results) summary.result(record, false);
   return summary.text();
 }
 
@@ -84,10 +73,11 @@ class ImportCommand : public Command {
     if (files_.empty()) throw UsageError("import: expected files with output of a tool");
     if (out_.empty()) throw UsageError("import: expected --out FILE.jsonl, the journal to write");
     if (!bytes_.empty()) options_.bytes = bytes_of_text();
-    const std::vector<std::vector<Record>> runs = read_all();
+    const std::vector<JournalRun> runs = read_all();
     std::string journal;
-    for (const auto& records : runs) {
-      for (const Record& record : records) journal += journal_line(record);
+    for (const JournalRun& run : runs) {
+      journal += journal_line(run.environment);
+      for (const Record& record : run.results) journal += journal_line(record);
     }
     OutputFile::create(out_, "expected another name").write(journal);
     show(runs);
@@ -102,27 +92,24 @@ class ImportCommand : public Command {
     throw UsageError(fmt::format("--bytes {}: expected 1 to 4 EiB", bytes_));
   }
 
-  std::vector<std::vector<Record>> read_all() const {
-    std::vector<std::vector<Record>> runs;
-    std::vector<Record> together;
+  std::vector<JournalRun> read_all() const {
+    std::vector<JournalRun> runs;
     std::map<std::string, std::string> file_of_case;
     for (const std::string& file : files_) {
       runs.push_back(import_run(file, contents_of(file), options_));
       check_other_cases(file_of_case, file, runs.back());
-      together.push_back(runs.back().front());
     }
-    machines_by_name(out_, together);  // refuses one name for two machines
+    machines_by_name(out_, runs);  // refuses one name for two machines
     return runs;
   }
 
-  void show(const std::vector<std::vector<Record>>& runs) const {
+  void show(const std::vector<JournalRun>& runs) const {
     std::ostream& text = names_standard_output(out_) ? std::cerr : std::cout;
-    for (const auto& records : runs) {
-      const Record& imported = records.front()["imported"];
-      text << fmt::format("{}: {} cases of {} ({})\n", imported["file"].get<std::string>(),
-                          results_in(records), imported["tool"].get<std::string>(),
-                          imported["form"].get<std::string>())
-           << verdicts_of(records);
+    for (const JournalRun& run : runs) {
+      const ByName<std::string>& imported = run.environment.imported;
+      text << fmt::format("{}: {} cases of {} ({})\n", imported.value("file"), run.results.size(),
+                          imported.value("tool"), imported.value("form"))
+           << verdicts_of(run);
     }
     text << "journal: " << out_ << '\n';
   }

@@ -11,14 +11,16 @@
 #include "core/error.h"
 #include "device/sim/platform.h"
 #include "results/environment.h"
+#include "results/host_facts.h"
 #include "results/libraries.h"
+#include "results/record_json.h"
 #include "results/version.h"
 
 namespace duet {
 namespace {
 
-Record backends_to_json(const std::vector<BackendState>& states) {
-  Record out = Record::array();
+Json backends_to_json(const std::vector<BackendState>& states) {
+  Json out = Json::array();
   for (const BackendState& state : states) {
     out.push_back({{"kind", state.kind},
                    {"available", state.available},
@@ -28,8 +30,8 @@ Record backends_to_json(const std::vector<BackendState>& states) {
   return out;
 }
 
-Record libraries_to_json(const std::vector<LibraryState>& states) {
-  Record out = Record::array();
+Json libraries_to_json(const std::vector<LibraryState>& states) {
+  Json out = Json::array();
   for (const LibraryState& state : states) {
     out.push_back({{"name", state.name},
                    {"purpose", state.purpose},
@@ -40,9 +42,9 @@ Record libraries_to_json(const std::vector<LibraryState>& states) {
   return out;
 }
 
-Record fabric_to_json(const FabricOverview& fabric) {
-  Record out = {{"library", fabric.library}, {"reason", fabric.reason}};
-  out["rails"] = Record::array();
+Json fabric_to_json(const FabricOverview& fabric) {
+  Json out = {{"library", fabric.library}, {"reason", fabric.reason}};
+  out["rails"] = Json::array();
   for (const auto& provider : fabric.providers) {
     for (const RailInfo& rail : provider.rails) {
       out["rails"].push_back({{"provider", provider.name},
@@ -72,11 +74,11 @@ class InfoCommand : public Command {
     const std::vector<LibraryState> found = libraries(LibrarySearch::load);
     const FabricOverview fabric = fabric_overview();
     if (json_) {
-      Record out = {{"duet", version()}, {"revision", revision()}, {"host", host_to_json()}};
+      Json out = {{"duet", version()}, {"revision", revision()}, {"host", to_json(host_facts())}};
       out["backends"] = backends_to_json(states);
       out["simulated"] = sim::platform_names();
-      out["machines"] = Record::array();
-      for (const auto& machine : machines) out["machines"].push_back(machine_to_json(*machine));
+      out["machines"] = Json::array();
+      for (const auto& machine : machines) out["machines"].push_back(to_json(facts_of(*machine)));
       out["fabric"] = fabric_to_json(fabric);
       out["libraries"] = libraries_to_json(found);
       std::cout << out.dump(2) << '\n';

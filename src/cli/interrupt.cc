@@ -14,10 +14,10 @@ constexpr unsigned kGraceSeconds = 3;  // for the current call, and for what is 
 
 std::atomic<int> signals{0};
 std::atomic<bool> silent{false}, terminal{false};
-std::atomic<RunEnd> run_end{RunEnd::soon};
+std::atomic<Stopping> stopping{Stopping::soon};
 std::atomic<const std::string*> last_words{nullptr};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
-                  std::atomic<RunEnd>::is_always_lock_free &&
+                  std::atomic<Stopping>::is_always_lock_free &&
                   std::atomic<const std::string*>::is_always_lock_free,
               "used in a signal handler");
 
@@ -42,7 +42,7 @@ void write_to_stderr(std::string_view text) {
 void on_signal(int) {
   const int before = errno;
   if (signals.fetch_add(1) > 0) end_now();
-  if (run_end.load() == RunEnd::with_checkpoint) {
+  if (stopping.load() == Stopping::with_checkpoint) {
     write_to_stderr("duet: stopping after this step and its checkpoint; again to stop now\n");
   } else {
     write_to_stderr("duet: stopping within a few seconds; again to stop now\n");
@@ -62,9 +62,9 @@ void set_handler(int signal, void (*handler)(int)) {
 
 }  // namespace
 
-void catch_interrupts(bool speaks, RunEnd end) {
+void catch_interrupts(bool speaks, Stopping how) {
   silent = !speaks;
-  run_end = end;
+  stopping = how;
   terminal = isatty(STDERR_FILENO) != 0;
   set_handler(SIGALRM, on_alarm);
   set_handler(SIGINT, on_signal);

@@ -5,14 +5,14 @@
 namespace duet {
 
 // How a run ends after the first signal.
-enum class RunEnd {
+enum class Stopping {
   soon,             // after the current call, or 3 seconds later if the call takes longer
   with_checkpoint,  // after the current step, whatever it takes, and its checkpoint
 };
 
 // From now on the first Ctrl-C or SIGTERM asks the run to stop, with a message at once; the second
 // one ends the process. Only the process that `speaks` writes messages.
-void catch_interrupts(bool speaks, RunEnd end = RunEnd::soon);
+void catch_interrupts(bool speaks, Stopping how = Stopping::soon);
 // Has a signal asked the run to stop?
 bool interrupted() noexcept;
 

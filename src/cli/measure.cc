@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/complain.h"
@@ -186,10 +185,10 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   }
   if (asked.list) return list_cases(plan, asked);
   const std::string resume = how_to_resume(plan, flags, command);
-  catch_interrupts(speaks(plan), asked.has_checkpoint ? RunEnd::with_checkpoint : RunEnd::soon);
+  catch_interrupts(speaks(plan), asked.has_checkpoint ? Stopping::with_checkpoint : Stopping::soon);
   std::vector<Machine*> machines;
   for (const auto& machine : plan.machines) machines.push_back(machine.get());
-  const Record environment =
+  const Environment environment =
       make_environment(machines, {command, flags.reproducible, process_count(plan), plan.names});
   Outputs outputs = open_outputs(flags, environment, sections(plan));
   for (const std::string& warning : outputs.earlier.warnings) complain(warning);
@@ -211,7 +210,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
     const int file = &out == &std::cout ? STDOUT_FILENO : STDERR_FILENO;
     const bool colour = process_count(plan) == 1 && has_colours(file);
     if (plan.suite && !flags.verbose) {
-      writers.push_back(std::make_unique<SuiteSummary>(out, environment, outputs.earlier.records));
+      writers.push_back(std::make_unique<SuiteSummary>(out, environment, outputs.earlier.runs));
     } else if (flags.table == "nccl") {
       writers.push_back(std::make_unique<NcclTable>(out));
     } else {
@@ -221,7 +220,7 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   }
   std::vector<Writer*> views;
   for (const auto& writer : writers) views.push_back(writer.get());
-  VerdictSummary verdicts(environment, outputs.earlier.records);
+  VerdictSummary verdicts(environment, outputs.earlier.runs);
   ReportWriter report(is_file(flags.json) ? flags.json : "this run", outputs, environment);
   views.push_back(&verdicts);
   if (!outputs.report.empty()) views.push_back(&report);

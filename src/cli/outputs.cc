@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -73,8 +72,8 @@ std::set<std::string> lines_of_table(const std::vector<Section>& planned,
                                      const JournalContents& journal) {
   std::string text;
   CsvWriter writer(planned, [&](std::string_view more) { text += more; });
-  for (const Record& record : journal.records) {
-    if (record["type"] == "result") writer.result(record, true);
+  for (const JournalRun& run : journal.runs) {
+    for (const Record& record : run.results) writer.result(record, true);
   }
   std::set<std::string> lines;
   std::istringstream stream(text);
@@ -107,7 +106,7 @@ void open_csv(Outputs& outputs, const OutputFlags& flags, const std::vector<Sect
 }
 
 // Opens the journal before it reads it, so that no other run appends to it meanwhile.
-void open_own_journal(Outputs& outputs, const OutputFlags& flags, const Record& environment) {
+void open_own_journal(Outputs& outputs, const OutputFlags& flags, const Environment& environment) {
   if (flags.json.empty()) return;
   if (!flags.resume) {
     outputs.journal.emplace(create_journal(flags.json, interrupted));
@@ -144,7 +143,7 @@ std::ostream& text_stream(const OutputFlags& flags) {
   return taken ? std::cerr : std::cout;
 }
 
-Outputs open_outputs(const OutputFlags& flags, const Record& environment,
+Outputs open_outputs(const OutputFlags& flags, const Environment& environment,
                      const std::vector<Section>& planned) {
   check(flags);
   Outputs outputs;
@@ -169,16 +168,16 @@ void JournalWriter::result(const Record& record, bool resumed) {
   if (!resumed) file_.write(journal_line(record));
 }
 
-ReportWriter::ReportWriter(std::string name, const Outputs& outputs, const Record& environment)
+ReportWriter::ReportWriter(std::string name, const Outputs& outputs, const Environment& environment)
     : path_(outputs.report) {
   journal_.name = std::move(name);
-  journal_.records = outputs.earlier.records;
+  journal_.runs = outputs.earlier.runs;
   journal_.warnings = outputs.earlier.warnings;
-  journal_.records.push_back(environment);
+  journal_.runs.push_back({environment, {}});
 }
 
 void ReportWriter::result(const Record& record, bool resumed) {
-  if (!resumed) journal_.records.push_back(record);
+  if (!resumed) journal_.runs.back().results.push_back(record);
 }
 
 void ReportWriter::finish() {

@@ -34,7 +34,7 @@ std::ostream& text_stream(const OutputFlags& flags);
 // behind then.
 // A table of this run is replaced by `--resume`, other contents are refused. `planned`: what the
 // table will have.
-Outputs open_outputs(const OutputFlags& flags, const Record& environment,
+Outputs open_outputs(const OutputFlags& flags, const Environment& environment,
                      const std::vector<Section>& planned);
 
 // Writes each new record to the journal at once.
@@ -49,11 +49,11 @@ class JournalWriter : public Writer {
   OutputFile& file_;
 };
 
-// Keeps the records that the journal of the run would hold, and writes the report from them.
+// Keeps the runs that the journal of the run would hold, and writes the report from them.
 class ReportWriter : public Writer {
  public:
   // `name` is the journal's name on the page.
-  ReportWriter(std::string name, const Outputs& outputs, const Record& environment);
+  ReportWriter(std::string name, const Outputs& outputs, const Environment& environment);
   void begin(const Section&) override {}
   void result(const Record& record, bool resumed) override;
   void end() override {}

@@ -26,10 +26,11 @@ using FigureName = std::tuple<std::string, std::string, std::string>;
 std::set<FigureName> figures_in(const std::vector<ReportJournal>& journals) {
   std::set<FigureName> names;
   for (const ReportJournal& journal : journals) {
-    for (const Record& record : journal.records) {
-      if (!record.contains("rates")) continue;
-      const CaseId id = case_of(record);
-      names.emplace(id.benchmark, id.engine, case_text(id));
+    for (const JournalRun& run : journal.runs) {
+      for (const Record& record : run.results) {
+        if (record.rates.empty()) continue;
+        names.emplace(record.id.benchmark, record.id.engine, case_text(record.id));
+      }
     }
   }
   return names;
@@ -66,7 +67,7 @@ class ReportCommand : public Command {
     for (const std::string& path : journals_) {
       JournalContents contents = load_journal(path);
       for (const std::string& warning : contents.warnings) complain(warning);
-      journals.push_back({path, std::move(contents.records), contents.warnings});
+      journals.push_back({path, std::move(contents.runs), contents.warnings});
     }
     OutputFile::replace_whole(output_, kReportHead, report_page(journals, history_of(journals)));
     if (!names_standard_output(output_)) std::cout << "report: " << output_ << '\n';
@@ -74,7 +75,7 @@ class ReportCommand : public Command {
   }
 
  private:
-  Record history_of(const std::vector<ReportJournal>& journals) const {
+  Json history_of(const std::vector<ReportJournal>& journals) const {
     if (store_.empty()) return {};
     const std::set<FigureName> wanted = figures_in(journals);
     std::vector<HistoryPoint> points;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "verdict/device_spec.h"
@@ -35,9 +34,9 @@ std::optional<std::vector<std::string>> limits_seen(Device& device,
   std::vector<std::string> seen{now->throttle};
   for (const Record& record : records) {
     // A record has one telemetry: that of its first device.
-    if (record.value("device", "") != device.info().name || !record.contains("telemetry")) continue;
-    const Record texts = record["telemetry"].value("throttle", Record::array());
-    for (const Record& text : texts) seen.push_back(text.get<std::string>());
+    if (record.id.device != device.info().name || !record.telemetry) continue;
+    const std::vector<std::string>& texts = record.telemetry->throttle;
+    seen.insert(seen.end(), texts.begin(), texts.end());
   }
   return seen;
 }

@@ -3,20 +3,20 @@
 namespace duet {
 
 void Figures::result(const Record& record, bool) {
-  if (outcome_of(record) == Outcome::measured) evaluator_.see(record);
+  if (record.outcome == Outcome::measured) evaluator_.see(record);
   records_.push_back(record);
 }
 
 bool Figures::doubtful(const Record& record) const {
-  if (outcome_of(record) != Outcome::measured) return false;
+  if (record.outcome != Outcome::measured) return false;
   return is_doubt(evaluator_.evaluate(record).word);
 }
 
 std::vector<Figure> Figures::judged() const {
   std::vector<Figure> figures;
   for (const Record& record : records_) {
-    if (outcome_of(record) != Outcome::measured) continue;
-    figures.push_back({case_of(record), evaluator_.evaluate(record)});
+    if (record.outcome != Outcome::measured) continue;
+    figures.push_back({record.id, evaluator_.evaluate(record)});
   }
   return figures;
 }
@@ -24,9 +24,9 @@ std::vector<Figure> Figures::judged() const {
 std::vector<Miss> Figures::missed() const {
   std::vector<Miss> missed;
   for (const Record& record : records_) {
-    const Outcome outcome = outcome_of(record);
+    const Outcome outcome = record.outcome;
     if (outcome == Outcome::measured || outcome == Outcome::derived) continue;
-    missed.push_back({case_of(record), outcome, reason_of(record)});
+    missed.push_back({record.id, outcome, record.reason});
   }
   return missed;
 }

@@ -23,7 +23,7 @@ struct Miss {
 // Keeps a run's records, and judges them when all are there.
 class Figures : public Writer {
  public:
-  explicit Figures(const Record& environment) { evaluator_.see(environment); }
+  explicit Figures(const Environment& environment) { evaluator_.see(environment); }
 
   void begin(const Section&) override {}
   void result(const Record& record, bool resumed) override;

@@ -14,13 +14,16 @@ namespace fs = std::filesystem;
 
 // A journal of one run at a time of day, with one copy at a rate.
 JournalContents journal(int hour, double gigabytes, const std::string& host = "node7") {
-  Record environment = {{"type", "environment"}, {"schema", kJournalSchema}};
-  const Record device = {{"name", "cuda:0"}, {"kind", "cuda"}, {"model", "One"}};
-  environment["machines"] =
-      Record::array({{{"name", "cuda"}, {"devices", Record::array({device})}}});
-  environment["run"] = {{"time_utc", "2026-11-21T0" + std::to_string(hour) + ":00:00Z"},
-                        {"revision", "abc"},
-                        {"host", {{"name", host}}}};
+  DeviceInfo device;
+  device.name = "cuda:0";
+  device.kind = "cuda";
+  device.model = "One";
+  Environment environment;
+  environment.machines = {{"cuda", false, {device}, {}}};
+  RunFacts& run = environment.run.emplace();
+  run.time_utc = "2026-11-21T0" + std::to_string(hour) + ":00:00Z";
+  run.revision = "abc";
+  run.host.host_name = host;
   Measurement measurement;
   measurement.id = {"copy", "cuda:0", "duet", {{"kind", std::string("local")}}};
   measurement.cost.memory_bytes = gigabytes * 1e9;
@@ -28,8 +31,22 @@ JournalContents journal(int hour, double gigabytes, const std::string& host = "n
   measurement.sampling->samples = {1.0};
   JournalContents contents;
   contents.name = "a.jsonl";
-  contents.records = {environment, make_record(measurement)};
+  contents.runs = {{environment, {make_record(measurement)}}};
   return contents;
+}
+
+// As of a journal that was made reproducible.
+JournalContents timeless_journal(double gigabytes = 10) {
+  JournalContents contents = journal(1, gigabytes);
+  contents.runs[0].environment.run.reset();
+  return contents;
+}
+
+// The journal's first result, of another case.
+Record of_kind(const char* kind, const JournalContents& contents) {
+  Record result = contents.runs[0].results[0];
+  result.id.axes.set("kind", std::string(kind));
+  return result;
 }
 
 class HistoryTest : public ::testing::Test {
@@ -73,7 +90,7 @@ TEST_F(HistoryTest, ARunThatIsAddedAgainCountsOnce) {
   Store store(path);
   const JournalContents whole = journal(1, 10);
   JournalContents begun = whole;
-  begun.records.resize(1);
+  begun.runs[0].results.clear();
   EXPECT_EQ(store.add(begun, "").figures, 0);
   const AddedRuns again = store.add(whole, "");
   EXPECT_EQ(again.added, 0);
@@ -85,9 +102,8 @@ TEST_F(HistoryTest, ARunThatIsAddedAgainCountsOnce) {
 TEST_F(HistoryTest, TwoRunsWithoutATimeOfTheirOwnAreBothKept) {
   Store store(path);
   const auto timeless = [](const char* kind, double gigabytes) {
-    JournalContents contents = journal(1, gigabytes);
-    contents.records[0].erase("run");
-    contents.records[1]["case"]["kind"] = kind;
+    JournalContents contents = timeless_journal(gigabytes);
+    contents.runs[0].results[0] = of_kind(kind, contents);
     return contents;
   };
   const std::string time = "2026-11-22T00:00:00Z";
@@ -107,14 +123,10 @@ TEST_F(HistoryTest, TwoRunsWithoutATimeOfTheirOwnAreBothKept) {
 // Whose parts were added before it, each under a key of its own.
 TEST_F(HistoryTest, AWholeRunLeavesRoomForAnother) {
   const auto timeless = [](const std::vector<const char*>& kinds) {
-    JournalContents contents = journal(1, 10);
-    contents.records[0].erase("run");
-    const Record result = contents.records[1];
-    contents.records.resize(1);
-    for (const char* kind : kinds) {
-      contents.records.push_back(result);
-      contents.records.back()["case"]["kind"] = kind;
-    }
+    JournalContents contents = timeless_journal();
+    std::vector<Record> results;
+    for (const char* kind : kinds) results.push_back(of_kind(kind, contents));
+    contents.runs[0].results = results;
     return contents;
   };
   const std::string time = "2026-11-22T00:00:00Z";
@@ -128,11 +140,8 @@ TEST_F(HistoryTest, AWholeRunLeavesRoomForAnother) {
 
 // As a journal that was resumed.
 TEST_F(HistoryTest, PartsOfAJournalWithoutATimeAreBothKept) {
-  JournalContents whole = journal(1, 10);
-  whole.records[0].erase("run");
-  whole.records.push_back(whole.records[0]);
-  whole.records.push_back(whole.records[1]);
-  whole.records.back()["case"]["kind"] = "peer";
+  JournalContents whole = timeless_journal();
+  whole.runs.push_back({whole.runs[0].environment, {of_kind("peer", whole)}});
   Store store(path);
   store.add(whole, "2026-11-22T00:00:00Z");
   EXPECT_EQ(store.points({}).size(), 2);
@@ -141,8 +150,7 @@ TEST_F(HistoryTest, PartsOfAJournalWithoutATimeAreBothKept) {
 TEST_F(HistoryTest, AShorterCopyOfAJournalTakesNothingAway) {
   Store store(path);
   JournalContents whole = journal(1, 10);
-  whole.records.push_back(whole.records[1]);
-  whole.records.back()["case"]["kind"] = "peer";
+  whole.runs[0].results.push_back(of_kind("peer", whole));
   store.add(whole, "");
   const AddedRuns again = store.add(journal(1, 10), "");
   EXPECT_EQ(again.kept, 1);
@@ -163,7 +171,7 @@ TEST_F(HistoryTest, ATimeIsOneThatThereIs) {
   }
   Store store(path);
   JournalContents wrong = journal(1, 10);
-  wrong.records[0]["run"]["time_utc"] = "2026-02-30T00:00:00Z";
+  wrong.runs[0].environment.run->time_utc = "2026-02-30T00:00:00Z";
   EXPECT_THROW(store.add(wrong, ""), UsageError);
 }
 
@@ -192,8 +200,7 @@ TEST_F(HistoryTest, FiltersByWordsDeviceAndRate) {
 
 TEST_F(HistoryTest, AJournalWithoutATimeNeedsOneAndAddsNothing) {
   Store store(path);
-  JournalContents timeless = journal(1, 10);
-  timeless.records[0].erase("run");
+  const JournalContents timeless = timeless_journal();
   EXPECT_THROW(store.add(timeless, ""), UsageError);
   EXPECT_TRUE(store.points({}).empty());
   store.add(timeless, "2026-11-22T00:00:00Z");
@@ -204,9 +211,7 @@ TEST_F(HistoryTest, AJournalWithoutATimeNeedsOneAndAddsNothing) {
 TEST_F(HistoryTest, AFailureLeavesNothingOfAJournal) {
   Store store(path);
   JournalContents two = journal(1, 10);
-  JournalContents timeless = journal(2, 10);
-  timeless.records[0].erase("run");
-  two.records.insert(two.records.end(), timeless.records.begin(), timeless.records.end());
+  two.runs.push_back(timeless_journal().runs[0]);
   EXPECT_THROW(store.add(two, ""), UsageError);
   EXPECT_TRUE(store.points({}).empty());
 }
@@ -223,13 +228,13 @@ TEST_F(HistoryTest, TheReportsSeriesHaveAllRunsByTime) {
   store.add(journal(2, 10), "");
   store.add(journal(1, 5), "");
   store.add(journal(3, 7, "node8"), "");
-  const Record series = history_series(store.points({}));
+  const Json series = history_series(store.points({}));
   ASSERT_EQ(series.size(), 2u);
   EXPECT_EQ(series[0]["host"], "node7");
   EXPECT_EQ(series[0]["model"], "One");
-  EXPECT_EQ(series[0]["times"], Record::array({"2026-11-21T01:00:00Z", "2026-11-21T02:00:00Z"}));
+  EXPECT_EQ(series[0]["times"], Json::array({"2026-11-21T01:00:00Z", "2026-11-21T02:00:00Z"}));
   EXPECT_NEAR(series[0]["values"][1].get<double>(), 2 * series[0]["values"][0].get<double>(), 1e-9);
-  EXPECT_EQ(series[1]["revisions"], Record::array({"abc"}));
+  EXPECT_EQ(series[1]["revisions"], Json::array({"abc"}));
 }
 
 TEST_F(HistoryTest, TheTableHasAllRunsOfAFigureInOneLine) {

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/output_file.h"
+#include "results/record_json.h"
 #include "results/writers/axis_columns.h"
 
 namespace duet {
@@ -22,36 +23,32 @@ constexpr std::int64_t kVersion = 1;
 
 // One run of a journal: its environment and the last result of each case.
 struct StoredRun {
-  const Record* environment = nullptr;
+  const Environment* environment = nullptr;
   std::map<std::string, const Record*> results;  // by case_key()
 };
 
 std::vector<StoredRun> runs_of(const JournalContents& journal) {
   std::vector<StoredRun> runs;
-  for (const Record& record : journal.records) {
-    if (record["type"] == "environment") {
-      runs.push_back({&record, {}});
-    } else if (!runs.empty()) {
-      runs.back().results[case_key(case_of(record))] = &record;
-    }
+  for (const JournalRun& run : journal.runs) {
+    // Results before the first environment are of no run that is known.
+    if (run.environment.machines.empty() && !run.environment.run) continue;
+    StoredRun& stored = runs.emplace_back();
+    stored.environment = &run.environment;
+    for (const Record& record : run.results) stored.results[case_key(record.id)] = &record;
   }
   return runs;
 }
 
-std::string text_in(const Record& environment, const char* part, const char* key) {
-  const Record run = environment.value("run", Record::object());
-  const Record& from = *part == '\0' ? run : run.value(part, Record::object());
-  return from.value(key, std::string());
-}
+// Empty where the environment has none.
+RunFacts facts_of(const StoredRun& run) { return run.environment->run.value_or(RunFacts{}); }
 
 // Models by the names that records have: those of devices and of machines.
-std::map<std::string, std::string> models_of(const Record& environment) {
+std::map<std::string, std::string> models_of(const Environment& environment) {
   std::map<std::string, std::string> models;
-  for (const Record& machine : environment["machines"]) {
-    for (const Record& device : machine.value("devices", Record::array())) {
-      const std::string model = device.value("model", "");
-      models.emplace(machine["name"].get<std::string>(), model);
-      models.emplace(device["name"].get<std::string>(), model);
+  for (const MachineFacts& machine : environment.machines) {
+    for (const DeviceInfo& device : machine.devices) {
+      models.emplace(machine.name, device.model);
+      models.emplace(device.name, device.model);
     }
   }
   return models;
@@ -89,15 +86,14 @@ void make_tables(Database& database) {
 void add_figures(Database& database, std::int64_t id, const StoredRun& run) {
   const auto models = models_of(*run.environment);
   for (const auto& [key, record] : run.results) {
-    if (!record->contains("rates")) continue;
-    const CaseId one = case_of(*record);
+    const CaseId& one = record->id;
     const auto model = models.find(one.device);
     std::int64_t main = 1;
-    for (const auto& [rate, value] : (*record)["rates"].items()) {
+    for (const auto& [rate, value] : record->rates) {
       database.run("INSERT INTO figure VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                    {id, key, one.benchmark, one.device,
                     model != models.end() ? model->second : std::string(), one.engine,
-                    case_text(one), rate, value.get<double>(), main});
+                    case_text(one), rate, value, main});
       main = 0;
     }
   }
@@ -109,10 +105,7 @@ using RunFigures = std::map<std::pair<std::string, std::string>, double>;
 RunFigures figures_of(const StoredRun& run) {
   RunFigures figures;
   for (const auto& [key, record] : run.results) {
-    if (!record->contains("rates")) continue;
-    for (const auto& [rate, value] : (*record)["rates"].items()) {
-      figures[{key, rate}] = value.get<double>();
-    }
+    for (const auto& [rate, value] : record->rates) figures[{key, rate}] = value;
   }
   return figures;
 }
@@ -219,7 +212,7 @@ bool is_time_utc(const std::string& text) {
 
 void require_times(const JournalContents& journal, const std::string& time_utc) {
   for (const StoredRun& run : runs_of(journal)) {
-    const std::string own = text_in(*run.environment, "", "time_utc");
+    const std::string own = facts_of(run).time_utc;
     const std::string& time = own.empty() ? time_utc : own;
     if (is_time_utc(time)) continue;
     const std::string fault = time.empty()
@@ -256,12 +249,11 @@ AddedRuns Store::add(const JournalContents& journal, const std::string& time_utc
   AddedRuns added;
   Transaction transaction(database_);
   for (const StoredRun& run : runs_of(journal)) {
-    const Record& environment = *run.environment;
-    std::string time = text_in(environment, "", "time_utc");
-    const bool timed = !time.empty();
-    if (!timed) time = time_utc;
+    const RunFacts facts = facts_of(run);
+    const bool timed = !facts.time_utc.empty();
+    const std::string& time = timed ? facts.time_utc : time_utc;
     // Runs without a time are told apart by the one that was given, and by their cases.
-    std::string key = time + ' ' + environment.dump();
+    std::string key = time + ' ' + to_json(*run.environment).dump();
     const KnownRun known = known_run(database_, key, figures_of(run), timed, journal.name);
     if (known.kept) {
       ++added.kept;
@@ -275,8 +267,7 @@ AddedRuns Store::add(const JournalContents& journal, const std::string& time_utc
     ++(known.replaced.empty() ? added.added : added.replaced);
     database_.run(
         "INSERT INTO run (key, time_utc, host, revision, journal) VALUES (?1, ?2, ?3, ?4, ?5)",
-        {key, time, text_in(environment, "host", "name"), text_in(environment, "", "revision"),
-         journal.name});
+        {key, time, facts.host.host_name, facts.revision, journal.name});
     add_figures(database_, whole_of(database_, "SELECT last_insert_rowid()"), run);
     added.figures += static_cast<int>(figures_of(run).size());
   }

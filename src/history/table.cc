@@ -100,17 +100,17 @@ std::string history_over_time(const std::vector<HistoryPoint>& points) {
   return text;
 }
 
-Record history_series(const std::vector<HistoryPoint>& points) {
-  Record all = Record::array();
+Json history_series(const std::vector<HistoryPoint>& points) {
+  Json all = Json::array();
   for (const Series& series : series_of(points)) {
     const HistoryPoint& last = series.back();
-    Record one = {{"benchmark", last.benchmark},
-                  {"engine", last.engine},
-                  {"case", last.case_text},
-                  {"rate", last.rate},
-                  {"device", last.device},
-                  {"model", last.model},
-                  {"host", last.host}};
+    Json one = {{"benchmark", last.benchmark},
+                {"engine", last.engine},
+                {"case", last.case_text},
+                {"rate", last.rate},
+                {"device", last.device},
+                {"model", last.model},
+                {"host", last.host}};
     for (const HistoryPoint& point : series) {
       one["times"].push_back(point.time_utc);
       one["values"].push_back(point.value);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "history/store.h"
-#include "results/record.h"
+#include "results/record_json.h"
 
 namespace duet {
 
@@ -18,7 +18,7 @@ std::string history_over_time(const std::vector<HistoryPoint>& points);
 // For the report page: an object for each figure of each device and host, with `benchmark`,
 // `engine`, `case`, `rate`, `device`, `model`, `host`, and by time the lists `times`, `values`,
 // `revisions`.
-Record history_series(const std::vector<HistoryPoint>& points);
+Json history_series(const std::vector<HistoryPoint>& points);
 
 // All points, a line each, under a line of names.
 std::string history_csv(const std::vector<HistoryPoint>& points);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <cmath>
 
 #include "core/error.h"
 #include "importing/words.h"
@@ -11,27 +11,32 @@
 namespace duet {
 namespace {
 
-Record machine_of(const ForeignRun& run) {
-  Record machine = {{"name", run.machine}, {"devices", Record::array()}};
+MachineFacts machine_of(const ForeignRun& run) {
+  MachineFacts machine;
+  machine.name = run.machine;
   for (const ForeignDevice& device : run.devices) {
-    machine["devices"].push_back(
-        {{"name", device.name}, {"kind", run.kind}, {"model", device.model}});
-    if (!device.bus.empty()) machine["devices"].back()["bus"] = device.bus;
+    DeviceInfo& info = machine.devices.emplace_back();
+    info.name = device.name;
+    info.kind = run.kind;
+    info.model = device.model;
+    info.bus = device.bus;
   }
   return machine;
 }
 
-Record environment_of(const ForeignRun& run, const std::string& file) {
-  Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
-  record["machines"] = Record::array({machine_of(run)});
-  if (run.processes > 1) record["processes"] = run.processes;
-  record["imported"] = {{"tool", run.tool}, {"form", run.form}, {"file", file}};
-  if (!run.version.empty()) record["imported"]["version"] = run.version;
-  record["imported"]["by"] = fmt::format("duet {} ({})", version(), revision());
-  if (!run.command.empty()) record["run"]["command"] = run.command;
-  if (!run.host.empty()) record["run"]["host"] = {{"name", run.host}};
-  for (const auto& [library, number] : run.libraries) record["run"]["libraries"][library] = number;
-  return record;
+Environment environment_of(const ForeignRun& run, const std::string& file) {
+  Environment environment;
+  environment.machines = {machine_of(run)};
+  environment.processes = run.processes;
+  environment.imported = {{"tool", run.tool}, {"form", run.form}, {"file", file}};
+  if (!run.version.empty()) environment.imported.set("version", run.version);
+  environment.imported.set("by", fmt::format("duet {} ({})", version(), revision()));
+  if (run.command.empty() && run.host.empty() && run.libraries.empty()) return environment;
+  RunFacts& facts = environment.run.emplace();
+  facts.command = run.command;
+  facts.host.host_name = run.host;
+  for (const auto& [library, number] : run.libraries) facts.libraries.set(library, number);
+  return environment;
 }
 
 Record measured(const CaseId& id, const ForeignRun& run, const ForeignCase& one) {
@@ -47,13 +52,11 @@ Record measured(const CaseId& id, const ForeignRun& run, const ForeignCase& one)
   measurement.sampling->samples = {one.seconds};
   measurement.sampling->mode = "imported";
   measurement.sampling->verified = one.verified.value_or(false);
-  measurement.sampling->warm_ups = one.warm_ups.value_or(0);
   Record record = make_record(measurement);
   // A tool's figure stands for a single sample; the samples behind it are not known.
-  record.erase("samples");
-  record["seconds"].erase("widening");
-  record["seconds"].erase("stopped_by");
-  if (!one.warm_ups) record.erase("warm_ups");
+  record.samples.clear();
+  record.seconds.stopped_by.clear();
+  record.warm_ups = one.warm_ups;
   return record;
 }
 
@@ -73,6 +76,12 @@ std::string in_words(const std::string& place) { return count_of(place) ? "line 
 }  // namespace
 
 void add_case(ForeignRun& run, ForeignCase one) {
+  if (!std::isfinite(one.seconds)) {
+    throw UsageError(
+        fmt::format("the rate of the case in {} gives no time that can be written: "
+                    "expected a larger one",
+                    in_words(one.place)));
+  }
   const auto [known, fresh] = run.places.emplace(one.benchmark + one.axes.key(), one.place);
   if (!fresh) {
     throw UsageError(
@@ -83,9 +92,9 @@ void add_case(ForeignRun& run, ForeignCase one) {
   run.cases.push_back(std::move(one));
 }
 
-std::vector<Record> records_of(const ForeignRun& run, const std::string& file) {
-  std::vector<Record> records = {environment_of(run, file)};
-  for (const ForeignCase& one : run.cases) records.push_back(result_of(run, one));
+JournalRun records_of(const ForeignRun& run, const std::string& file) {
+  JournalRun records{environment_of(run, file), {}};
+  for (const ForeignCase& one : run.cases) records.results.push_back(result_of(run, one));
   return records;
 }
 

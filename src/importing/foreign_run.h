@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "results/record.h"
+#include "results/journal.h"
 #include "timing/measurement.h"
 
 namespace duet {
@@ -52,11 +52,11 @@ struct ForeignRun {
 };
 
 // Throws UsageError if the run has the case already: the last record of a case counts, so that all
-// others would be lost.
+// others would be lost. Also if the case's time is not finite.
 void add_case(ForeignRun& run, ForeignCase one);
 
-// The run's environment record, which says that it was imported and from which file, followed by a
-// result of each case. Fields that the tool's output does not tell are left out.
-std::vector<Record> records_of(const ForeignRun& run, const std::string& file);
+// The run's environment, which says that it was imported and from which file, and a result of each
+// case. What the tool's output does not tell is not known in them.
+JournalRun records_of(const ForeignRun& run, const std::string& file);
 
 }  // namespace duet

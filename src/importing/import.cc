@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "results/nesting.h"
-#include "results/record_check.h"
 
 namespace duet {
 namespace {
@@ -21,8 +19,8 @@ ForeignRun read_json(std::string_view text, const ImportOptions& options) {
   if (nests_too_deep(text)) {
     throw UsageError(fmt::format("nested deeper than {} levels: {}", kDeepestNesting, kExpected));
   }
-  const Record report =
-      Record::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  const auto report = nlohmann::ordered_json::parse(text.begin(), text.end(), nullptr,
+                                                    /*allow_exceptions=*/false);
   if (report.is_discarded()) throw UsageError(fmt::format("not whole JSON: {}", kExpected));
   if (report.contains("nvbandwidth")) return read_nvbandwidth_json(report, options);
   if (report.contains("nccl_version") || report.contains("rccl_version"))
@@ -64,14 +62,12 @@ ForeignRun read_any(std::string_view text, const ImportOptions& options) {
 
 }  // namespace
 
-std::vector<Record> import_run(const std::string& name, std::string_view text,
-                               const ImportOptions& options) {
+JournalRun import_run(const std::string& name, std::string_view text,
+                      const ImportOptions& options) {
   try {
     const ForeignRun run = read_any(text, options);
     if (run.cases.empty()) throw UsageError(fmt::format("no results of {} in it", run.tool));
-    std::vector<Record> records = records_of(run, name);
-    std::for_each(records.begin(), records.end(), check_record);
-    return records;
+    return records_of(run, name);
   } catch (const Error& error) {
     const std::string message = one_line(error.what());
     const bool numbered = !message.empty() && message[0] >= '0' && message[0] <= '9';

@@ -7,10 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "results/record.h"
+#include "results/record_json.h"
 
 namespace duet {
 namespace {
+
+using std::string_literals::operator""s;
 
 std::string text_of(const std::string& name) {
   std::ifstream file(std::string(DUET_FOREIGN) + "/" + name, std::ios::binary);
@@ -18,7 +20,7 @@ std::string text_of(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::vector<Record> import(const std::string& name, const ImportOptions& options = {}) {
+JournalRun import(const std::string& name, const ImportOptions& options = {}) {
   return import_run(name, text_of(name), options);
 }
 
@@ -53,60 +55,66 @@ bool says(const std::string& message, const std::string& part) {
   return message.find(part) != std::string::npos;
 }
 
-double median(const Record& record) { return record["seconds"]["median"].get<double>(); }
+std::string journal_of(const JournalRun& run) {
+  std::string journal = journal_line(run.environment);
+  for (const Record& record : run.results) journal += journal_line(record);
+  return journal;
+}
+
+double median(const Record& record) { return record.seconds.median; }
 
 TEST(ImportNcclTests, TellsDevicesLibraryAndThatItWasImported) {
-  const Record environment = import("all_reduce.txt").front();
-  EXPECT_EQ(environment["imported"]["tool"], "nccl-tests");
-  EXPECT_EQ(environment["imported"]["version"], "2.17.6");
-  EXPECT_EQ(environment["imported"]["form"], "text");
-  EXPECT_EQ(environment["imported"]["file"], "all_reduce.txt");
-  EXPECT_EQ(environment["run"]["libraries"]["NCCL"], "2.28.9");
-  EXPECT_EQ(environment["run"]["host"]["name"], "node-1");
-  const Record& machine = environment["machines"][0];
+  const Environment environment = import("all_reduce.txt").environment;
+  EXPECT_EQ(environment.imported.value("tool"), "nccl-tests");
+  EXPECT_EQ(environment.imported.value("version"), "2.17.6");
+  EXPECT_EQ(environment.imported.value("form"), "text");
+  EXPECT_EQ(environment.imported.value("file"), "all_reduce.txt");
+  EXPECT_EQ(environment.run->libraries.value("NCCL"), "2.28.9");
+  EXPECT_EQ(environment.run->host.host_name, "node-1");
+  const Json machine = to_json(environment)["machines"][0];
   EXPECT_EQ(machine["name"], "cuda");
   ASSERT_EQ(machine["devices"].size(), 4);
   EXPECT_EQ(
       machine["devices"][3],
-      (Record{
+      (Json{
           {"name", "cuda:3"}, {"kind", "cuda"}, {"model", "NVIDIA H200"}, {"bus", "0000:5d:00"}}));
 }
 
 TEST(ImportNcclTests, HasTheAxesOfACollective) {
-  const std::vector<Record> records = import("all_reduce.txt");
-  ASSERT_EQ(records.size(), 7);
-  const Record& one = records[2];
-  EXPECT_EQ(one["benchmark"], "collective");
-  EXPECT_EQ(one["device"], "cuda");
-  EXPECT_EQ(one["engine"], "nccl-tests");
-  EXPECT_EQ(one["case"], (Record{{"collective", "all_reduce"},
-                                 {"type", "fp32"},
-                                 {"op", "sum"},
-                                 {"bytes", 1048576},
-                                 {"in_place", true},
-                                 {"ranks", 4}}));
+  const JournalRun run = import("all_reduce.txt");
+  ASSERT_EQ(run.results.size(), 6);
+  const Record& one = run.results[1];
+  EXPECT_EQ(one.id.benchmark, "collective");
+  EXPECT_EQ(one.id.device, "cuda");
+  EXPECT_EQ(one.id.engine, "nccl-tests");
+  EXPECT_EQ(one.id.axes, (Axes{{"collective", "all_reduce"s},
+                               {"type", "fp32"s},
+                               {"op", "sum"s},
+                               {"bytes", std::int64_t{1048576}},
+                               {"in_place", true},
+                               {"ranks", std::int64_t{4}}}));
   EXPECT_DOUBLE_EQ(median(one), 25.5e-6);
-  EXPECT_NEAR(one["rates"]["busbw_gb_per_s"].get<double>(), 61.68, 0.01);
-  EXPECT_NEAR(one["rates"]["algbw_gb_per_s"].get<double>(), 41.12, 0.01);
-  EXPECT_EQ(one["verified"], true);
-  EXPECT_EQ(one["warm_ups"], 1);
-  EXPECT_EQ(one["notes"]["mean_of_calls"], "20");
+  EXPECT_NEAR(one.rates.value("busbw_gb_per_s"), 61.68, 0.01);
+  EXPECT_NEAR(one.rates.value("algbw_gb_per_s"), 41.12, 0.01);
+  EXPECT_EQ(one.verified, true);
+  EXPECT_EQ(one.warm_ups, 1);
+  EXPECT_EQ(one.notes.value("mean_of_calls"), "20");
 }
 
 TEST(ImportNcclTests, LeavesOutWhatIsNotKnown) {
   ImportOptions options;
   options.collective = "all_gather";
-  const std::vector<Record> records = import("all_gather_old.txt", options);
-  const Record& one = records[1];
+  const JournalRun run = import("all_gather_old.txt", options);
+  const Json one = to_json(run.results[0]), environment = to_json(run.environment);
   for (const char* field : {"samples", "telemetry", "load"}) EXPECT_FALSE(one.contains(field));
   EXPECT_FALSE(one["seconds"].contains("stopped_by"));
   EXPECT_EQ(one["seconds"]["n"], 1);
   EXPECT_EQ(one["verified"], false);
   EXPECT_EQ(one["warnings"].size(), 1);
   EXPECT_EQ(one["notes"]["largest_error"], "2e-07");  // and not a number of wrong elements
-  EXPECT_EQ(outcome_of(one), Outcome::measured);
-  EXPECT_FALSE(records[0]["imported"].contains("version"));
-  EXPECT_FALSE(records[0]["run"].contains("libraries"));
+  EXPECT_EQ(run.results[0].outcome, Outcome::measured);
+  EXPECT_FALSE(environment["imported"].contains("version"));
+  EXPECT_FALSE(environment["run"].contains("libraries"));
 }
 
 TEST(ImportNcclTests, AsksForACollectiveThatIsNotNamed) {
@@ -118,100 +126,101 @@ TEST(ImportNcclTests, AsksForACollectiveThatIsNotNamed) {
 }
 
 TEST(ImportNcclTests, SeveralHostsAreThoseOfTheFirstAndWrongDataAreWrong) {
-  const std::vector<Record> records = import("two_nodes.txt");
-  EXPECT_EQ(records[0]["processes"], 4);
-  EXPECT_EQ(records[0]["machines"][0]["devices"].size(), 2);
-  EXPECT_EQ(outcome_of(records[1]), Outcome::wrong);
-  EXPECT_EQ(reason_of(records[1]), "3 elements are wrong");
-  EXPECT_EQ(outcome_of(records[2]), Outcome::measured);
-  EXPECT_EQ(axis_number(records[2], "graph_launches"), 4);
-  EXPECT_EQ(axis_word(records[2], "op"), "");
+  const JournalRun run = import("two_nodes.txt");
+  EXPECT_EQ(run.environment.processes, 4);
+  EXPECT_EQ(run.environment.machines[0].devices.size(), 2);
+  EXPECT_EQ(run.results[0].outcome, Outcome::wrong);
+  EXPECT_EQ(run.results[0].reason, "3 elements are wrong");
+  EXPECT_EQ(run.results[1].outcome, Outcome::measured);
+  EXPECT_EQ(axis_number(run.results[1].id, "graph_launches"), 4);
+  EXPECT_EQ(axis_word(run.results[1].id, "op"), "");
 }
 
 TEST(ImportNcclTests, ReadsItsJson) {
-  const std::vector<Record> records = import("reduce_scatter.json");
-  ASSERT_EQ(records.size(), 3);
-  EXPECT_EQ(records[0]["imported"]["form"], "JSON");
-  EXPECT_EQ(records[0]["run"]["command"],
+  const JournalRun run = import("reduce_scatter.json");
+  ASSERT_EQ(run.results.size(), 2);
+  EXPECT_EQ(run.environment.imported.value("form"), "JSON");
+  EXPECT_EQ(run.environment.run->command,
             "./build/reduce_scatter_perf -b 16M -e 16M -g 2 -d bfloat16 -J out.json");
-  EXPECT_EQ(axis_number(records[1], "ranks"), 2);
-  EXPECT_EQ(axis_word(records[1], "type"), "bf16");
-  EXPECT_EQ(records[1]["verified"], true);
-  EXPECT_EQ(records[2]["verified"], false);
-  EXPECT_NEAR(records[1]["rates"]["busbw_gb_per_s"].get<double>(), 104.8576, 1e-6);
+  EXPECT_EQ(axis_number(run.results[0].id, "ranks"), 2);
+  EXPECT_EQ(axis_word(run.results[0].id, "type"), "bf16");
+  EXPECT_EQ(run.results[0].verified, true);
+  EXPECT_EQ(run.results[1].verified, false);
+  EXPECT_NEAR(run.results[0].rates.value("busbw_gb_per_s"), 104.8576, 1e-6);
 }
 
 TEST(ImportNcclTests, LeavesOutFiguresOfSingleCalls) {
-  const std::vector<Record> text = import("all_gather_per_call.txt");
-  ASSERT_EQ(text.size(), 5);
-  EXPECT_DOUBLE_EQ(median(text[2]), 20.25e-6);
-  EXPECT_EQ(text[2]["verified"], true);
-  const std::vector<Record> json = import("all_reduce.json");
-  ASSERT_EQ(json.size(), 3);
-  EXPECT_DOUBLE_EQ(median(json[2]), 82e-6);
-  EXPECT_EQ(json[2]["seconds"]["n"], 1);
+  const JournalRun text = import("all_gather_per_call.txt");
+  ASSERT_EQ(text.results.size(), 4);
+  EXPECT_DOUBLE_EQ(median(text.results[1]), 20.25e-6);
+  EXPECT_EQ(text.results[1].verified, true);
+  const JournalRun json = import("all_reduce.json");
+  ASSERT_EQ(json.results.size(), 2);
+  EXPECT_DOUBLE_EQ(median(json.results[1]), 82e-6);
+  EXPECT_EQ(json.results[1].seconds.n, 1);
 }
 
 TEST(ImportNcclTests, RcclTestsAreOfHip) {
-  const std::vector<Record> records = import("rccl.txt");
-  EXPECT_EQ(records[1]["engine"], "rccl-tests");
-  EXPECT_EQ(records[1]["device"], "hip");
-  EXPECT_EQ(records[0]["run"]["libraries"]["RCCL"], "2.27.7");
+  const JournalRun run = import("rccl.txt");
+  EXPECT_EQ(run.results[0].id.engine, "rccl-tests");
+  EXPECT_EQ(run.results[0].id.device, "hip");
+  EXPECT_EQ(run.environment.run->libraries.value("RCCL"), "2.27.7");
 }
 
 TEST(ImportNcclTests, AllVersionsOfRcclTestsAreOfHip) {
   ImportOptions options;
   options.collective = "all_gather";
   for (const char* name : {"rccl_2020.txt", "rccl_2024.txt", "rccl_events.txt", "rccl.json"}) {
-    const std::vector<Record> records = import(name, options);
-    EXPECT_EQ(records[0]["imported"]["tool"], "rccl-tests") << name;
-    EXPECT_EQ(records[1]["engine"], "rccl-tests") << name;
-    EXPECT_EQ(records[1]["device"], "hip") << name;
-    EXPECT_EQ(records[0]["machines"][0]["devices"][0]["kind"], "hip") << name;
+    const JournalRun run = import(name, options);
+    EXPECT_EQ(run.environment.imported.value("tool"), "rccl-tests") << name;
+    EXPECT_EQ(run.results[0].id.engine, "rccl-tests") << name;
+    EXPECT_EQ(run.results[0].id.device, "hip") << name;
+    EXPECT_EQ(run.environment.machines[0].devices[0].kind, "hip") << name;
   }
-  EXPECT_EQ(import("rccl_2024.txt", options)[0]["imported"]["version"], "develop:448c4c7");
-  EXPECT_EQ(import("rccl_2020.txt", options)[1]["warm_ups"], 5);
-  EXPECT_EQ(import("rccl_2020.txt", options)[1]["notes"]["mean_of_calls"], "20");
-  EXPECT_EQ(import("rccl.json")[0]["run"]["libraries"]["RCCL"], "2.27.7");
+  EXPECT_EQ(import("rccl_2024.txt", options).environment.imported.value("version"),
+            "develop:448c4c7");
+  EXPECT_EQ(import("rccl_2020.txt", options).results[0].warm_ups, 5);
+  EXPECT_EQ(import("rccl_2020.txt", options).results[0].notes.value("mean_of_calls"), "20");
+  EXPECT_EQ(import("rccl.json").environment.run->libraries.value("RCCL"), "2.27.7");
   // Those of 2022 and 2023 print what nccl-tests prints; their devices tell.
   const std::string nameless = replaced(text_of("rccl.txt"), "# rccl-tests", "#");
-  EXPECT_EQ(import_run("x", nameless, {})[1]["device"], "hip");
+  EXPECT_EQ(import_run("x", nameless, {}).results[0].id.device, "hip");
 }
 
 TEST(ImportNcclTests, OneGroupOfFiguresIsInPlaceOrOut) {
   ImportOptions options;
   options.collective = "all_gather";
-  const std::vector<Record> in = import("rccl_2024.txt", options);
-  ASSERT_EQ(in.size(), 3);
-  EXPECT_EQ(in[1]["case"]["in_place"], true);
-  EXPECT_DOUBLE_EQ(median(in[1]), 18.2e-6);
+  const JournalRun in = import("rccl_2024.txt", options);
+  ASSERT_EQ(in.results.size(), 2);
+  EXPECT_EQ(axis_true(in.results[0].id, "in_place"), true);
+  EXPECT_DOUBLE_EQ(median(in.results[0]), 18.2e-6);
   const std::string other = replaced(text_of("rccl_2024.txt"), "  in-place ", "out-of-place ");
-  EXPECT_EQ(import_run("x", other, options)[1]["case"]["in_place"], false);
+  EXPECT_EQ(axis_true(import_run("x", other, options).results[0].id, "in_place"), false);
   const std::string unnamed = replaced(text_of("rccl_2024.txt"), "in-place", "        ");
   EXPECT_TRUE(says(complaint(unnamed, options), "x:9: expected the columns size"));
-  ASSERT_EQ(import("rccl.json").size(), 2);
-  EXPECT_EQ(import("rccl.json")[1]["case"]["in_place"], true);
+  ASSERT_EQ(import("rccl.json").results.size(), 1);
+  EXPECT_EQ(axis_true(import("rccl.json").results[0].id, "in_place"), true);
 }
 
 TEST(ImportNcclTests, AnErrorThatRcclTestsMarksIsWrongData) {
   ImportOptions options;
   options.collective = "all_gather";
   const std::string marked = replaced(text_of("rccl_2020.txt"), "10.28  0e+00", "10.28  3e-01*");
-  const std::vector<Record> records = import_run("x", marked, options);
-  EXPECT_EQ(outcome_of(records[1]), Outcome::measured);
-  EXPECT_EQ(outcome_of(records[2]), Outcome::wrong);
+  const JournalRun run = import_run("x", marked, options);
+  EXPECT_EQ(run.results[0].outcome, Outcome::measured);
+  EXPECT_EQ(run.results[1].outcome, Outcome::wrong);
 }
 
 TEST(ImportNcclTests, RanksAreThoseOfOneCommunicator) {
   for (const char* name : {"all_reduce_groups.txt", "all_reduce_groups.json"}) {
-    const std::vector<Record> records = import(name);
-    EXPECT_EQ(axis_number(records[1], "ranks"), 2) << name;
-    EXPECT_EQ(axis_number(records[1], "groups"), 2) << name;
-    EXPECT_EQ(records[0]["processes"], 4) << name;
-    const Record& rates = records[1]["rates"];
-    EXPECT_NEAR(rates["busbw_gb_per_s"].get<double>(), rates["algbw_gb_per_s"].get<double>(), 1e-6);
+    const JournalRun run = import(name);
+    EXPECT_EQ(axis_number(run.results[0].id, "ranks"), 2) << name;
+    EXPECT_EQ(axis_number(run.results[0].id, "groups"), 2) << name;
+    EXPECT_EQ(run.environment.processes, 4) << name;
+    const ByName<double>& rates = run.results[0].rates;
+    EXPECT_NEAR(rates.value("busbw_gb_per_s"), rates.value("algbw_gb_per_s"), 1e-6);
   }
-  EXPECT_FALSE(import("all_reduce.txt")[1]["case"].contains("groups"));
+  EXPECT_EQ(import("all_reduce.txt").results[0].id.axes.find("groups"), nullptr);
 }
 
 TEST(ImportNcclTests, BusBandwidthIsThatWhichIsPrinted) {
@@ -234,10 +243,10 @@ TEST(ImportNcclTests, TakesTimesOfFewDigitsFromTheRates) {
   text = replaced(text, line_with(text, " 1073741824   "),
                   " 17179869184    4294967296     float     sum      -1  1.1e+07    1.61    2.42   "
                   "    0  1.1e+07    1.61    2.42       0\n");
-  const std::vector<Record> records = import_run("x", text, {});
-  EXPECT_NEAR(records[5]["rates"]["algbw_gb_per_s"].get<double>(), 1.61, 0.005);
-  EXPECT_NEAR(records[5]["rates"]["busbw_gb_per_s"].get<double>(), 2.42, 0.005);
-  EXPECT_NEAR(median(records[6]), 10.65, 0.01);
+  const JournalRun run = import_run("x", text, {});
+  EXPECT_NEAR(run.results[4].rates.value("algbw_gb_per_s"), 1.61, 0.005);
+  EXPECT_NEAR(run.results[4].rates.value("busbw_gb_per_s"), 2.42, 0.005);
+  EXPECT_NEAR(median(run.results[5]), 10.65, 0.01);
   text = replaced(text, "1.1e+07    1.61    2.42", "1.1e+07    1.81    2.72");
   EXPECT_TRUE(says(complaint(text), "x:18: busbw is 2.343 GB/s"));
 }
@@ -246,11 +255,11 @@ TEST(ImportNcclTests, RatesOfTheCpusTimeAreNotes) {
   std::string text = text_of("rccl.txt");
   for (int i = 0; i < 2; ++i) text = replaced(text, "    time ", " cputime ");
   text = replaced(text, "18.00", " 2.50");
-  const Record one = import_run("x", text, {})[1];
+  const Record one = import_run("x", text, {}).results[0];
   EXPECT_DOUBLE_EQ(median(one), 2.5e-6);
-  EXPECT_EQ(axis_word(one, "clock"), "cpu");
-  EXPECT_FALSE(one["rates"].contains("busbw_gb_per_s"));
-  EXPECT_EQ(one["notes"]["busbw_gb_per_s"], "1.82");
+  EXPECT_EQ(axis_word(one.id, "clock"), "cpu");
+  EXPECT_FALSE(one.rates.contains("busbw_gb_per_s"));
+  EXPECT_EQ(one.notes.value("busbw_gb_per_s"), "1.82");
 }
 
 TEST(ImportNcclTests, RefusesWhatIsNotWhole) {
@@ -307,7 +316,7 @@ TEST(ImportNcclTests, RefusesWhatIsNotOneRun) {
   other = replaced(replaced(other, "62.91", "41.94"), "61.68", "41.12");
   other = replaced(replaced(other, "279.62", "186.41"), "278.07", "185.38");
   other = replaced(replaced(other, "357.91", "238.61"), "357.12", "238.08");
-  EXPECT_EQ(import_run("x", text + other, {}).size(), 13);
+  EXPECT_EQ(import_run("x", text + other, {}).results.size(), 12);
 }
 
 TEST(ImportNcclTests, RefusesJsonThatIsNotWholeOrNotOneRun) {
@@ -332,123 +341,125 @@ TEST(ImportNcclTests, LeavesOutSizesThatAreTooSmall) {
       "0.00    N/A\n";
   const std::string text = replaced(text_of("all_gather_old.txt"), "     1048576        131072",
                                     zero + zero + "     1048576        131072");
-  EXPECT_EQ(import_run("x", text, options).size(), 3);
+  EXPECT_EQ(import_run("x", text, options).results.size(), 2);
 }
 
 TEST(ImportNvbandwidth, CopiesThatDuetMeasuresTooHaveItsAxes) {
   ImportOptions options;
   options.bytes = 536870912;
-  const std::vector<Record> records = import("nvbandwidth.txt", options);
-  EXPECT_EQ(records[0]["machines"][0]["devices"][1]["model"], "NVIDIA H200");
-  EXPECT_EQ(records[0]["machines"][0]["devices"][1]["bus"], "00000000:2a:00");
-  const Record& peer = records[3];
-  EXPECT_EQ(peer["benchmark"], "copy");
-  EXPECT_EQ(peer["case"], (Record{{"kind", "peer"},
-                                  {"executor", "dma"},
-                                  {"issue", "pull"},
-                                  {"pattern", "pair"},
-                                  {"bytes", 536870912},
-                                  {"source", "cuda:1"},
-                                  {"destination", "cuda:0"},
-                                  {"bidirectional", false}}));
-  EXPECT_NEAR(peer["rates"]["gb_per_s"].get<double>(), 390.1, 1e-6);
+  const JournalRun run = import("nvbandwidth.txt", options);
+  EXPECT_EQ(run.environment.machines[0].devices[1].model, "NVIDIA H200");
+  EXPECT_EQ(run.environment.machines[0].devices[1].bus, "00000000:2a:00");
+  const Record& peer = run.results[2];
+  EXPECT_EQ(peer.id.benchmark, "copy");
+  EXPECT_EQ(peer.id.axes, (Axes{{"kind", "peer"s},
+                                {"executor", "dma"s},
+                                {"issue", "pull"s},
+                                {"pattern", "pair"s},
+                                {"bytes", std::int64_t{536870912}},
+                                {"source", "cuda:1"s},
+                                {"destination", "cuda:0"s},
+                                {"bidirectional", false}}));
+  EXPECT_NEAR(peer.rates.value("gb_per_s"), 390.1, 1e-6);
   EXPECT_NEAR(median(peer), 536870912 / 390.1e9, 1e-9);
-  EXPECT_EQ(axis_word(records[1], "source"), "pinned");
+  EXPECT_EQ(axis_word(run.results[0].id, "source"), "pinned");
 }
 
 TEST(ImportNvbandwidth, WithoutASizeTheSecondsAreOfAGigabyte) {
-  const std::vector<Record> records = import("nvbandwidth.txt");
-  EXPECT_FALSE(records[3]["case"].contains("bytes"));
-  EXPECT_NEAR(records[3]["rates"]["gb_per_s"].get<double>(), 390.1, 1e-6);
-  EXPECT_NEAR(median(records[3]), 1 / 390.1, 1e-9);
-  EXPECT_EQ(records[3]["notes"]["seconds"], "of 10^9 bytes: the size is not known");
+  const JournalRun run = import("nvbandwidth.txt");
+  EXPECT_EQ(run.results[2].id.axes.find("bytes"), nullptr);
+  EXPECT_NEAR(run.results[2].rates.value("gb_per_s"), 390.1, 1e-6);
+  EXPECT_NEAR(median(run.results[2]), 1 / 390.1, 1e-9);
+  EXPECT_EQ(run.results[2].notes.value("seconds"), "of 10^9 bytes: the size is not known");
 }
 
 TEST(ImportNvbandwidth, OtherTestsKeepTheirNames) {
-  const std::vector<Record> records = import("nvbandwidth.txt");
-  ASSERT_EQ(records.size(), 12);
-  EXPECT_EQ(records[5]["benchmark"], "nvbandwidth");
-  EXPECT_EQ(axis_word(records[5], "test"), "device_to_device_bidirectional_memcpy_read_ce_read1");
-  EXPECT_EQ(axis_word(records[7], "test"), "device_to_device_bidirectional_memcpy_read_ce_total");
-  EXPECT_DOUBLE_EQ(median(records[9]), 650e-9);
-  EXPECT_EQ(outcome_of(records[11]), Outcome::skipped);
-  EXPECT_EQ(reason_of(records[11]), "the test needs MPI");
+  const JournalRun run = import("nvbandwidth.txt");
+  ASSERT_EQ(run.results.size(), 11);
+  EXPECT_EQ(run.results[4].id.benchmark, "nvbandwidth");
+  EXPECT_EQ(axis_word(run.results[4].id, "test"),
+            "device_to_device_bidirectional_memcpy_read_ce_read1");
+  EXPECT_EQ(axis_word(run.results[6].id, "test"),
+            "device_to_device_bidirectional_memcpy_read_ce_total");
+  EXPECT_DOUBLE_EQ(median(run.results[8]), 650e-9);
+  EXPECT_EQ(run.results[10].outcome, Outcome::skipped);
+  EXPECT_EQ(run.results[10].reason, "the test needs MPI");
 }
 
 TEST(ImportNvbandwidth, ReadsVersion0_10AndKnowsWhereWritesGo) {
-  const std::vector<Record> records = import("nvbandwidth_new.txt");
-  ASSERT_EQ(records.size(), 7);
-  EXPECT_EQ(records[0]["imported"]["version"], "v0.10.0");
-  EXPECT_EQ(axis_word(records[2], "kind"), "device_to_host");
-  EXPECT_EQ(axis_word(records[2], "source"), "cuda:1");
-  EXPECT_EQ(axis_word(records[2], "destination"), "pinned");
-  EXPECT_EQ(axis_word(records[3], "issue"), "push");
-  EXPECT_EQ(axis_word(records[3], "source"), "cuda:0");
-  EXPECT_EQ(axis_word(records[3], "destination"), "cuda:1");
-  EXPECT_NEAR(records[3]["rates"]["gb_per_s"].get<double>(), 392.5, 1e-6);
-  EXPECT_EQ(axis_word(records[5], "test"), "device_to_device_memcpy_read_tma");
+  const JournalRun run = import("nvbandwidth_new.txt");
+  ASSERT_EQ(run.results.size(), 6);
+  EXPECT_EQ(run.environment.imported.value("version"), "v0.10.0");
+  EXPECT_EQ(axis_word(run.results[1].id, "kind"), "device_to_host");
+  EXPECT_EQ(axis_word(run.results[1].id, "source"), "cuda:1");
+  EXPECT_EQ(axis_word(run.results[1].id, "destination"), "pinned");
+  EXPECT_EQ(axis_word(run.results[2].id, "issue"), "push");
+  EXPECT_EQ(axis_word(run.results[2].id, "source"), "cuda:0");
+  EXPECT_EQ(axis_word(run.results[2].id, "destination"), "cuda:1");
+  EXPECT_NEAR(run.results[2].rates.value("gb_per_s"), 392.5, 1e-6);
+  EXPECT_EQ(axis_word(run.results[4].id, "test"), "device_to_device_memcpy_read_tma");
 }
 
 TEST(ImportNvbandwidth, ReadsItsJson) {
-  const std::vector<Record> records = import("nvbandwidth.json");
-  ASSERT_EQ(records.size(), 5);
-  EXPECT_EQ(records[0]["machines"][0]["name"], "nvbandwidth");
-  EXPECT_TRUE(records[0]["machines"][0]["devices"].empty());
-  EXPECT_EQ(axis_word(records[1], "issue"), "push");
-  EXPECT_EQ(axis_word(records[1], "destination"), "cuda:1");
-  EXPECT_EQ(outcome_of(records[3]), Outcome::skipped);
-  EXPECT_EQ(outcome_of(records[4]), Outcome::failed);
-  EXPECT_EQ(reason_of(records[4]), "out of memory");
+  const JournalRun run = import("nvbandwidth.json");
+  ASSERT_EQ(run.results.size(), 4);
+  EXPECT_EQ(run.environment.machines[0].name, "nvbandwidth");
+  EXPECT_TRUE(run.environment.machines[0].devices.empty());
+  EXPECT_EQ(axis_word(run.results[0].id, "issue"), "push");
+  EXPECT_EQ(axis_word(run.results[0].id, "destination"), "cuda:1");
+  EXPECT_EQ(run.results[2].outcome, Outcome::skipped);
+  EXPECT_EQ(run.results[3].outcome, Outcome::failed);
+  EXPECT_EQ(run.results[3].reason, "out of memory");
 }
 
 TEST(ImportNvbandwidth, ReadsMatricesOfAllDescriptions) {
-  const std::vector<Record> records = import("nvbandwidth_more.txt");
-  ASSERT_EQ(records.size(), 11);
-  EXPECT_EQ(records[0]["run"]["host"]["name"], "node-1");
-  EXPECT_EQ(reason_of(records[3]), "nvbandwidth says: Waived");
-  EXPECT_EQ(axis_word(records[3], "test"), "waived test 1");
-  EXPECT_EQ(axis_word(records[4], "test"), "device_local_copy");
-  EXPECT_NEAR(records[5]["rates"]["gb_per_s"].get<double>(), 1421, 1e-6);
-  EXPECT_EQ(axis_word(records[7], "test"), "multinode_bisect_write_ce");
-  EXPECT_EQ(axis_number(records[7], "row"), 1);
-  EXPECT_NEAR(records[7]["rates"]["gb_per_s"].get<double>(), 45.2, 1e-6);
+  const JournalRun run = import("nvbandwidth_more.txt");
+  ASSERT_EQ(run.results.size(), 10);
+  EXPECT_EQ(run.environment.run->host.host_name, "node-1");
+  EXPECT_EQ(run.results[2].reason, "nvbandwidth says: Waived");
+  EXPECT_EQ(axis_word(run.results[2].id, "test"), "waived test 1");
+  EXPECT_EQ(axis_word(run.results[3].id, "test"), "device_local_copy");
+  EXPECT_NEAR(run.results[4].rates.value("gb_per_s"), 1421, 1e-6);
+  EXPECT_EQ(axis_word(run.results[6].id, "test"), "multinode_bisect_write_ce");
+  EXPECT_EQ(axis_number(run.results[6].id, "row"), 1);
+  EXPECT_NEAR(run.results[6].rates.value("gb_per_s"), 45.2, 1e-6);
 }
 
 TEST(ImportNvbandwidth, WhatIsNotNamedIsNotOfTheTestBefore) {
-  const std::vector<Record> records = import("nvbandwidth_more.txt");
-  ASSERT_EQ(records.size(), 11);
-  EXPECT_EQ(outcome_of(records[8]), Outcome::skipped);
-  EXPECT_EQ(axis_word(records[8], "test"), "waived test 2");
-  EXPECT_EQ(outcome_of(records[9]), Outcome::failed);
-  EXPECT_EQ(axis_word(records[9], "test"), "xyz");
-  EXPECT_EQ(reason_of(records[9]), "Testcase xyz not found!");
-  EXPECT_EQ(axis_word(records[10], "test"), "index 99");
-  const std::vector<Record> old = import("nvbandwidth_old.txt");
-  ASSERT_EQ(old.size(), 4);
-  EXPECT_EQ(axis_word(old[3], "test"), "all_to_one_read_ce");
-  EXPECT_EQ(outcome_of(old[3]), Outcome::skipped);
+  const JournalRun run = import("nvbandwidth_more.txt");
+  ASSERT_EQ(run.results.size(), 10);
+  EXPECT_EQ(run.results[7].outcome, Outcome::skipped);
+  EXPECT_EQ(axis_word(run.results[7].id, "test"), "waived test 2");
+  EXPECT_EQ(run.results[8].outcome, Outcome::failed);
+  EXPECT_EQ(axis_word(run.results[8].id, "test"), "xyz");
+  EXPECT_EQ(run.results[8].reason, "Testcase xyz not found!");
+  EXPECT_EQ(axis_word(run.results[9].id, "test"), "index 99");
+  const JournalRun old = import("nvbandwidth_old.txt");
+  ASSERT_EQ(old.results.size(), 3);
+  EXPECT_EQ(axis_word(old.results[2].id, "test"), "all_to_one_read_ce");
+  EXPECT_EQ(old.results[2].outcome, Outcome::skipped);
 }
 
 TEST(ImportNvbandwidth, TextAndJsonNameOneMachineAlike) {
-  const Record text = import("nvbandwidth_more.txt")[0],
-               json = import("nvbandwidth_devices.json")[0];
+  const Json text = to_json(import("nvbandwidth_more.txt").environment),
+             json = to_json(import("nvbandwidth_devices.json").environment);
   EXPECT_EQ(json["machines"], text["machines"]);
   EXPECT_EQ(json["run"]["host"], text["run"]["host"]);
-  EXPECT_EQ(json["machines"][0]["devices"][1], (Record{{"name", "cuda:1"},
-                                                       {"kind", "cuda"},
-                                                       {"model", "NVIDIA H100 80GB HBM3"},
-                                                       {"bus", "00000000:2a:00"}}));
+  EXPECT_EQ(json["machines"][0]["devices"][1], (Json{{"name", "cuda:1"},
+                                                     {"kind", "cuda"},
+                                                     {"model", "NVIDIA H100 80GB HBM3"},
+                                                     {"bus", "00000000:2a:00"}}));
 }
 
 TEST(ImportNvbandwidth, TakesTheDevicesOfProcesses) {
   const std::string text =
       replaced(text_of("nvbandwidth_more.txt"), "node-1\nDevice 0", "Process 0 (node-1): device 0");
-  const Record environment =
-      import_run("x", replaced(text, "Device 1:", "Process 1 (node-2): device 1:"), {})[0];
-  EXPECT_EQ(environment["processes"], 2);
-  EXPECT_EQ(environment["run"]["host"]["name"], "node-1");
-  ASSERT_EQ(environment["machines"][0]["devices"].size(), 1);
-  EXPECT_EQ(environment["machines"][0]["devices"][0]["bus"], "00000000:18:00");
+  const Environment environment =
+      import_run("x", replaced(text, "Device 1:", "Process 1 (node-2): device 1:"), {}).environment;
+  EXPECT_EQ(environment.processes, 2);
+  EXPECT_EQ(environment.run->host.host_name, "node-1");
+  ASSERT_EQ(environment.machines[0].devices.size(), 1);
+  EXPECT_EQ(environment.machines[0].devices[0].bus, "00000000:18:00");
 }
 
 TEST(ImportNvbandwidth, RefusesWhatIsNotWhole) {
@@ -474,7 +485,7 @@ TEST(ImportNvbandwidth, RefusesWhatIsNotWhole) {
                             "Running multinode_all_to_one_sm.\n"
                             "memcpy SM All Gpus -> GPU(column) total bandwidth (GB/s)\n"
                             "           0\n 0      1.00\n\nSUM multinode_all_to_one_sm 1.00\n";
-  EXPECT_EQ(import_run("x", other + later, {}).size(), 12);
+  EXPECT_EQ(import_run("x", other + later, {}).results.size(), 11);
   EXPECT_TRUE(says(complaint(other + replaced(later, "(00000000:2a:00)", "(00000000:2b:00)")),
                    "on other devices"));
   EXPECT_TRUE(says(complaint(other + replaced(later, "node-1", "node-2")), "on other devices"));
@@ -491,52 +502,54 @@ TEST(ImportNvbandwidth, RefusesWhatIsNotWhole) {
 }
 
 TEST(ImportOsu, ReadsLatencyAndValidation) {
-  const std::vector<Record> records = import("osu_allreduce.txt");
-  ASSERT_EQ(records.size(), 3);
-  EXPECT_EQ(records[0]["imported"]["version"], "7.5");
-  EXPECT_EQ(records[1]["case"],
-            (Record{{"test", "MPI-CUDA Allreduce Latency"}, {"type", "MPI_INT"}, {"bytes", 4}}));
-  EXPECT_DOUBLE_EQ(median(records[1]), 11.69e-6);
-  EXPECT_EQ(records[1]["verified"], true);
-  EXPECT_EQ(records[1]["notes"]["Max Latency(us)"], "12.00");
-  EXPECT_EQ(outcome_of(records[2]), Outcome::wrong);
+  const JournalRun run = import("osu_allreduce.txt");
+  ASSERT_EQ(run.results.size(), 2);
+  EXPECT_EQ(run.environment.imported.value("version"), "7.5");
+  EXPECT_EQ(run.results[0].id.axes, (Axes{{"test", "MPI-CUDA Allreduce Latency"s},
+                                          {"type", "MPI_INT"s},
+                                          {"bytes", std::int64_t{4}}}));
+  EXPECT_DOUBLE_EQ(median(run.results[0]), 11.69e-6);
+  EXPECT_EQ(run.results[0].verified, true);
+  EXPECT_EQ(run.results[0].notes.value("Max Latency(us)"), "12.00");
+  EXPECT_EQ(run.results[1].outcome, Outcome::wrong);
 }
 
 TEST(ImportOsu, ReadsBandwidth) {
-  const std::vector<Record> records = import("osu_bw.txt");
-  EXPECT_EQ(outcome_of(records[1]), Outcome::skipped);
-  EXPECT_NEAR(records[3]["rates"]["gb_per_s"].get<double>(), 24.0, 1e-6);
+  const JournalRun run = import("osu_bw.txt");
+  EXPECT_EQ(run.results[0].outcome, Outcome::skipped);
+  EXPECT_NEAR(run.results[2].rates.value("gb_per_s"), 24.0, 1e-6);
 }
 
 TEST(ImportOsu, ReadsWhatItPrintedInRuns) {
-  EXPECT_EQ(import("osu_ran_put_bw.txt")[1]["case"], (Record{{"test", "MPI_Put Bandwidth"},
-                                                             {"window", "MPI_Win_allocate"},
-                                                             {"synchronization", "MPI_Win_flush"},
-                                                             {"bytes", 1}}));
-  const Record rates = import("osu_ran_mbw_mr.txt")[1];
-  EXPECT_EQ(axis_word(rates, "pairs"), "1");
-  EXPECT_TRUE(rates["notes"].contains("Messages/s"));
-  const Record overlapped = import("osu_ran_ialltoall.txt")[1];
+  EXPECT_EQ(import("osu_ran_put_bw.txt").results[0].id.axes,
+            (Axes{{"test", "MPI_Put Bandwidth"s},
+                  {"window", "MPI_Win_allocate"s},
+                  {"synchronization", "MPI_Win_flush"s},
+                  {"bytes", std::int64_t{1}}}));
+  const Record rates = import("osu_ran_mbw_mr.txt").results[0];
+  EXPECT_EQ(axis_word(rates.id, "pairs"), "1");
+  EXPECT_TRUE(rates.notes.contains("Messages/s"));
+  const Record overlapped = import("osu_ran_ialltoall.txt").results[0];
   EXPECT_DOUBLE_EQ(median(overlapped), 1.4e-6);
-  EXPECT_TRUE(overlapped["notes"].contains("Overlap(%)"));
-  const std::vector<Record> barrier = import("osu_ran_barrier.txt");
-  ASSERT_EQ(barrier.size(), 2);
-  EXPECT_FALSE(barrier[1]["case"].contains("bytes"));
-  EXPECT_EQ(barrier[1]["notes"]["Iterations"], "100");
-  EXPECT_DOUBLE_EQ(median(import("osu_ran_allreduce.txt")[1]), 0.42e-6);
+  EXPECT_TRUE(overlapped.notes.contains("Overlap(%)"));
+  const JournalRun barrier = import("osu_ran_barrier.txt");
+  ASSERT_EQ(barrier.results.size(), 1);
+  EXPECT_EQ(barrier.results[0].id.axes.find("bytes"), nullptr);
+  EXPECT_EQ(barrier.results[0].notes.value("Iterations"), "100");
+  EXPECT_DOUBLE_EQ(median(import("osu_ran_allreduce.txt").results[0]), 0.42e-6);
 }
 
 TEST(ImportOsu, ConditionsBelowATableAreThoseOfTheNext) {
-  const std::vector<Record> records = import("osu_types.txt");
-  ASSERT_EQ(records.size(), 7);
-  EXPECT_EQ(axis_word(records[1], "type"), "MPI_CHAR");
-  EXPECT_EQ(axis_word(records[3], "type"), "MPI_INT");
-  EXPECT_EQ(records[5]["case"], (Record{{"test", "MPI-CUDA Bandwidth"},
-                                        {"type", "MPI_CHAR"},
-                                        {"source", "DEVICE"},
-                                        {"destination", "HOST"},
-                                        {"bytes", 1}}));
-  EXPECT_EQ(records[5]["notes"]["P99 Tail BW(MB/s)"], "1.20");
+  const JournalRun run = import("osu_types.txt");
+  ASSERT_EQ(run.results.size(), 6);
+  EXPECT_EQ(axis_word(run.results[0].id, "type"), "MPI_CHAR");
+  EXPECT_EQ(axis_word(run.results[2].id, "type"), "MPI_INT");
+  EXPECT_EQ(run.results[4].id.axes, (Axes{{"test", "MPI-CUDA Bandwidth"s},
+                                          {"type", "MPI_CHAR"s},
+                                          {"source", "DEVICE"s},
+                                          {"destination", "HOST"s},
+                                          {"bytes", std::int64_t{1}}}));
+  EXPECT_EQ(run.results[4].notes.value("P99 Tail BW(MB/s)"), "1.20");
 }
 
 TEST(ImportOsu, RefusesWhatIsNotWholeOrNotOneRun) {
@@ -575,29 +588,30 @@ TEST(ImportTransferBench, RefusesWhatIsNotWholeOrNotOneRun) {
 }
 
 TEST(ImportTransferBench, ReadsAllForms) {
-  const std::vector<Record> bars = import("transferbench.txt");
-  ASSERT_EQ(bars.size(), 4);
-  EXPECT_EQ(bars[0]["imported"]["version"], "1.62.00");
-  EXPECT_EQ(bars[3]["case"], (Record{{"test", 2},
-                                     {"transfer", 1},
-                                     {"bytes", 60000000},
-                                     {"source", "G1"},
-                                     {"executor", "D10"},
-                                     {"sub_executors", 1},
-                                     {"destination", "G0"}}));
-  EXPECT_EQ(bars[3]["notes"]["transfers_at_once"], "2");
-  const std::vector<Record> borders = import("transferbench_borders.txt");
-  EXPECT_NEAR(borders[1]["rates"]["gb_per_s"].get<double>(), 97.5, 1e-6);
-  const std::vector<Record> csv = import("transferbench.csv");
-  ASSERT_EQ(csv.size(), 3);
-  EXPECT_EQ(csv[0]["imported"]["form"], "CSV");
-  EXPECT_EQ(axis_word(csv[2], "source"), "C0");
+  const JournalRun bars = import("transferbench.txt");
+  ASSERT_EQ(bars.results.size(), 3);
+  EXPECT_EQ(bars.environment.imported.value("version"), "1.62.00");
+  EXPECT_EQ(bars.results[2].id.axes, (Axes{{"test", std::int64_t{2}},
+                                           {"transfer", std::int64_t{1}},
+                                           {"bytes", std::int64_t{60000000}},
+                                           {"source", "G1"s},
+                                           {"executor", "D10"s},
+                                           {"sub_executors", std::int64_t{1}},
+                                           {"destination", "G0"s}}));
+  EXPECT_EQ(bars.results[2].notes.value("transfers_at_once"), "2");
+  const JournalRun borders = import("transferbench_borders.txt");
+  EXPECT_NEAR(borders.results[0].rates.value("gb_per_s"), 97.5, 1e-6);
+  const JournalRun csv = import("transferbench.csv");
+  ASSERT_EQ(csv.results.size(), 2);
+  EXPECT_EQ(csv.environment.imported.value("form"), "CSV");
+  EXPECT_EQ(axis_word(csv.results[1].id, "source"), "C0");
 }
 
 TEST(Import, ToleratesLineEndsOfOtherSystems) {
   std::string text;
   for (const char c : text_of("all_reduce.txt")) text += c == '\n' ? "\r\n" : std::string(1, c);
-  EXPECT_EQ(import_run("all_reduce.txt", text, {}), import("all_reduce.txt"));
+  EXPECT_EQ(journal_of(import_run("all_reduce.txt", text, {})),
+            journal_of(import("all_reduce.txt")));
 }
 
 TEST(Import, SaysWhatWasExpectedOnOneLine) {

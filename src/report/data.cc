@@ -9,15 +9,14 @@
 
 #include "overlap/study.h"
 #include "results/environment.h"
-#include "results/journal.h"
 #include "results/version.h"
 #include "verdict/verdict.h"
 
 namespace duet {
 namespace {
 
-Record ceilings_to_json(const Ceilings& ceilings) {
-  Record json = {{"model", ceilings.model}};
+Json ceilings_to_json(const Ceilings& ceilings) {
+  Json json = {{"model", ceilings.model}};
   if (ceilings.spec != nullptr) {
     const DeviceSpec& spec = *ceilings.spec;
     json["name"] = spec.name;
@@ -43,44 +42,44 @@ Record ceilings_to_json(const Ceilings& ceilings) {
 
 // The outcomes of a device's overlap records on so many ranks, by scenario. A policy that was swept
 // counts with its fastest point.
-std::vector<StudyOutcome> outcomes_of(const Record& records, const std::string& device, int ranks) {
+std::vector<StudyOutcome> outcomes_of(const std::vector<const Record*>& records,
+                                      const std::string& device, int ranks) {
   std::map<std::string, StudyOutcome> found;
-  for (const Record& record : records) {
-    if (record["benchmark"] != "overlap" || record["device"] != device) continue;
-    const auto metrics = metrics_of(record);
-    const auto of_ideal = metrics.find("fraction_of_ideal");
-    if (axis_number(record, "ranks") != ranks || axis_true(record, "in_place") ||
-        of_ideal == metrics.end()) {
+  for (const Record* record : records) {
+    const CaseId& id = record->id;
+    const double* fraction = record->metrics.find("fraction_of_ideal");
+    if (id.benchmark != "overlap" || id.device != device || axis_number(id, "ranks") != ranks ||
+        axis_true(id, "in_place") || fraction == nullptr) {
       continue;
     }
-    const std::string scenario = axis_word(record, "scenario"),
-                      policy = axis_word(record, "policy");
+    const std::string scenario = axis_word(id, "scenario"), policy = axis_word(id, "policy");
     StudyOutcome& outcome = found[scenario];
     outcome.scenario = scenario;
-    outcome.collective = axis_word(record, "collective");
-    const double fraction = of_ideal->second;
-    const auto known = outcome.fraction.emplace(policy.substr(0, policy.find(':')), fraction).first;
-    known->second = std::max(known->second, fraction);
+    outcome.collective = axis_word(id, "collective");
+    const auto known =
+        outcome.fraction.emplace(policy.substr(0, policy.find(':')), *fraction).first;
+    known->second = std::max(known->second, *fraction);
   }
   std::vector<StudyOutcome> all;
   for (auto& [name, outcome] : found) all.push_back(std::move(outcome));
   return all;
 }
 
-Record range_to_json(const std::map<std::string, FractionRange>& ranges) {
-  Record json = Record::object();
+Json range_to_json(const std::map<std::string, FractionRange>& ranges) {
+  Json json = Json::object();
   for (const auto& [collective, range] : ranges) json[collective] = {range.low, range.high};
   return json;
 }
 
 // What studies report of a device and of scenarios that a journal has, beside the journal's
 // figures.
-Record studies_to_json(const Record& records, const std::map<std::string, Ceilings>& ceilings) {
-  Record list = Record::array();
+Json studies_to_json(const std::vector<const Record*>& records,
+                     const std::map<std::string, Ceilings>& ceilings) {
+  Json list = Json::array();
   for (const auto& [device, ceiling] : ceilings) {
     for (const Study& study : studies()) {
       if (study.device != ceiling.model) continue;
-      Record rows = Record::array();
+      Json rows = Json::array();
       for (const StudyRow& row : beside_study(study, outcomes_of(records, device, study.ranks))) {
         rows.push_back({{"name", row.reported.name},
                         {"policies", row.policies},
@@ -101,45 +100,60 @@ Record studies_to_json(const Record& records, const std::map<std::string, Ceilin
   return list;
 }
 
+Json verdict_to_json(const Verdict& verdict) {
+  Json json = {{"word", name(verdict.word)}};
+  if (!verdict.rate.empty()) {
+    json["rate"] = verdict.rate;
+    json["value"] = verdict.value;
+  }
+  if (verdict.expected) json["expected"] = *verdict.expected;
+  if (verdict.bound) json["bound"] = *verdict.bound;
+  json["sentence"] = verdict.sentence;
+  if (!verdict.advice.empty()) json["advice"] = verdict.advice;
+  if (verdict.simulated) json["simulated"] = true;
+  return json;
+}
+
+// What the page has of a result. The evaluator has seen what comes before it, and all engines of
+// its case. `environment`: the place of its run.
+Json shown(const Record& record, std::size_t environment, const Evaluator& evaluator) {
+  Json json = to_json(record);
+  json.erase("samples");
+  json["environment"] = environment;
+  if (record.outcome == Outcome::measured) {
+    json["verdict"] = verdict_to_json(evaluator.evaluate(record));
+  }
+  const std::string warning = evaluator.warning(record);
+  if (!warning.empty()) json["warnings"].push_back(warning);
+  return json;
+}
+
 // A journal with the last record of each case, in the order of first appearance.
-class Builder {
- public:
-  Record build(const ReportJournal& journal, const std::string& name) {
-    std::vector<Record> shown;
-    for (const Record& record : journal.records)
-      evaluator_.see(record);  // all engines of each case
-    for (const Record& record : journal.records) shown.push_back(take(record));
-    Record records = Record::array();
-    for (const std::size_t i : results_that_count(journal.records)) records.push_back(shown[i]);
-    Record ceilings = Record::object();
-    for (const auto& [device, one] : evaluator_.ceilings())
-      ceilings[device] = ceilings_to_json(one);
-    const Record studies = studies_to_json(records, evaluator_.ceilings());
-    return {{"name", name},         {"studies", studies},           {"environments", environments_},
-            {"ceilings", ceilings}, {"warnings", journal.warnings}, {"records", records}};
+Json journal_to_json(const ReportJournal& journal, const std::string& name) {
+  Evaluator evaluator;
+  for (const JournalRun& run : journal.runs) {  // all engines of each case
+    evaluator.see(run.environment);
+    for (const Record& record : run.results) evaluator.see(record);
   }
-
- private:
-  // What the page has of a result; an environment is kept, and gives null.
-  Record take(const Record& record) {
-    const bool environment = record["type"] == "environment";
-    if (environment) environments_.push_back(record);
-    evaluator_.see(record);
-    if (environment) return nullptr;
-    Record shown = record;
-    shown.erase("samples");
-    shown["environment"] = environments_.empty() ? 0 : environments_.size() - 1;
-    if (outcome_of(record) == Outcome::measured) {
-      shown["verdict"] = verdict_to_json(evaluator_.evaluate(record));
+  std::map<const Record*, Json> all;
+  Json environments = Json::array();
+  for (const JournalRun& run : journal.runs) {
+    evaluator.see(run.environment);
+    for (const Record& record : run.results) {
+      evaluator.see(record);
+      all[&record] = shown(record, environments.size(), evaluator);
     }
-    const std::string warning = evaluator_.warning(record);
-    if (!warning.empty()) shown["warnings"].push_back(warning);
-    return shown;
+    environments.push_back(to_json(run.environment));
   }
-
-  Evaluator evaluator_;
-  Record environments_ = Record::array();
-};
+  const std::vector<const Record*> counting = results_that_count(journal.runs);
+  Json records = Json::array();
+  for (const Record* record : counting) records.push_back(std::move(all[record]));
+  Json ceilings = Json::object();
+  for (const auto& [device, one] : evaluator.ceilings()) ceilings[device] = ceilings_to_json(one);
+  const Json studies = studies_to_json(counting, evaluator.ceilings());
+  return {{"name", name},         {"studies", studies},           {"environments", environments},
+          {"ceilings", ceilings}, {"warnings", journal.warnings}, {"records", records}};
+}
 
 // The last `parts` parts of a path.
 std::string ending(const std::filesystem::path& path, std::size_t parts) {
@@ -166,17 +180,17 @@ std::vector<std::string> short_names(const std::vector<ReportJournal>& journals)
 
 }  // namespace
 
-Record report_data(const std::vector<ReportJournal>& journals) {
-  return report_data(journals, Record());
+Json report_data(const std::vector<ReportJournal>& journals) {
+  return report_data(journals, Json());
 }
 
-Record report_data(const std::vector<ReportJournal>& journals, const Record& history) {
-  Record list = Record::array();
+Json report_data(const std::vector<ReportJournal>& journals, const Json& history) {
+  Json list = Json::array();
   const std::vector<std::string> names = short_names(journals);
   for (std::size_t i = 0; i < journals.size(); ++i) {
-    list.push_back(Builder().build(journals[i], names[i]));
+    list.push_back(journal_to_json(journals[i], names[i]));
   }
-  Record data = {{"duet", version()}, {"revision", revision()}, {"made_utc", time_utc()}};
+  Json data = {{"duet", version()}, {"revision", revision()}, {"made_utc", time_utc()}};
   data["journals"] = std::move(list);
   data["reported"] = reported_rows();
   data["reported_steps"] = reported_steps();

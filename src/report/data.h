@@ -8,28 +8,29 @@
 #include <string_view>
 #include <vector>
 
-#include "results/record.h"
+#include "results/journal.h"
+#include "results/record_json.h"
 
 namespace duet {
 
 struct ReportJournal {
-  std::string name;             // the path; the page shows the file name
-  std::vector<Record> records;  // environments and results that have passed check_record
+  std::string name;  // the path; the page shows the file name
+  std::vector<JournalRun> runs;
   std::vector<std::string> warnings;
 };
 
-Record report_data(const std::vector<ReportJournal>& journals);
+Json report_data(const std::vector<ReportJournal>& journals);
 // `history`: figures over time, as history_series() of history/table.h makes them; null: none.
-Record report_data(const std::vector<ReportJournal>& journals, const Record& history);
+Json report_data(const std::vector<ReportJournal>& journals, const Json& history);
 
 // What studies report (specs/reported), shown in charts beside what was measured: rates of GEMMs,
 // training steps of one device, and of several, iterations of halo exchange, collectives over
 // nodes.
-const Record& reported_rows();
-const Record& reported_steps();
-const Record& reported_parallel_steps();
-const Record& reported_halo();
-const Record& reported_collectives();
+const Json& reported_rows();
+const Json& reported_steps();
+const Json& reported_parallel_steps();
+const Json& reported_halo();
+const Json& reported_collectives();
 const std::map<std::string, std::string_view>& built_in_reported();
 
 }  // namespace duet

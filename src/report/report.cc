@@ -12,9 +12,9 @@ namespace {
 constexpr const char* kMarker = "<!--DATA-->";  // where the page's template wants its data
 
 // JSON for a script element: escapes what would end the element or begin a comment.
-std::string script_text(const Record& data) {
+std::string script_text(const Json& data) {
   std::string text;
-  for (const char c : data.dump(-1, ' ', false, Record::error_handler_t::replace)) {
+  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace)) {
     if (c == '<') {
       text += "\\u003c";
     } else {
@@ -42,10 +42,10 @@ void check_report_name(const std::string& flag, const std::string& path) {
 }
 
 std::string report_page(const std::vector<ReportJournal>& journals) {
-  return report_page(journals, Record());
+  return report_page(journals, Json());
 }
 
-std::string report_page(const std::vector<ReportJournal>& journals, const Record& history) {
+std::string report_page(const std::vector<ReportJournal>& journals, const Json& history) {
   if (!has_report_page()) throw Unavailable(no_report_page());
   std::string page(built_in_page().at("page"));
   const std::size_t at = page.find(kMarker);

@@ -25,7 +25,7 @@ void check_report_name(const std::string& flag, const std::string& path);
 extern const char* const kReportHead;
 
 std::string report_page(const std::vector<ReportJournal>& journals);
-std::string report_page(const std::vector<ReportJournal>& journals, const Record& history);
+std::string report_page(const std::vector<ReportJournal>& journals, const Json& history);
 
 // The template of the page under the key "page"; empty if it was not built.
 const std::map<std::string, std::string_view>& built_in_page();

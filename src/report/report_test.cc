@@ -11,14 +11,22 @@
 namespace duet {
 namespace {
 
-Record environment() {
-  Record machine = {{"name", "cuda:0"}};
-  machine["devices"] = Record::array();
-  machine["devices"].push_back({{"name", "cuda:0"}, {"kind", "cuda"}, {"model", "NVIDIA H200"}});
-  Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
-  record["machines"] = Record::array();
-  record["machines"].push_back(machine);
-  return record;
+Environment environment(const std::string& model = "NVIDIA H200") {
+  DeviceInfo device;
+  device.name = "cuda:0";
+  device.kind = "cuda";
+  device.model = model;
+  Environment environment;
+  environment.machines = {{"cuda:0", false, {device}, {}}};
+  return environment;
+}
+
+// What the page has of a journal.
+Json journal_of(const std::vector<JournalRun>& runs) {
+  return report_data({{"a.jsonl", runs, {}}})["journals"][0];
+}
+Json journal_of(const std::vector<Record>& results) {
+  return journal_of(std::vector<JournalRun>{{environment(), results}});
 }
 
 Record gemm(std::int64_t m, double tflops) {
@@ -35,9 +43,7 @@ Record gemm(std::int64_t m, double tflops) {
 }
 
 TEST(ReportData, TheLastRecordOfACaseCountsInItsFirstPlace) {
-  const Record data = report_data(
-      {{"a.jsonl", {environment(), gemm(8192, 500), gemm(4096, 700), gemm(8192, 710)}, {}}});
-  const Record& records = data["journals"][0]["records"];
+  const Json records = journal_of({gemm(8192, 500), gemm(4096, 700), gemm(8192, 710)})["records"];
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0]["case"]["m"], 8192);
   EXPECT_NEAR(records[0]["rates"]["tflops"].get<double>(), 710, 1e-3);
@@ -48,12 +54,10 @@ TEST(ReportData, TheLastRecordOfACaseCountsInItsFirstPlace) {
 TEST(ReportData, EnginesThatComeLaterCount) {
   const auto by = [](const char* engine, double tflops) {
     Record record = gemm(8192, tflops);
-    record["engine"] = engine;
+    record.id.engine = engine;
     return record;
   };
-  const Record data =
-      report_data({{"a.jsonl", {environment(), by("cublas", 300), by("cublaslt", 710)}, {}}});
-  const Record& records = data["journals"][0]["records"];
+  const Json records = journal_of({by("cublas", 300), by("cublaslt", 710)})["records"];
   EXPECT_EQ(records[0]["verdict"]["word"], "no expectation");
   EXPECT_EQ(records[1]["verdict"]["word"], "PASS");
 }
@@ -66,9 +70,8 @@ TEST(ReportData, OverlapKeepsItsMetricsAndItsTimeline) {
   measurement.metrics = {{"bound", 0.5}};
   measurement.notes = {{"class", "G-long"}};
   measurement.timeline = {{{0, 0.009}, {0.001, 0.01}}};
-  const Record data = report_data({{"a.jsonl", {environment(), make_record(measurement)}, {}}});
-  const Record& record = data["journals"][0]["records"][0];
-  EXPECT_EQ(record["metrics"], Record({{"bound", 0.5}}));
+  const Json record = journal_of({make_record(measurement)})["records"][0];
+  EXPECT_EQ(record["metrics"], Json({{"bound", 0.5}}));
   EXPECT_EQ(record["timeline"].dump(), R"([{"compute":[0.0,0.009],"communication":[0.001,0.01]}])");
   EXPECT_EQ(record["verdict"]["word"], "no expectation");
 }
@@ -89,20 +92,16 @@ Record overlapping(const std::string& policy, double fraction, std::int64_t rank
 }
 
 TEST(ReportData, AStudyStandsBesideTheFiguresOfItsMachine) {
-  Record mi300x = environment();
-  mi300x["machines"][0]["devices"][0]["model"] = "AMD Instinct MI300X";
   const std::vector<Record> records{overlapping("dma", 0.6), overlapping("dma+partition:8", 0.7),
                                     overlapping("dma+partition:16", 0.65),
                                     overlapping("base", 0.2, 4)};  // other ranks than the study's
-  const auto studies = [&](Record first) {
-    std::vector<Record> all{std::move(first)};
-    all.insert(all.end(), records.begin(), records.end());
-    return report_data({{"a.jsonl", all, {}}})["journals"][0]["studies"];
+  const auto studies = [&](const Environment& first) -> Json {
+    return journal_of(std::vector<JournalRun>{{first, records}})["studies"];
   };
-  const Record found = studies(mi300x);
+  const Json found = studies(environment("AMD Instinct MI300X"));
   ASSERT_EQ(found.size(), 1u);
-  std::map<std::string, Record> rows;
-  for (const Record& row : found[0]["rows"]) rows[row["name"].get<std::string>()] = row;
+  std::map<std::string, Json> rows;
+  for (const Json& row : found[0]["rows"]) rows[row["name"].get<std::string>()] = row;
   EXPECT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows["ConCCL"]["mean"], 0.6);
   EXPECT_EQ(rows["ConCCL"]["reported"], 0.66);
@@ -112,16 +111,15 @@ TEST(ReportData, AStudyStandsBesideTheFiguresOfItsMachine) {
 }
 
 TEST(ReportData, RecordsKnowTheirRun) {
-  const Record data = report_data(
-      {{"a.jsonl", {environment(), gemm(8192, 700), environment(), gemm(4096, 700)}, {}}});
-  const Record& records = data["journals"][0]["records"];
+  const std::vector<JournalRun> runs = {{environment(), {gemm(8192, 700)}},
+                                        {environment(), {gemm(4096, 700)}}};
+  const Json records = journal_of(runs)["records"];
   EXPECT_EQ(records[0]["environment"], 0);
   EXPECT_EQ(records[1]["environment"], 1);
 }
 
 TEST(ReportData, CeilingsAreWhatTheModelPromises) {
-  const Record data = report_data({{"a.jsonl", {environment(), gemm(8192, 700)}, {}}});
-  const Record& ceiling = data["journals"][0]["ceilings"]["cuda:0"];
+  const Json ceiling = journal_of({gemm(8192, 700)})["ceilings"]["cuda:0"];
   EXPECT_EQ(ceiling["source"], "promised");
   EXPECT_EQ(ceiling["tflops"]["bf16"], 989.4);
   EXPECT_EQ(ceiling["memory_gb_per_s"], 4800.0);
@@ -132,10 +130,10 @@ TEST(ReportData, CeilingsAreWhatTheModelPromises) {
 TEST(ReportData, JournalsOfOneNameAreToldApartByTheirFolders) {
   const auto names = [](const std::vector<std::string>& paths) {
     std::vector<ReportJournal> journals;
-    for (const std::string& path : paths) journals.push_back({path, {environment()}, {}});
+    for (const std::string& path : paths) journals.push_back({path, {{environment(), {}}}, {}});
     std::vector<std::string> found;
-    const Record data = report_data(journals);
-    for (const Record& journal : data["journals"]) {
+    const Json data = report_data(journals);
+    for (const Json& journal : data["journals"]) {
       found.push_back(journal["name"]);
     }
     return found;
@@ -147,9 +145,9 @@ TEST(ReportData, JournalsOfOneNameAreToldApartByTheirFolders) {
 }
 
 TEST(ReportData, StudiesRowsAreThere) {
-  const Record rows = reported_rows();
+  const Json& rows = reported_rows();
   const auto reports = [&](const char* device) {
-    return std::any_of(rows.begin(), rows.end(), [&](const Record& row) {
+    return std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
       return row["device"].get<std::string>().find(device) != std::string::npos;
     });
   };
@@ -158,20 +156,20 @@ TEST(ReportData, StudiesRowsAreThere) {
   EXPECT_TRUE(reports("H100"));
 }
 
-double items_per_s(const Record& step) {
+double items_per_s(const Json& step) {
   return step.value("tokens_per_s", step.value("samples_per_s", 0.0));
 }
 
 // TFLOP/s that a study states are its tokens/s times 6N.
-void expect_six_n(const Record& step) {
+void expect_six_n(const Json& step) {
   const double tflops = 6 * step["parameters"].get<double>() * items_per_s(step) / 1e12;
   EXPECT_NEAR(tflops / step["tflops"].get<double>(), 1, 1e-3) << step;
 }
 
 TEST(ReportData, StudiesStepsAgreeWithThemselves) {
-  const Record& steps = reported_steps();
+  const Json& steps = reported_steps();
   EXPECT_GE(steps.size(), 9u);
-  for (const Record& step : steps) {
+  for (const Json& step : steps) {
     const double items = step["batch"].get<double>() * step.value("sequence", 1.0);
     const double milliseconds = step["milliseconds"];
     EXPECT_NEAR(items / items_per_s(step) * 1e3 / milliseconds, 1, 5e-3) << step;
@@ -180,9 +178,9 @@ TEST(ReportData, StudiesStepsAgreeWithThemselves) {
 }
 
 TEST(ReportData, StudiesParallelStepsAreThoseOfModelsWithAllTheirFigures) {
-  const Record& steps = reported_parallel_steps();
+  const Json& steps = reported_parallel_steps();
   std::map<std::string, std::vector<int>> ranks;
-  for (const Record& step : steps) {
+  for (const Json& step : steps) {
     ranks[step["model"].get<std::string>() + step.value("recipe", "")].push_back(
         step["ranks"].get<int>());
     EXPECT_FALSE(step["source"].get<std::string>().empty());
@@ -196,9 +194,9 @@ TEST(ReportData, StudiesParallelStepsAreThoseOfModelsWithAllTheirFigures) {
 }
 
 TEST(ReportData, StudiesHaloRowsAreOfOneGridOnEveryNumberOfRanks) {
-  const Record& rows = reported_halo();
+  const Json& rows = reported_halo();
   std::map<std::string, std::vector<int>> ranks;
-  for (const Record& row : rows) {
+  for (const Json& row : rows) {
     EXPECT_EQ(row["nx"], 16384);
     EXPECT_EQ(row["ny"], 16384);
     const bool delays = row["variant"].get<std::string>().find("delayed") != std::string::npos;
@@ -214,9 +212,9 @@ TEST(ReportData, StudiesHaloRowsAreOfOneGridOnEveryNumberOfRanks) {
 }
 
 TEST(ReportData, StudiesCollectivesAreOfTheSameNumbersOfNodes) {
-  const Record& rows = reported_collectives();
+  const Json& rows = reported_collectives();
   std::map<std::string, std::vector<int>> nodes;
-  for (const Record& row : rows) {
+  for (const Json& row : rows) {
     EXPECT_GT(row["busbw_gb_per_s"].get<double>(), 0);
     nodes[row["collective"]].push_back(row["nodes"].get<int>());
   }
@@ -233,10 +231,9 @@ TEST(ReportData, EfficienciesHaveTheWarningOfTheirBaseline) {
   measurement.id = {
       "halo_scaling", "host:2", "dma", {{"scaling", "strong"}, {"ranks", std::int64_t{2}}}};
   measurement.rates = {{"efficiency", 0.98}};
-  const Record record = make_record(measurement);
-  const Record data = report_data({{"a.jsonl", {record}, {}}});
-  EXPECT_EQ(data["journals"][0]["records"][0]["warnings"],
-            Record::array({"the journal does not have its baseline"}));
+  const std::vector<JournalRun> runs = {{{}, {make_record(measurement)}}};
+  const Json record = journal_of(runs)["records"][0];
+  EXPECT_EQ(record["warnings"], Json::array({"the journal does not have its baseline"}));
 }
 
 TEST(ReportData, TrainingKeepsItsMetricsAndItsCurves) {
@@ -247,8 +244,7 @@ TEST(ReportData, TrainingKeepsItsMetricsAndItsCurves) {
   measurement.sampling->samples = {0.5, 0.5};
   measurement.metrics = {{"first_step", 3}};
   measurement.curves = {{"loss", {5.5, 5.25}}};
-  const Record data = report_data({{"a.jsonl", {environment(), make_record(measurement)}, {}}});
-  const Record& record = data["journals"][0]["records"][0];
+  const Json record = journal_of({make_record(measurement)})["records"][0];
   EXPECT_EQ(record["rates"]["tokens_per_s"], 128.0);
   EXPECT_EQ(record["metrics"]["first_step"], 3.0);
   EXPECT_EQ(record["curves"].dump(), R"({"loss":[5.5,5.25]})");
@@ -261,15 +257,15 @@ TEST(ReportPage, NothingInTheDataEndsTheScript) {
     GTEST_SKIP() << "built without Node.js";
   }
   Record hostile = gemm(8192, 700);
-  hostile["engine"] = "</script><img src=x onerror=alert(1)><!--";
-  const std::string page = report_page({{"</script>.jsonl", {environment(), hostile}, {}}});
+  hostile.id.engine = "</script><img src=x onerror=alert(1)><!--";
+  const std::string page = report_page({{"</script>.jsonl", {{environment(), {hostile}}}, {}}});
   EXPECT_EQ(page.compare(0, std::string(kReportHead).size(), kReportHead), 0);
   EXPECT_EQ(page.find("<img src=x"), std::string::npos);
   const std::size_t data = page.find("id=\"data\">");
   ASSERT_NE(data, std::string::npos);
   const std::size_t end = page.find("</script>", data);
   const std::string text = page.substr(data + 10, end - data - 10);
-  EXPECT_FALSE(Record::parse(text, nullptr, false).is_discarded());
+  EXPECT_FALSE(Json::parse(text, nullptr, false).is_discarded());
 }
 
 }  // namespace

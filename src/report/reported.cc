@@ -15,8 +15,8 @@ constexpr Range kMillisecondsRange{1e-3, 1e9, "ms"};
 constexpr Range kBusbwRange{1e-3, 1e6, "GB/s"};
 constexpr Range kMemoryGbRange{1e-3, 1e6, "GB"};
 
-Record gemm_of(TomlTable row) {
-  Record json = {{"device", row.text("device")}, {"dtype", row.text("dtype")}};
+Json gemm_of(TomlTable row) {
+  Json json = {{"device", row.text("device")}, {"dtype", row.text("dtype")}};
   // A row without a shape is the best of a study's shapes.
   if (row.has("m")) {
     for (const char* axis : {"m", "n", "k"}) json[axis] = row.count(axis, 1, kMostElements);
@@ -29,11 +29,11 @@ Record gemm_of(TomlTable row) {
 
 // What steps of one and of several devices have in common. A model without a sequence is trained on
 // samples. Not every study states every figure.
-Record figures_of(TomlTable& step) {
-  Record json = {{"device", step.text("device")},
-                 {"model", step.text("model")},
-                 {"parameters", step.number("parameters", kCountRange)},
-                 {"batch", step.count("batch", 1, kMostElements)}};
+Json figures_of(TomlTable& step) {
+  Json json = {{"device", step.text("device")},
+               {"model", step.text("model")},
+               {"parameters", step.number("parameters", kCountRange)},
+               {"batch", step.count("batch", 1, kMostElements)}};
   const bool tokens = step.has("sequence");
   if (tokens) json["sequence"] = step.count("sequence", 1, kMostElements);
   const char* const rate = tokens ? "tokens_per_s" : "samples_per_s";
@@ -44,23 +44,23 @@ Record figures_of(TomlTable& step) {
   return json;
 }
 
-Record step_of(TomlTable step) {
-  Record json = figures_of(step);
+Json step_of(TomlTable step) {
+  Json json = figures_of(step);
   json["milliseconds"] = step.number("milliseconds", kMillisecondsRange);
   step.finish();
   return json;
 }
 
-Record parallel_step_of(TomlTable step) {
-  Record json = figures_of(step);
+Json parallel_step_of(TomlTable step) {
+  Json json = figures_of(step);
   json["ranks"] = step.count("ranks", 1, kMostRanks);
   if (step.has("recipe")) json["recipe"] = step.text("recipe");
   step.finish();
   return json;
 }
 
-Record halo_of(TomlTable row) {
-  Record json = {{"device", row.text("device")}, {"variant", row.text("variant")}};
+Json halo_of(TomlTable row) {
+  Json json = {{"device", row.text("device")}, {"variant", row.text("variant")}};
   json["norm"] = row.word("norm", {"none", "device", "host", "delayed"});
   for (const char* axis : {"nx", "ny"}) json[axis] = row.count(axis, 1, kMostElements);
   json["ranks"] = row.count("ranks", 1, kMostRanks);
@@ -70,8 +70,8 @@ Record halo_of(TomlTable row) {
   return json;
 }
 
-Record collective_of(TomlTable row) {
-  Record json = {{"device", row.text("device")}, {"collective", row.text("collective")}};
+Json collective_of(TomlTable row) {
+  Json json = {{"device", row.text("device")}, {"collective", row.text("collective")}};
   json["nodes"] = row.count("nodes", 2, kMostRanks);
   json["busbw_gb_per_s"] = row.number("busbw_gb_per_s", kBusbwRange);
   json["source"] = row.text("source");
@@ -80,8 +80,8 @@ Record collective_of(TomlTable row) {
 }
 
 struct Reported {
-  Record halo = Record::array(), collectives = Record::array();
-  Record gemms = Record::array(), steps = Record::array(), parallel_steps = Record::array();
+  Json halo = Json::array(), collectives = Json::array();
+  Json gemms = Json::array(), steps = Json::array(), parallel_steps = Json::array();
 };
 
 const Reported& reported() {
@@ -108,10 +108,10 @@ const Reported& reported() {
 
 }  // namespace
 
-const Record& reported_rows() { return reported().gemms; }
-const Record& reported_steps() { return reported().steps; }
-const Record& reported_halo() { return reported().halo; }
-const Record& reported_collectives() { return reported().collectives; }
-const Record& reported_parallel_steps() { return reported().parallel_steps; }
+const Json& reported_rows() { return reported().gemms; }
+const Json& reported_steps() { return reported().steps; }
+const Json& reported_halo() { return reported().halo; }
+const Json& reported_collectives() { return reported().collectives; }
+const Json& reported_parallel_steps() { return reported().parallel_steps; }
 
 }  // namespace duet

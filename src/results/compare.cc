@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/names.h"
@@ -25,15 +24,12 @@ struct DeviceNoise {
 
 std::map<std::string, DeviceNoise> device_noise_of(const JournalContents& journal) {
   std::map<std::string, DeviceNoise> sources;
-  for (const Record& record : journal.records) {
-    if (record["type"] != "environment") continue;
-    for (const Record& machine : record["machines"]) {
-      const bool virtual_time = machine.value("virtual_time", false);
-      const Record devices = machine.value("devices", Record::array());
-      const std::string kind = devices.empty() ? "" : devices[0].value("kind", "");
-      sources[machine["name"].get<std::string>()] = {kind, virtual_time};
-      for (const Record& device : devices) {
-        sources[device.value("name", "")] = {device.value("kind", ""), virtual_time};
+  for (const JournalRun& run : journal.runs) {
+    for (const MachineFacts& machine : run.environment.machines) {
+      const std::string kind = machine.devices.empty() ? "" : machine.devices.front().kind;
+      sources[machine.name] = {kind, machine.virtual_time};
+      for (const DeviceInfo& device : machine.devices) {
+        sources[device.name] = {device.kind, machine.virtual_time};
       }
     }
   }
@@ -51,15 +47,15 @@ struct Pair {
   std::vector<SideRun> base, now;
 };
 
-double seconds_of(const Record& record) { return record["seconds"]["median"].get<double>(); }
+double seconds_of(const Record& record) { return record.seconds.median; }
 
-bool is_measured(const SideRun& run) { return outcome_of(*run.record) == Outcome::measured; }
+bool is_measured(const SideRun& run) { return run.record->outcome == Outcome::measured; }
 
 // The record of a side for ComparedCase. `runs` is not empty.
 const Record* representative(const std::vector<SideRun>& runs) {
   std::vector<const Record*> measured;
   for (const SideRun& run : runs) {
-    const Outcome outcome = outcome_of(*run.record);
+    const Outcome outcome = run.record->outcome;
     if (outcome == Outcome::wrong || outcome == Outcome::failed) return run.record;
     if (outcome == Outcome::measured) measured.push_back(run.record);
   }
@@ -71,20 +67,19 @@ const Record* representative(const std::vector<SideRun>& runs) {
 
 // The standard deviation of the median's logarithm, from the confidence interval within the run; 0
 // if there is one sample and so no interval.
-double deviation_of(const Record& seconds) {
+double deviation_of(const Seconds& seconds) {
   constexpr double kLeast = 1e-3;  // share of the median; an interval may begin at 0
   constexpr double kQuantile = 1.96;
-  if (seconds["n"] == 1) return 0;
-  const double median = seconds["median"].get<double>();
-  const double low = std::max(seconds["ci_low"].get<double>(), kLeast * median);
-  const double high = seconds["ci_high"].get<double>();
-  return std::max({0.0, std::log(median / low), std::log(high / median)}) / kQuantile;
+  if (seconds.n == 1) return 0;
+  const double median = seconds.median;
+  const double low = std::max(seconds.ci_low, kLeast * median);
+  return std::max({0.0, std::log(median / low), std::log(seconds.ci_high / median)}) / kQuantile;
 }
 
 double load_of(const SideRun& run) {
-  const Record& record = *run.record;
-  if (run.source.kind != "host" || run.source.virtual_time || !record.contains("load")) return 0;
-  return record["load"].value("others", 0.0) + record["load"].value("steal", 0.0);
+  const std::optional<HostLoad>& load = run.record->load;
+  if (run.source.kind != "host" || run.source.virtual_time || !load) return 0;
+  return load->others.value_or(0) + load->steal.value_or(0);
 }
 
 // The fraction of the ideal of an overlap, and what it depends on.
@@ -97,19 +92,19 @@ struct Fraction {
 
 // nullopt if the record has a rate, or lacks a metric.
 std::optional<Fraction> fraction_of(const Record& record) {
-  if (!record["rates"].empty()) return std::nullopt;
-  const std::map<std::string, double> metrics = metrics_of(record);
+  if (!record.rates.empty()) return std::nullopt;
+  const ByName<double>& metrics = record.metrics;
   for (const char* name : {"fraction_of_ideal", "compute_seconds", "communication_seconds"}) {
-    const auto found = metrics.find(name);
-    if (found == metrics.end() || !std::isfinite(found->second)) return std::nullopt;
+    const double* found = metrics.find(name);
+    if (found == nullptr || !std::isfinite(*found)) return std::nullopt;
   }
-  const double compute = metrics.at("compute_seconds");
-  const double communication = metrics.at("communication_seconds");
+  const double compute = metrics.value("compute_seconds");
+  const double communication = metrics.value("communication_seconds");
   const double longer = std::max(compute, communication);
   const double shorter = std::min(compute, communication);
   const double together = seconds_of(record);
   if (!(shorter > 0) || !(together > 0)) return std::nullopt;
-  const double value = metrics.at("fraction_of_ideal");
+  const double value = metrics.value("fraction_of_ideal");
   // fraction = longer / together * (longer + shorter - together) / shorter
   const double by_together = longer * (longer + shorter) / (together * shorter);
   const double by_longer = value + longer * longer / (together * shorter);
@@ -149,16 +144,15 @@ std::vector<RunFigure> figures_of(const std::vector<SideRun>& runs, double scale
   std::vector<RunFigure> figures;
   for (const SideRun& run : runs) {
     if (!is_measured(run)) continue;
-    figures.push_back(
-        {seconds_of(*run.record), deviation_of((*run.record)["seconds"]), load_of(run)});
+    figures.push_back({seconds_of(*run.record), deviation_of(run.record->seconds), load_of(run)});
     if (scale > 0) figures.back().figure = fraction_of(*run.record)->value / scale;
   }
   return figures;
 }
 
 bool same_work(const Record& base, const Record& now) {
-  const Rates a = rates_from(finished_of(base).cost, 1);
-  const Rates b = rates_from(finished_of(now).cost, 1);
+  const Rates a = rates_from(base.cost, 1);
+  const Rates b = rates_from(now.cost, 1);
   if (a.empty() || b.empty()) return a.empty() && b.empty();
   const double larger = std::max(a[0].second, b[0].second);
   return a[0].first == b[0].first && std::fabs(a[0].second - b[0].second) <= 1e-6 * larger;
@@ -166,12 +160,9 @@ bool same_work(const Record& base, const Record& now) {
 
 // Why two measured records cannot be compared, "" if they can.
 std::string obstacle(const Record& base, const Record& now) {
-  if (base["mode"] != now["mode"]) {
-    return fmt::format("mode {}, now {}", base["mode"].get<std::string>(),
-                       now["mode"].get<std::string>());
-  }
-  if (base["flushed"] != now["flushed"]) {
-    return now["flushed"].get<bool>() ? "cache flushed now" : "cache no longer flushed";
+  if (base.mode != now.mode) return fmt::format("mode {}, now {}", base.mode, now.mode);
+  if (base.flushed != now.flushed) {
+    return now.flushed ? "cache flushed now" : "cache no longer flushed";
   }
   if (!same_work(base, now)) return "not the same work";
   const double ratio = seconds_of(base) / seconds_of(now);
@@ -193,7 +184,7 @@ std::string obstacle(const Pair& pair) {
 }
 
 bool is_one_sample(const ComparedCase& one) {
-  return (*one.base)["seconds"]["n"] == 1 || (*one.now)["seconds"]["n"] == 1;
+  return one.base->seconds.n == 1 || one.now->seconds.n == 1;
 }
 
 // Logarithms of two figures differ by less than this when only a journal's rounding differs.
@@ -222,8 +213,8 @@ bool is_broken(Outcome outcome) { return outcome == Outcome::wrong || outcome ==
 
 // Returns true if both sides have times to compare. Otherwise sets `change` and `reason` of `one`.
 bool evaluate(ComparedCase& one, const Pair& pair) {
-  const Outcome before = outcome_of(*one.base);
-  const Outcome after = outcome_of(*one.now);
+  const Outcome before = one.base->outcome;
+  const Outcome after = one.now->outcome;
   if (before == Outcome::measured && after == Outcome::measured) {
     one.reason = obstacle(pair);
     if (!one.reason.empty()) one.change = Change::not_comparable;
@@ -232,7 +223,7 @@ bool evaluate(ComparedCase& one, const Pair& pair) {
   if (is_broken(after) && !is_broken(before)) {
     one.change = Change::worse;
     one.broke = true;
-    one.reason = fmt::format("{}: {}", name(after), reason_of(*one.now));
+    one.reason = fmt::format("{}: {}", name(after), one.now->reason);
   } else if (before == Outcome::skipped && after == Outcome::skipped) {
     one.change = Change::skipped;
   } else {
@@ -254,16 +245,14 @@ std::vector<Pair> pairs_of(const JournalSide& base, const JournalSide& now, bool
   const auto take = [&](const JournalContents& journal, std::vector<SideRun> Pair::*side) {
     const Renaming renaming = renaming_to(*base.front(), journal, across);
     const auto machines = device_noise_of(journal);
-    for (const std::size_t at : results_that_count(journal.records)) {
-      const Record& record = journal.records[at];
-      if (outcome_of(record) == Outcome::derived) continue;
-      const CaseId own = case_of(record);
-      const CaseId id = renaming(own);
+    for (const Record* record : results_that_count(journal.runs)) {
+      if (record->outcome == Outcome::derived) continue;
+      const CaseId id = renaming(record->id);
       const auto [index, fresh] = index_of.emplace(case_key(id), pairs.size());
       if (fresh) pairs.push_back({id, {}, {}});
-      const auto machine = machines.find(own.device);
+      const auto machine = machines.find(record->id.device);
       (pairs[index->second].*side)
-          .push_back({&record, machine == machines.end() ? DeviceNoise{} : machine->second});
+          .push_back({record, machine == machines.end() ? DeviceNoise{} : machine->second});
     }
   };
   for (const JournalContents* journal : base) take(*journal, &Pair::base);

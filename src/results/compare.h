@@ -3,7 +3,6 @@
 // is a ratio, that of a fraction of the ideal a difference. No verdict averages over cases.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 // Small journals for the tests of compare().
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -9,17 +8,19 @@
 
 namespace duet {
 
-inline Record environment(const std::string& machine, const std::string& model, int devices = 2) {
-  Record one = {{"name", machine}};
-  one["devices"] = Record::array();
+inline Environment environment(const std::string& machine, const std::string& model,
+                               int devices = 2) {
+  MachineFacts facts;
+  facts.name = machine;
   for (int i = 0; i < devices; ++i) {
-    one["devices"].push_back(
-        {{"name", machine + ":" + std::to_string(i)}, {"kind", machine}, {"model", model}});
+    DeviceInfo& device = facts.devices.emplace_back();
+    device.name = machine + ":" + std::to_string(i);
+    device.kind = machine;
+    device.model = model;
   }
-  Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
-  record["machines"] = Record::array();
-  record["machines"].push_back(one);
-  return record;
+  Environment where;
+  where.machines = {facts};
+  return where;
 }
 
 inline CaseId copy_case(std::int64_t bytes, const std::string& machine = "cuda") {
@@ -43,8 +44,8 @@ inline Record measured(const CaseId& id, double median, double low, double high)
   measurement.sampling->mode = "adaptive";
   measurement.cost.wire_bytes = 1e9;
   Record record = make_record(measurement);
-  record["seconds"]["ci_low"] = low;
-  record["seconds"]["ci_high"] = high;
+  record.seconds.ci_low = low;
+  record.seconds.ci_high = high;
   return record;
 }
 
@@ -62,7 +63,7 @@ inline Record fraction(double together, double of_ideal) {
 
 inline Record one_sample(const CaseId& id, double median) {
   Record record = measured(id, median, median / 2, median * 2);
-  record["seconds"]["n"] = 1;
+  record.seconds.n = 1;
   return record;
 }
 
@@ -74,10 +75,11 @@ inline Record skipped(const CaseId& id) {
 }
 
 inline JournalContents journal(const std::string& name, const std::vector<Record>& results,
-                               const Record& where = environment("cuda", "NVIDIA H200")) {
-  std::string text = journal_line(where);
-  for (const Record& result : results) text += journal_line(result);
-  return parse_journal(name, text);
+                               const Environment& where = environment("cuda", "NVIDIA H200")) {
+  JournalContents contents;
+  contents.name = name;
+  contents.runs = {{where, results}};
+  return contents;
 }
 
 // The message of the UsageError that compare() throws, "" if it throws none.

@@ -120,7 +120,7 @@ TEST(Compare, TheRunInTheMiddleStandsForItsSide) {
   now.push_back(journal("new", {make_record(kCase, Failure{false, "out of time"})}));
   const auto one =
       compare(JournalSide{&base[0], &base[1], &base[2]}, JournalSide{&now[0]}, false).front();
-  EXPECT_EQ((*one.base)["seconds"]["median"], 2.0);
+  EXPECT_EQ(one.base->seconds.median, 2.0);
   EXPECT_EQ(one.base_runs, 3);
   EXPECT_EQ(one.now_runs, 1);
   const auto broke = compare(JournalSide{&base[0]}, JournalSide{&now[0], &now[1]}, false).front();
@@ -129,7 +129,7 @@ TEST(Compare, TheRunInTheMiddleStandsForItsSide) {
 
 TEST(Compare, LoadOfTheCpuIsNoRegressionOfIt) {
   const CaseId id = copy_case(4096, "host");
-  const Record where = environment("host", "CPU");
+  const Environment where = environment("host", "CPU");
   const Record base = measured(id, 1, 1, 1);
   Record busy = measured(id, 1.8, 1.8, 1.8);
   const auto change = [&](const Record& now) {
@@ -138,17 +138,17 @@ TEST(Compare, LoadOfTheCpuIsNoRegressionOfIt) {
         .change;
   };
   EXPECT_EQ(change(busy), Change::worse);
-  busy["load"] = {{"others", 0.5}, {"steal", 0.0}};
+  busy.load = HostLoad{std::nullopt, 0.5, 0.0};
   EXPECT_EQ(change(busy), Change::too_noisy);
 }
 
 TEST(Compare, DevicesAreOfTheirMachinesKind) {
-  const Record where = environment("host", "CPU");
-  const std::string name = where["machines"][0]["devices"][0]["name"].get<std::string>();
-  const CaseId id = copy_case(4096, name.c_str());
+  const Environment where = environment("host", "CPU");
+  const std::string name = where.machines[0].devices[0].name;
+  const CaseId id = copy_case(4096, name);
   const Record base = measured(id, 1, 1, 1);
   Record busy = measured(id, 1.8, 1.8, 1.8);
-  busy["load"] = {{"others", 0.5}, {"steal", 0.0}};
+  busy.load = HostLoad{std::nullopt, 0.5, 0.0};
   const auto cases = compare(journal("base", {base}, where), journal("new", {busy}, where), false);
   EXPECT_EQ(cases.front().change, Change::too_noisy);
 }
@@ -189,14 +189,14 @@ TEST(Compare, WhatBrokeIsWorse) {
 TEST(Compare, OtherModesWorkOrNoTimeAreNotComparable) {
   const Record base = measured(kCase, 1, 1, 1);
   Record other = base;
-  other["mode"] = "loop";
+  other.mode = "loop";
   EXPECT_EQ(verdict_text(*One(base, other)), "not comparable: mode adaptive, now loop");
   other = base;
-  other["flushed"] = true;
+  other.flushed = true;
   EXPECT_EQ(verdict_text(*One(base, other)), "not comparable: cache flushed now");
   EXPECT_EQ(verdict_text(*One(other, base)), "not comparable: cache no longer flushed");
   other = base;
-  other["cost"]["wire_bytes"] = 2e9;
+  other.cost.wire_bytes = 2e9;
   EXPECT_EQ(verdict_text(*One(base, other)), "not comparable: not the same work");
   other = measured(kCase, 0, 0, 0);
   EXPECT_EQ(verdict_text(*One(base, other)), "not comparable: a median of 0");
@@ -205,9 +205,9 @@ TEST(Compare, OtherModesWorkOrNoTimeAreNotComparable) {
 }
 
 TEST(Compare, TheLastRecordOfACaseCounts) {
-  const JournalContents base =
-      journal("base", {make_record(kCase, Failure{false, "once"}), measured(kCase, 1, 1, 1),
-                       environment("cuda", "NVIDIA H200"), measured(kCase, 2, 2, 2)});
+  JournalContents base =
+      journal("base", {make_record(kCase, Failure{false, "once"}), measured(kCase, 1, 1, 1)});
+  base.runs.push_back({environment("cuda", "NVIDIA H200"), {measured(kCase, 2, 2, 2)}});
   const JournalContents now = journal("new", {measured(kCase, 2, 2, 2)});
   const auto cases = compare(base, now, false);
   ASSERT_EQ(cases.size(), 1u);

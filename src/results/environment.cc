@@ -5,13 +5,11 @@
 #include <array>
 #include <cstdlib>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/plain_text.h"
 #include "results/host_facts.h"
 #include "results/libraries.h"
-#include "results/telemetry_summary.h"
 #include "results/version.h"
 
 extern "C" char** environ;
@@ -19,64 +17,39 @@ extern "C" char** environ;
 namespace duet {
 namespace {
 
-Record device_to_json(const DeviceInfo& info) {
-  Record out = {{"name", info.name},
-                {"kind", info.kind},
-                {"model", info.model},
-                {"bus", info.bus},
-                {"numa_node", info.numa_node},
-                {"compute_units", info.compute_units},
-                {"memory_bytes", info.memory_bytes},
-                {"cache_bytes", info.cache_bytes},
-                {"copy_engines", info.copy_engines},
-                {"priorities", info.priorities}};
-  out["details"] = Record::object();
-  for (const auto& [key, text] : info.details) out["details"][key] = text;
-  return out;
-}
-
-Record link_to_json(int from, int to, const Link& link) {
-  return {{"from", from},
-          {"to", to},
-          {"kind", link.kind},
-          {"count", link.count},
-          {"gb_per_s", link.gb_per_s},
-          {"peer_access", link.peer_access}};
-}
-
 // The environment variables that change what is measured, or on which devices.
-Record variables() {
+ByName<std::string> variables() {
   constexpr std::array<std::string_view, 14> kPrefixes = {
       "CUDA_", "CUBLAS", "NCCL_", "HIP_",    "ROCR_",     "HSA_", "RCCL_",
       "OMP_",  "KMP_",   "DNNL_", "ONEDNN_", "OPENBLAS_", "FI_",  "DUET_REDUCTIONS"};
-  Record out = Record::object();
+  ByName<std::string> out;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     for (const std::string_view prefix : kPrefixes) {
       if (text.substr(0, prefix.size()) != prefix) continue;
-      out[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+      out.set(text.substr(0, equals), std::string(text.substr(equals + 1)));
     }
   }
   return out;
 }
 
-Record libraries_to_json() {
-  Record out = Record::object();
+ByName<std::string> library_versions() {
+  ByName<std::string> out;
   for (const LibraryState& library : libraries(LibrarySearch::loaded)) {
-    if (library.found) out[library.name] = library.version;
+    if (library.found) out.set(library.name, library.version);
   }
   return out;
 }
 
-Record telemetry(const std::vector<Machine*>& machines) {
-  Record out = Record::object();
+ByName<TelemetrySummary> telemetry(const std::vector<Machine*>& machines) {
+  ByName<TelemetrySummary> out;
   for (Machine* machine : machines) {
     for (int i = 0; i < machine->size(); ++i) {
       Device& device = machine->device(i);
       if (const auto reading = device.telemetry()) {
-        out[device.info().name] = telemetry_to_json({*reading});
+        out.set(device.info().name, summary_of({*reading}));
       }
     }
   }
@@ -119,64 +92,41 @@ std::string quote_command(const std::vector<std::string>& arguments) {
 // the square of the devices, and they are alike.
 constexpr int kMostLinked = 64;
 
-Record machine_to_json(Machine& machine) {
-  Record out = {{"name", machine.name()}, {"virtual_time", machine.is_virtual()}};
-  out["devices"] = Record::array();
-  out["links"] = Record::array();
+MachineFacts facts_of(Machine& machine) {
+  MachineFacts facts{machine.name(), machine.is_virtual(), {}, {}};
   for (int i = 0; i < machine.size(); ++i) {
-    out["devices"].push_back(device_to_json(machine.device(i).info()));
+    facts.devices.push_back(machine.device(i).info());
     if (i > 0 && machine.size() > kMostLinked) continue;
     for (int j = 0; j < machine.size(); ++j) {
-      if (i != j) out["links"].push_back(link_to_json(i, j, machine.link(i, j)));
+      if (i != j) facts.links.push_back({i, j, machine.link(i, j)});
     }
   }
-  return out;
+  return facts;
 }
 
-Record host_to_json() {
-  const HostFacts facts = host_facts();
-  Record numa = Record::array();
-  for (const NumaNode& node : facts.numa) {
-    numa.push_back({{"node", node.index}, {"cores", node.cores}});
-  }
-  return {{"name", facts.host_name},
-          {"system", facts.system},
-          {"kernel", facts.kernel},
-          {"cpu", facts.cpu_model},
-          {"sockets", facts.sockets},
-          {"cores", facts.cores},
-          {"threads", facts.threads},
-          {"memory_bytes", facts.memory_bytes},
-          {"numa", numa}};
-}
-
-Record make_environment(const std::vector<Machine*>& machines, const EnvironmentOptions& options) {
-  Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
-  record["machines"] = Record::array();
-  for (Machine* machine : machines) record["machines"].push_back(machine_to_json(*machine));
+Environment make_environment(const std::vector<Machine*>& machines,
+                             const EnvironmentOptions& options) {
+  Environment environment;
+  for (Machine* machine : machines) environment.machines.push_back(facts_of(*machine));
   for (std::size_t i = 0; i < options.names.size(); ++i) {
-    record["machines"][i]["name"] = options.names[i];
+    environment.machines[i].name = options.names[i];
   }
-  if (options.processes > 1) record["processes"] = options.processes;
-  if (options.reproducible) return record;
-  record["run"] = {{"duet", version()},
-                   {"revision", revision()},
-                   {"command", quote_command(options.command)},
-                   {"time_utc", time_utc()},
-                   {"host", host_to_json()},
-                   {"libraries", libraries_to_json()},
-                   {"variables", variables()},
-                   {"telemetry", telemetry(machines)},
-                   {"load", load_average_to_json()}};
-  return record;
+  environment.processes = options.processes;
+  if (options.reproducible) return environment;
+  environment.run = RunFacts{version(),   revision(),          quote_command(options.command),
+                             time_utc(),  host_facts(),        library_versions(),
+                             variables(), telemetry(machines), load_average()};
+  return environment;
 }
 
-Record make_end(const LoadMeter* load) {
-  Record record = {{"type", "end"}, {"schema", kJournalSchema}, {"time_utc", time_utc()}};
-  record["load"] = load_average_to_json();
+RunEnd make_end(const LoadMeter* load) {
+  RunEnd end{time_utc(), load_average()};
   const auto share = load != nullptr ? load->share() : std::nullopt;
-  if (share) record["load"].update(load_to_json(*share));
-  return record;
+  if (!share) return end;
+  const HostLoad shares = host_load(*share);
+  end.load.others = shares.others;
+  end.load.steal = shares.steal;
+  return end;
 }
 
 std::string time_utc() {

@@ -18,18 +18,16 @@ struct EnvironmentOptions {
   std::vector<std::string> names;  // by machine, replacing their own names; empty: their own
 };
 
-Record make_environment(const std::vector<Machine*>& machines, const EnvironmentOptions& options);
+Environment make_environment(const std::vector<Machine*>& machines,
+                             const EnvironmentOptions& options);
 
 // The record that a run writes last: when it ended, and how busy the host was meanwhile. `load` was
 // constructed when the run began. It is nullptr if the run has several processes on this host,
 // whose CPU time LoadMeter would count as others'.
-Record make_end(const LoadMeter* load);
+RunEnd make_end(const LoadMeter* load);
 
 // A machine's devices with all their DeviceInfo, and the links between them.
-Record machine_to_json(Machine& machine);
-
-// The host's facts, as in the environment record and in `duet info --json`.
-Record host_to_json();
+MachineFacts facts_of(Machine& machine);
 
 // The current time as "2026-11-21T02:00:00Z".
 std::string time_utc();

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -29,24 +28,24 @@ struct Table {
   std::string others;
 };
 
-Table table_of(const std::vector<Record>& records) {
+Table table_of(const std::vector<JournalRun>& runs) {
   Section section;
-  for (const Record& record : records) {
-    if (record["type"] == "result" && outcome_of(record) != Outcome::derived) {
-      section.cases.push_back(case_of(record));
+  for (const JournalRun& run : runs) {
+    for (const Record& record : run.results) {
+      if (record.outcome != Outcome::derived) section.cases.push_back(record.id);
     }
   }
   std::string text;
   CsvWriter csv({section}, [&](std::string_view more) { text += more; });
   Table table;
   table.columns = split(text.substr(0, text.find('\n')));
-  for (const Record& record : records) {
-    if (record["type"] != "result") continue;
-    Record without_metrics = record;
-    without_metrics.erase("metrics");
-    text.clear();
-    csv.result(without_metrics, false);
-    table.others += text;
+  for (const JournalRun& run : runs) {
+    for (Record record : run.results) {
+      record.metrics = {};
+      text.clear();
+      csv.result(record, false);
+      table.others += text;
+    }
   }
   return table;
 }
@@ -56,17 +55,17 @@ TEST(FigureNames, EveryRateOfEveryJournalHasAColumnOfItsOwn) {
   std::set<std::string> benchmarks;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(DUET_RESULTS)) {
     if (entry.path().extension() != ".jsonl") continue;
-    const std::vector<Record> records = load_journal(entry.path().string()).records;
-    const Table table = table_of(records);
+    const std::vector<JournalRun> runs = load_journal(entry.path().string()).runs;
+    const Table table = table_of(runs);
     const std::set<std::string> unique(table.columns.begin(), table.columns.end());
     EXPECT_EQ(unique.size(), table.columns.size()) << entry.path();
-    for (const Record& record : records) {
-      if (record["type"] != "result") continue;
-      benchmarks.insert(record["benchmark"]);
-      if (!record.contains("rates")) continue;
-      for (const auto& rate : record["rates"].items()) {
-        EXPECT_EQ(unique.count(rate.key()), 1u) << entry.path() << ' ' << rate.key();
-        EXPECT_EQ(table.others.find(rate.key() + "="), std::string::npos) << rate.key();
+    for (const JournalRun& run : runs) {
+      for (const Record& record : run.results) {
+        benchmarks.insert(record.id.benchmark);
+        for (const auto& [rate, value] : record.rates) {
+          EXPECT_EQ(unique.count(rate), 1u) << entry.path() << ' ' << rate;
+          EXPECT_EQ(table.others.find(rate + "="), std::string::npos) << rate;
+        }
       }
     }
     ++journals;

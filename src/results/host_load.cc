@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
@@ -69,15 +68,15 @@ std::optional<LoadShare> load_between(const HostTimes& begin, const HostTimes& e
                    share_of(end.steal - begin.steal, all)};
 }
 
-Record load_to_json(const LoadShare& load) {
-  return {{"others", rounded_share(load.others)}, {"steal", rounded_share(load.steal)}};
+HostLoad host_load(const LoadShare& load) {
+  return {std::nullopt, rounded_share(load.others), rounded_share(load.steal)};
 }
 
-Record load_average_to_json() {
+HostLoad load_average() {
   std::ifstream file("/proc/loadavg");
   double average = 0;
-  if (!(file >> average)) return Record::object();
-  return {{"average", average}};
+  if (!(file >> average)) return {};
+  return {average, std::nullopt, std::nullopt};
 }
 
 bool is_high(const LoadShare& load) { return load.others > kHighOthers || load.steal > kHighSteal; }
@@ -88,10 +87,9 @@ std::string load_text(const LoadShare& load) {
 }
 
 std::optional<LoadShare> busy_with(const Record& record) {
-  const std::string device = record.value("device", "");
-  const auto load = record.find("load");
-  if (load == record.end() || (device != "host" && device.compare(0, 5, "host:") != 0)) return {};
-  const LoadShare share{load->value("others", 0.0), load->value("steal", 0.0)};
+  const std::string& device = record.id.device;
+  if (!record.load || (device != "host" && device.compare(0, 5, "host:") != 0)) return {};
+  const LoadShare share{record.load->others.value_or(0), record.load->steal.value_or(0)};
   if (!is_high(share)) return {};
   return share;
 }

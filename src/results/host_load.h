@@ -32,11 +32,11 @@ struct LoadShare {
 // The shares between two readings; nullopt if the readings are too close for the clock's ticks.
 std::optional<LoadShare> load_between(const HostTimes& begin, const HostTimes& end);
 
-Record load_to_json(const LoadShare& load);
+// The shares as journals have them.
+HostLoad host_load(const LoadShare& load);
 
-// {"average": processes that ran or waited, over the last minute}; an empty object if /proc/loadavg
-// cannot be read.
-Record load_average_to_json();
+// The host's load average; nothing if /proc/loadavg cannot be read.
+HostLoad load_average();
 
 // Is the load high enough for a warning with a run's figures?
 bool is_high(const LoadShare& load);

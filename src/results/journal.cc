@@ -11,7 +11,7 @@
 
 #include "results/journal_machines.h"
 #include "results/nesting.h"
-#include "results/record_check.h"
+#include "results/record_json.h"
 
 namespace duet {
 namespace {
@@ -26,39 +26,54 @@ std::string read_all(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The record, or a discarded value if the line is not JSON. Throws Error if it nests too deeply.
-Record parse_line(std::string_view line) {
+// A discarded value if the line is not JSON. Throws Error if it nests too deeply.
+Json parse_line(std::string_view line) {
   if (nests_too_deep(line)) {
     throw Error(fmt::format("nested deeper than {} levels", kDeepestNesting));
   }
   // The parser takes a NUL for the end of its input and would ignore all bytes after it.
-  if (line.find('\0') != std::string_view::npos) return Record(Record::value_t::discarded);
-  return Record::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  if (line.find('\0') != std::string_view::npos) return Json(Json::value_t::discarded);
+  return Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
 }
 
-std::string count_text(std::int64_t processes) {
+std::string count_text(int processes) {
   return processes == 1 ? "1 process" : fmt::format("{} processes", processes);
+}
+
+void keep(JournalContents& contents, JournalLine line) {
+  if (auto* environment = std::get_if<Environment>(&line)) {
+    contents.runs.push_back({std::move(*environment), {}});
+  } else if (auto* end = std::get_if<RunEnd>(&line)) {
+    contents.ends.push_back(std::move(*end));
+  } else {
+    if (contents.runs.empty()) contents.runs.emplace_back();
+    contents.runs.back().results.push_back(std::get<Record>(std::move(line)));
+  }
+}
+
+// File names and environment variables may hold bytes that are not UTF-8.
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
-std::vector<std::size_t> results_that_count(const std::vector<Record>& records) {
-  std::vector<std::size_t> last;
+std::vector<const Record*> results_that_count(const std::vector<JournalRun>& runs) {
+  std::vector<const Record*> last;
   std::map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (records[i]["type"] != "result") continue;
-    const auto [place, fresh] = places.emplace(case_key(case_of(records[i])), last.size());
-    if (fresh) last.push_back(i);
-    last[place->second] = i;
+  for (const JournalRun& run : runs) {
+    for (const Record& record : run.results) {
+      const auto [place, fresh] = places.emplace(case_key(record.id), last.size());
+      if (fresh) last.emplace_back();
+      last[place->second] = &record;
+    }
   }
   return last;
 }
 
 std::map<std::string, const Record*> JournalContents::by_case() const {
   std::map<std::string, const Record*> found;
-  for (const std::size_t i : results_that_count(records)) {
-    found[case_key(case_of(records[i]))] = &records[i];
-  }
+  for (const Record* record : results_that_count(runs)) found[case_key(record->id)] = record;
   return found;
 }
 
@@ -71,16 +86,14 @@ JournalContents parse_journal(const std::string& name, std::string_view text) {
     const bool whole = newline != std::string_view::npos;
     const std::size_t end = whole ? newline : text.size();
     try {
-      Record record = parse_line(text.substr(begin, end - begin));
-      if (record.is_discarded() && !whole) {
+      const Json json = parse_line(text.substr(begin, end - begin));
+      if (json.is_discarded() && !whole) {
         contents.warnings.push_back(
             fmt::format("{}:{}: the last record was cut short; it is dropped", name, line));
         return contents;
       }
-      if (record.is_discarded()) throw Error("not a JSON record");
-      check_record(record);
-      auto& kept = record["type"] == "end" ? contents.ends : contents.records;
-      kept.push_back(std::move(record));
+      if (json.is_discarded()) throw Error("not a JSON record");
+      keep(contents, journal_line_from(json));
     } catch (const Error& error) {
       throw UsageError(fmt::format("{}:{}: {}", name, line, error.what()));
     }
@@ -104,20 +117,20 @@ JournalContents load_journal(const std::string& path) {
   const std::string text = read_all(path);
   if (text.empty()) throw UsageError(fmt::format("{}: empty: {}", path, kExpected));
   JournalContents contents = parse_journal(path, text);
-  const auto is_result = [](const Record& record) { return record["type"] == "result"; };
-  if (std::none_of(contents.records.begin(), contents.records.end(), is_result)) {
+  const auto has_results = [](const JournalRun& run) { return !run.results.empty(); };
+  if (std::none_of(contents.runs.begin(), contents.runs.end(), has_results)) {
     std::string warnings;
     for (const std::string& warning : contents.warnings) warnings += " (" + warning + ")";
     throw UsageError(fmt::format("{}: without any result: {}{}", path, kExpected, warnings));
   }
-  machines_by_name(path, contents.records);
+  machines_by_name(path, contents.runs);
   return contents;
 }
 
 void check_same_devices(const std::string& path, const JournalContents& contents,
-                        const Record& environment) {
-  const std::vector<JournalMachine> now = machines_in(std::vector<Record>(1, environment));
-  for (const JournalMachine& before : machines_in(contents.records)) {
+                        const Environment& environment) {
+  const std::vector<JournalMachine> now = machines_in({{environment, {}}});
+  for (const JournalMachine& before : machines_in(contents.runs)) {
     const auto same = std::find_if(now.begin(), now.end(),
                                    [&](const auto& one) { return one.name == before.name; });
     if (same == now.end()) {
@@ -138,11 +151,10 @@ void check_same_devices(const std::string& path, const JournalContents& contents
 }
 
 void check_same_processes(const std::string& path, const JournalContents& contents,
-                          const Record& environment) {
-  const auto now = environment.value("processes", std::int64_t{1});
-  for (const Record& record : contents.records) {
-    if (record["type"] != "environment") continue;
-    const auto before = record.value("processes", std::int64_t{1});
+                          const Environment& environment) {
+  const int now = environment.processes;
+  for (const JournalRun& run : contents.runs) {
+    const int before = run.environment.processes;
     if (before == now) continue;
     throw UsageError(
         fmt::format("--resume: {} is of a run of {}, this run is of {}: expected as many", path,
@@ -168,9 +180,8 @@ void resume_journal(OutputFile& file, const JournalContents& contents) {
   if (contents.newline_missing) file.write("\n");
 }
 
-// File names and environment variables may hold bytes that are not UTF-8.
-std::string journal_line(const Record& record) {
-  return record.dump(-1, ' ', false, Record::error_handler_t::replace) + "\n";
-}
+std::string journal_line(const Environment& environment) { return line_of(to_json(environment)); }
+std::string journal_line(const Record& record) { return line_of(to_json(record)); }
+std::string journal_line(const RunEnd& end) { return line_of(to_json(end)); }
 
 }  // namespace duet

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,10 +13,17 @@
 
 namespace duet {
 
+// The results that follow an environment. The first run of a journal whose first line is a result
+// has an environment without machines.
+struct JournalRun {
+  Environment environment;
+  std::vector<Record> results;
+};
+
 struct JournalContents {
-  std::string name;                   // for messages: the path
-  std::vector<Record> records;        // environments and results
-  std::vector<Record> ends;           // end records, of runs that reached their end
+  std::string name;  // for messages: the path
+  std::vector<JournalRun> runs;
+  std::vector<RunEnd> ends;           // of runs that reached their end
   std::vector<std::string> warnings;  // for the user: the last line was cut short
   std::uint64_t good_bytes = 0;       // up to the end of the last whole record
   bool newline_missing = false;       // the last record is whole, but its newline is missing
@@ -26,11 +32,11 @@ struct JournalContents {
   std::map<std::string, const Record*> by_case() const;
 };
 
-// The indices of the last result of each case, in the order in which the cases first appear.
-std::vector<std::size_t> results_that_count(const std::vector<Record>& records);
+// The last result of each case, in the order in which the cases first appear.
+std::vector<const Record*> results_that_count(const std::vector<JournalRun>& runs);
 
-// Parses a journal's text; `name` names it in messages. Every record that it returns has passed
-// check_record. A last line that was cut short is dropped, with a warning. Throws UsageError
+// Parses a journal's text; `name` names it in messages. A last line that was cut short is dropped,
+// with a warning. Throws UsageError
 // "NAME:LINE: ..." on a line that is not a record of this schema, and no other error on any bytes.
 JournalContents parse_journal(const std::string& name, std::string_view text);
 
@@ -45,12 +51,12 @@ JournalContents load_journal(const std::string& path);
 // Throws UsageError if a run of the journal was on other devices, or other models, than those of
 // `environment`, the new run's record: one journal must not mix their figures.
 void check_same_devices(const std::string& path, const JournalContents& contents,
-                        const Record& environment);
+                        const Environment& environment);
 
 // Throws UsageError if a run of the journal had another number of processes than `environment`: the
 // same case then has other ranks or other transports.
 void check_same_processes(const std::string& path, const JournalContents& contents,
-                          const Record& environment);
+                          const Environment& environment);
 
 // Opens the file of a new journal. Throws what OutputFile::create() throws.
 OutputFile create_journal(const std::string& path, const OutputFile::Stop& stop = {});
@@ -59,7 +65,9 @@ OutputFile create_journal(const std::string& path, const OutputFile::Stop& stop 
 OutputFile open_journal(const std::string& path);
 void resume_journal(OutputFile& file, const JournalContents& contents);
 
-// The record as one line with its newline. Bytes that are not UTF-8 are replaced.
+// One line with its newline. Bytes that are not UTF-8 are replaced.
+std::string journal_line(const Environment& environment);
 std::string journal_line(const Record& record);
+std::string journal_line(const RunEnd& end);
 
 }  // namespace duet

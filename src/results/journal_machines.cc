@@ -4,32 +4,29 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 
 namespace duet {
 namespace {
 
-JournalMachine machine_from_json(const Record& record) {
+JournalMachine machine_of(const MachineFacts& facts) {
   JournalMachine machine;
-  machine.name = record["name"].get<std::string>();
-  if (!record.contains("devices")) return machine;
-  for (const Record& device : record["devices"]) {
-    machine.devices.push_back(device["name"].get<std::string>());
-    machine.models.push_back(device.value("model", ""));
+  machine.name = facts.name;
+  for (const DeviceInfo& device : facts.devices) {
+    machine.devices.push_back(device.name);
+    machine.models.push_back(device.model);
   }
   return machine;
 }
 
 }  // namespace
 
-std::vector<JournalMachine> machines_in(const std::vector<Record>& records) {
+std::vector<JournalMachine> machines_in(const std::vector<JournalRun>& runs) {
   std::vector<JournalMachine> machines;
-  for (const Record& record : records) {
-    if (record["type"] != "environment") continue;
-    for (const Record& one : record["machines"]) {
-      const JournalMachine machine = machine_from_json(one);
+  for (const JournalRun& run : runs) {
+    for (const MachineFacts& facts : run.environment.machines) {
+      const JournalMachine machine = machine_of(facts);
       if (std::find(machines.begin(), machines.end(), machine) == machines.end()) {
         machines.push_back(machine);
       }
@@ -39,8 +36,8 @@ std::vector<JournalMachine> machines_in(const std::vector<Record>& records) {
 }
 
 std::vector<JournalMachine> machines_by_name(const std::string& journal,
-                                             const std::vector<Record>& records) {
-  const std::vector<JournalMachine> machines = machines_in(records);
+                                             const std::vector<JournalRun>& runs) {
+  const std::vector<JournalMachine> machines = machines_in(runs);
   std::map<std::string, const JournalMachine*> known;
   for (const JournalMachine& machine : machines) {
     const auto [before, fresh] = known.emplace(machine.name, &machine);

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "results/record.h"
+#include "results/journal.h"
 
 namespace duet {
 
@@ -19,14 +19,13 @@ struct JournalMachine {
 };
 
 // The machines of all environment records (a resumed journal has several), each once, in order of
-// appearance. The same name with other devices is another machine. The records must have passed
-// check_record.
-std::vector<JournalMachine> machines_in(const std::vector<Record>& records);
+// appearance. The same name with other devices is another machine.
+std::vector<JournalMachine> machines_in(const std::vector<JournalRun>& runs);
 
 // As machines_in(), but throws UsageError, naming the journal, if two machines have the same name:
 // their figures would be taken for the same cases.
 std::vector<JournalMachine> machines_by_name(const std::string& journal,
-                                             const std::vector<Record>& records);
+                                             const std::vector<JournalRun>& runs);
 
 // "cuda (4 x NVIDIA H200)"; machines_text() puts commas between machines.
 std::string machine_text(const JournalMachine& machine);

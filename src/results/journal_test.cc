@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "results/record_json.h"
+
 namespace duet {
 namespace {
 
@@ -31,20 +33,25 @@ class Journal : public ::testing::Test {
     }
   }
 
+  // The results of all runs.
+  static std::size_t results_in(const JournalContents& contents) {
+    std::size_t results = 0;
+    for (const JournalRun& run : contents.runs) results += run.results.size();
+    return results;
+  }
   static Record skipped(int m, const std::string& reason) {
     Measurement measurement;
     measurement.id = {"gemm", "host", "onednn", {{"m", std::int64_t{m}}}};
     measurement.skipped = Skipped{reason};
     return make_record(measurement);
   }
-  static Record environment(const std::string& name, const std::string& model) {
-    Record machine = {{"name", name}};
-    machine["devices"] = Record::array();
-    machine["devices"].push_back({{"name", name + ":0"}, {"model", model}});
-    Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
-    record["machines"] = Record::array();
-    record["machines"].push_back(machine);
-    return record;
+  static Environment environment(const std::string& name, const std::string& model) {
+    DeviceInfo device;
+    device.name = name + ":0";
+    device.model = model;
+    Environment made;
+    made.machines = {{name, false, {device}, {}}};
+    return made;
   }
 
   const std::string path_ =
@@ -52,9 +59,9 @@ class Journal : public ::testing::Test {
 };
 
 TEST_F(Journal, NoFileAndAnEmptyFileAreEmptyJournals) {
-  EXPECT_TRUE(read_journal(path_).records.empty());
+  EXPECT_TRUE(read_journal(path_).runs.empty());
   store("");
-  EXPECT_TRUE(read_journal(path_).records.empty());
+  EXPECT_TRUE(read_journal(path_).runs.empty());
 }
 
 TEST_F(Journal, ReadsWhatWasWritten) {
@@ -63,18 +70,20 @@ TEST_F(Journal, ReadsWhatWasWritten) {
   file.write(journal_line(skipped(1, "first")));
   file.write(journal_line(skipped(1, "second")));
   const JournalContents contents = read_journal(path_);
-  EXPECT_EQ(contents.records.size(), 3u);
+  ASSERT_EQ(contents.runs.size(), 1u);
+  EXPECT_EQ(contents.runs[0].environment.machines.size(), 1u);
+  EXPECT_EQ(contents.runs[0].results.size(), 2u);
   EXPECT_EQ(contents.good_bytes, std::filesystem::file_size(path_));
   const auto by_case = contents.by_case();
   ASSERT_EQ(by_case.size(), 1u);
-  EXPECT_EQ(reason_of(*by_case.begin()->second), "second");
+  EXPECT_EQ(by_case.begin()->second->reason, "second");
 }
 
 TEST_F(Journal, ALineCutShortIsDroppedAndResumingRemovesIt) {
   const std::string whole = journal_line(skipped(1, "a"));
   store(whole + whole.substr(0, 20));
   const JournalContents contents = read_journal(path_);
-  EXPECT_EQ(contents.records.size(), 1u);
+  EXPECT_EQ(results_in(contents), 1u);
   ASSERT_EQ(contents.warnings.size(), 1u);
   EXPECT_NE(contents.warnings[0].find(path_ + ":2:"), std::string::npos);
   OutputFile file = open_journal(path_);
@@ -87,7 +96,7 @@ TEST_F(Journal, ALastRecordWithoutItsNewlineIsKept) {
   const std::string whole = journal_line(skipped(1, "a"));
   store(whole.substr(0, whole.size() - 1));
   const JournalContents contents = read_journal(path_);
-  EXPECT_EQ(contents.records.size(), 1u);
+  EXPECT_EQ(results_in(contents), 1u);
   OutputFile file = open_journal(path_);
   resume_journal(file, contents);
   file.write(journal_line(skipped(2, "b")));
@@ -100,10 +109,10 @@ TEST_F(Journal, DamageIsNamedWithItsLine) {
   EXPECT_EQ(complaint(), path_ + ":2: not a JSON record");
   store(whole + "[1]\n");
   EXPECT_NE(complaint().find(":2: not a record"), std::string::npos);
-  Record incomplete = skipped(1, "a");
+  Json incomplete = to_json(skipped(1, "a"));
   incomplete.erase("engine");
-  store(journal_line(incomplete));
-  EXPECT_EQ(complaint(), path_ + ":1: the record has no \"engine\"");
+  store(incomplete.dump() + "\n");
+  EXPECT_EQ(complaint(), path_ + ":1: \"engine\" is missing: expected a text");
 }
 
 TEST_F(Journal, BytesThatAreNoJsonAreRefusedWithTheirLine) {
@@ -125,14 +134,14 @@ TEST_F(Journal, LinesMayEndInCarriageReturns) {
   std::string text = journal_line(skipped(1, "a"));
   text.insert(text.size() - 1, "\r");
   store(text + text);
-  EXPECT_EQ(read_journal(path_).records.size(), 2u);
+  EXPECT_EQ(results_in(read_journal(path_)), 2u);
 }
 
 TEST_F(Journal, OfAFieldThatIsThereTwiceTheLastCounts) {
   std::string text = journal_line(skipped(1, "a"));
   text.insert(1, "\"outcome\":[[7]],");
   store(text);
-  EXPECT_EQ(outcome_of(read_journal(path_).records.at(0)), Outcome::skipped);
+  EXPECT_EQ(read_journal(path_).runs.at(0).results.at(0).outcome, Outcome::skipped);
 }
 
 TEST_F(Journal, WhoNeedsAJournalIsToldWhatIsThereInstead) {
@@ -162,9 +171,9 @@ TEST_F(Journal, WhoNeedsAJournalIsToldWhatIsThereInstead) {
 }
 
 TEST_F(Journal, AnotherSchemaIsRefused) {
-  Record record = skipped(1, "a");
+  Json record = to_json(skipped(1, "a"));
   record["schema"] = kJournalSchema + 1;
-  store(journal_line(record));
+  store(record.dump() + "\n");
   EXPECT_NE(complaint().find("reads schema"), std::string::npos);
 }
 
@@ -225,14 +234,14 @@ TEST_F(Journal, OtherDevicesAreRefused) {
 }
 
 TEST_F(Journal, AnotherNumberOfProcessesIsRefused) {
-  const Record alone = environment("host", "CPU");
-  Record pair = alone;
-  pair["processes"] = 2;
+  const Environment alone = environment("host", "CPU");
+  Environment pair = alone;
+  pair.processes = 2;
   store(journal_line(pair));
   const JournalContents contents = read_journal(path_);
   EXPECT_NO_THROW(check_same_processes(path_, contents, pair));
   EXPECT_THROW(check_same_processes(path_, contents, alone), UsageError);
-  pair["processes"] = 3;
+  pair.processes = 3;
   EXPECT_THROW(check_same_processes(path_, contents, pair), UsageError);
 }
 

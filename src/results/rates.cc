@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/units.h"
 
@@ -66,28 +65,26 @@ Rates network_rates(const Cost& cost, double seconds) {
 
 // The bounds of a machine with a power cap, and the energy of a byte: ", least 9.2 ms by compute,
 // 4.1 ms by links, 9.9 ms by power (estimate), 0.24 J/GB".
-std::string power_text(const nlohmann::ordered_json& metrics) {
+std::string power_text(const ByName<double>& metrics) {
   if (!metrics.contains("power_estimate_seconds") || !metrics.contains("joules_per_gb")) return "";
   const auto seconds = [&metrics](const char* metric) {
-    return format_seconds(metrics.value(metric, 0.0));
+    return format_seconds(metrics.value(metric));
   };
   return fmt::format(", least {} by compute, {} by links, {} by power (estimate), {:.2f} J/GB",
                      seconds("compute_seconds"), seconds("engine_seconds"),
-                     seconds("power_estimate_seconds"), metrics.value("joules_per_gb", 0.0));
+                     seconds("power_estimate_seconds"), metrics.value("joules_per_gb"));
 }
 
 // "0.97 of ideal, bound 0.95"; a journal may lack either.
-std::string overlap_text(const nlohmann::ordered_json& record) {
-  if (!record.contains("metrics")) return "";
-  const auto& metrics = record["metrics"];
+std::string overlap_text(const ByName<double>& metrics) {
   std::string text;
-  if (metrics.contains("fraction_of_ideal")) {
-    const double hundredths = std::round(100 * metrics["fraction_of_ideal"].get<double>());
+  if (const double* fraction = metrics.find("fraction_of_ideal")) {
+    const double hundredths = std::round(100 * *fraction);
     text = fmt::format("{:.2f} of ideal", hundredths == 0 ? 0 : hundredths / 100);
   }
-  if (!metrics.contains("bound")) return text;
-  const double bound = metrics["bound"].get<double>();
-  return text + fmt::format("{}bound {:.2f}", text.empty() ? "" : ", ", bound) +
+  const double* bound = metrics.find("bound");
+  if (bound == nullptr) return text;
+  return text + fmt::format("{}bound {:.2f}", text.empty() ? "" : ", ", *bound) +
          power_text(metrics);
 }
 
@@ -142,14 +139,14 @@ std::string rate_text(const std::string& rate, double value) {
   return format_rate(value);
 }
 
-std::string network_text(const nlohmann::ordered_json& record) {
-  const auto& rates = record["rates"];
+std::string network_text(const Record& record) {
+  const ByName<double>& rates = record.rates;
   if (!rates.contains("latency_p50_us")) return "";
   std::string text;
-  if (rates.contains("percent_of_link")) {
-    text = fmt::format("{:.0f}% of link, ", rates["percent_of_link"].get<double>());
+  if (const double* percent = rates.find("percent_of_link")) {
+    text = fmt::format("{:.0f}% of link, ", *percent);
   }
-  const auto time = [&](const char* rate) { return format_seconds(1e-6 * rates.value(rate, 0.0)); };
+  const auto time = [&](const char* rate) { return format_seconds(1e-6 * rates.value(rate)); };
   text += fmt::format("p50 {}, p95 {}, p99 {}", time("latency_p50_us"), time("latency_p95_us"),
                       time("latency_p99_us"));
   if (!rates.contains("push_us")) return text;
@@ -157,38 +154,37 @@ std::string network_text(const nlohmann::ordered_json& record) {
                             time("poll_us"), time("post_us"), time("completion_us"));
 }
 
-std::string interval_text(const nlohmann::ordered_json& seconds) {
-  const double median = seconds["median"].get<double>();
-  const double width = seconds["ci_high"].get<double>() - seconds["ci_low"].get<double>();
-  if (median <= 0) return "";
-  if (width >= 2 * median) return ">100%";
-  return fmt::format("{}{:.1f}%", seconds.value("bounded", true) ? "" : ">", 50 * width / median);
+std::string interval_text(const Seconds& seconds) {
+  const double width = seconds.ci_high - seconds.ci_low;
+  if (seconds.median <= 0) return "";
+  if (width >= 2 * seconds.median) return ">100%";
+  return fmt::format("{}{:.1f}%", seconds.bounded ? "" : ">", 50 * width / seconds.median);
 }
 
-std::string collective_text(const nlohmann::ordered_json& record) {
-  const auto& rates = record["rates"];
+std::string collective_text(const Record& record) {
+  const ByName<double>& rates = record.rates;
   if (!rates.contains("algbw_gb_per_s")) return "";
-  const auto rate = [&rates](const char* name) { return format_rate(rates.value(name, 0.0)); };
+  const auto rate = [&rates](const char* name) { return format_rate(rates.value(name)); };
   std::string text = fmt::format("algbw {} GB/s", rate("algbw_gb_per_s"));
   if (rates.contains("wire_gb_per_s")) text += fmt::format(", wire {} GB/s", rate("wire_gb_per_s"));
   if (rates.contains("percent_of_rails")) {
-    text += fmt::format(", {:.0f}% of rails", rates.value("percent_of_rails", 0.0));
+    text += fmt::format(", {:.0f}% of rails", rates.value("percent_of_rails"));
   }
-  if (rates.contains("wrong")) text += fmt::format(", wrong {:.0f}", rates.value("wrong", 0.0));
-  const bool counted = record.contains("notes") && record["notes"].contains("count");
-  return counted ? text + ", count " + record["notes"]["count"].get<std::string>() : text;
+  if (rates.contains("wrong")) text += fmt::format(", wrong {:.0f}", rates.value("wrong"));
+  const std::string* count = record.notes.find("count");
+  return count != nullptr ? text + ", count " + *count : text;
 }
 
-std::optional<double> main_value(const nlohmann::ordered_json& record) {
-  if (!record["rates"].empty()) return record["rates"].begin().value().get<double>();
-  if (!record.contains("metrics") || !record["metrics"].contains("fraction_of_ideal")) return {};
-  return record["metrics"]["fraction_of_ideal"].get<double>();
+std::optional<double> main_value(const Record& record) {
+  if (!record.rates.empty()) return record.rates.front().second;
+  const double* fraction = record.metrics.find("fraction_of_ideal");
+  return fraction != nullptr ? std::optional<double>(*fraction) : std::nullopt;
 }
 
-std::string main_rate(const nlohmann::ordered_json& record) {
-  if (record["rates"].empty()) return overlap_text(record);
-  const auto rate = record["rates"].begin();
-  return rate_text(rate.key(), rate.value().get<double>()) + " " + rate_heading(rate.key());
+std::string main_rate(const Record& record) {
+  if (record.rates.empty()) return overlap_text(record.metrics);
+  const auto& [rate, value] = record.rates.front();
+  return rate_text(rate, value) + " " + rate_heading(rate);
 }
 
 }  // namespace duet

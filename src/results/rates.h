@@ -3,13 +3,12 @@
 // (Measurement::rates).
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "timing/work.h"
+#include "results/record.h"
 
 namespace duet {
 
@@ -37,23 +36,23 @@ std::string rate_heading(const std::string& rate);
 std::string rate_text(const std::string& rate, double value);
 
 // The first rate of a record, with its unit: "49.98 GB/s". For an overlap, which has no rate: "0.97
-// of ideal, bound 0.95". "" if there is neither. The record must have "rates".
-std::string main_rate(const nlohmann::ordered_json& record);
+// of ideal, bound 0.95". "" if there is neither.
+std::string main_rate(const Record& record);
 
 // Half the width of the confidence interval, relative to the median: "0.3%"; ">0.3%" if the samples
-// do not bound their median. Takes a record's "seconds". "" if the median is 0.
-std::string interval_text(const nlohmann::ordered_json& seconds);
+// do not bound their median. "" if the median is 0.
+std::string interval_text(const Seconds& seconds);
 
 // What a list prints after a collective's main rate: "algbw 1.817 GB/s, wire 1.363 GB/s, wrong 0,
 // count 65536". "" for other records.
-std::string collective_text(const nlohmann::ordered_json& record);
+std::string collective_text(const Record& record);
 
 // The value of the first rate; for an overlap, which has no rate, its fraction of the ideal.
-std::optional<double> main_value(const nlohmann::ordered_json& record);
+std::optional<double> main_value(const Record& record);
 
 // What a table prints after the main rate of messages over a network: "98% of link, p50 2.11 ms,
 // p95 2.13 ms, p99 2.20 ms", then the times of a proxy's steps if the record has them. "" for other
 // records.
-std::string network_text(const nlohmann::ordered_json& record);
+std::string network_text(const Record& record);
 
 }  // namespace duet

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 namespace duet {
 namespace {
 
@@ -42,18 +40,22 @@ TEST(Rates, NoTimeOrNoCostGivesNone) {
 }
 
 TEST(Rates, WhatAnOverlapKeepsStandsInThePlaceOfARate) {
-  const auto text = [](const char* metrics) {
-    return main_rate(nlohmann::ordered_json::parse(std::string(R"({"rates": {}, "metrics": {)") +
-                                                   metrics + "}}"));
+  const auto text = [](ByName<double> metrics) {
+    Record record;
+    record.metrics = std::move(metrics);
+    return main_rate(record);
   };
-  EXPECT_EQ(text(R"("fraction_of_ideal": 0.974, "bound": 0.952)"), "0.97 of ideal, bound 0.95");
-  EXPECT_EQ(text(R"("fraction_of_ideal": -0.001)"), "0.00 of ideal");
-  EXPECT_EQ(text(R"("bound": 0.952)"), "bound 0.95");
-  EXPECT_EQ(text(R"("bound": 0.95, "compute_seconds": 0.01, "engine_seconds": 0.004,
-                    "power_estimate_seconds": 0.0105, "joules_per_gb": 0.238)"),
+  EXPECT_EQ(text({{"fraction_of_ideal", 0.974}, {"bound", 0.952}}), "0.97 of ideal, bound 0.95");
+  EXPECT_EQ(text({{"fraction_of_ideal", -0.001}}), "0.00 of ideal");
+  EXPECT_EQ(text({{"bound", 0.952}}), "bound 0.95");
+  EXPECT_EQ(text({{"bound", 0.95},
+                  {"compute_seconds", 0.01},
+                  {"engine_seconds", 0.004},
+                  {"power_estimate_seconds", 0.0105},
+                  {"joules_per_gb", 0.238}}),
             "bound 0.95, least 10.000 ms by compute, 4.000 ms by links, 10.500 ms by power "
             "(estimate), 0.24 J/GB");
-  EXPECT_EQ(text(""), "");
+  EXPECT_EQ(text({}), "");
 }
 
 TEST(Rates, NetworksCountInBitsAndAgainstTheirLinks) {
@@ -68,16 +70,16 @@ TEST(Rates, NetworksCountInBitsAndAgainstTheirLinks) {
 }
 
 TEST(Rates, MessagesHaveLatenciesBehindTheirRate) {
-  nlohmann::ordered_json record;
-  record["rates"] = {{"gbit_per_s", 98.0}};
+  Record record;
+  record.rates = {{"gbit_per_s", 98.0}};
   EXPECT_EQ(network_text(record), "");
-  record["rates"]["latency_p50_us"] = 20;
-  record["rates"]["latency_p95_us"] = 30;
-  record["rates"]["latency_p99_us"] = 1500;
+  record.rates.set("latency_p50_us", 20);
+  record.rates.set("latency_p95_us", 30);
+  record.rates.set("latency_p99_us", 1500);
   EXPECT_EQ(network_text(record), "p50 20.00 us, p95 30.00 us, p99 1.500 ms");
-  record["rates"]["percent_of_link"] = 98.04;
+  record.rates.set("percent_of_link", 98.04);
   for (const char* part : {"push_us", "poll_us", "post_us", "completion_us"}) {
-    record["rates"][part] = 2;
+    record.rates.set(part, 2);
   }
   EXPECT_EQ(network_text(record),
             "98% of link, p50 20.00 us, p95 30.00 us, p99 1.500 ms; push 2.00 us, poll 2.00 us, "

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "results/journal_machines.h"
@@ -13,7 +12,7 @@ namespace {
 
 // Throws UsageError if the journal names no machine, or two machines have the same name.
 std::vector<JournalMachine> machines_of(const JournalContents& journal) {
-  const auto machines = machines_by_name(journal.name, journal.records);
+  const auto machines = machines_by_name(journal.name, journal.runs);
   if (machines.empty()) {
     throw UsageError(
         fmt::format("{}: no environment that names a machine: expected a journal, as --json writes",

@@ -42,10 +42,12 @@ TEST(Renaming, JournalsSayWhereTheyAreFrom) {
   const JournalContents nowhere = parse_journal("nowhere", journal_line(one));
   EXPECT_EQ(complaint(good, nowhere, false),
             "nowhere: no environment that names a machine: expected a journal, as --json writes");
-  const JournalContents mixed = journal("mixed", {environment("cuda", "NVIDIA H100"), one});
+  JournalContents mixed = journal("mixed", {});
+  mixed.runs.push_back({environment("cuda", "NVIDIA H100"), {one}});
   EXPECT_NE(complaint(good, mixed, true).find("mixed: holds runs on cuda:0 = NVIDIA H200"),
             std::string::npos);
-  const JournalContents two = journal("two", {environment("host", "CPU"), one});
+  JournalContents two = journal("two", {});
+  two.runs.push_back({environment("host", "CPU"), {one}});
   EXPECT_EQ(complaint(good, two, false), "");
   EXPECT_NE(complaint(good, two, true).find("expected equally many"), std::string::npos);
 }

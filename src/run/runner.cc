@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <exception>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/error.h"
 #include "core/thread.h"
 #include "core/units.h"
 #include "results/host_load.h"
+#include "results/journal.h"
 #include "run/lockstep.h"
 
 namespace duet {
@@ -17,10 +17,9 @@ namespace {
 
 // True if the command left the case unverified, not if the case cannot be verified.
 bool left_unverified(const Record& record) {
-  if (outcome_of(record) != Outcome::measured || record.value("verified", false)) return false;
-  const Record warnings = record.value("warnings", Record::array());
-  return std::find(warnings.begin(), warnings.end(),
-                   std::string("not verified: ") + kNotToBeVerified) != warnings.end();
+  if (record.outcome != Outcome::measured || record.verified) return false;
+  return std::find(record.warnings.begin(), record.warnings.end(),
+                   std::string("not verified: ") + kNotToBeVerified) != record.warnings.end();
 }
 
 class Runner {
@@ -54,14 +53,13 @@ class Runner {
     const auto found = options_.earlier.find(case_key(one.id));
     if (found == options_.earlier.end()) return nullptr;
     const Record& record = *found->second;
-    const Outcome outcome = outcome_of(record);
-    if (outcome == Outcome::wrong || outcome == Outcome::failed) return nullptr;
-    const bool repeated = record.contains("notes") && record["notes"].contains(kFirstMedian);
+    if (record.outcome == Outcome::wrong || record.outcome == Outcome::failed) return nullptr;
+    const bool repeated = record.notes.contains(kFirstMedian);
     if (!repeated && options_.doubtful && options_.doubtful(record)) return nullptr;
-    const bool same_way = outcome != Outcome::measured || !one.mode ||
-                          (record.value("mode", "") == name(one.mode->kind) &&
-                           record.value("flushed", false) == one.mode->flush);
-    return same_way && !(one.verified && left_unverified(record)) ? found->second : nullptr;
+    const bool same_way =
+        record.outcome != Outcome::measured || !one.mode ||
+        (record.mode == name(one.mode->kind) && record.flushed == one.mode->flush);
+    return same_way && !(one.verified && left_unverified(record)) ? &record : nullptr;
   }
 
   int left(const std::vector<Job>& jobs) const {
@@ -84,11 +82,9 @@ class Runner {
 };
 
 void Runner::count(const Record& record) {
-  const Outcome outcome = outcome_of(record);
-  if (outcome == Outcome::skipped) ++tally_.skipped_for[reason_of(record)];
-  if (outcome == Outcome::wrong || outcome == Outcome::failed) {
-    ++tally_.failed_for[reason_of(record)];
-  }
+  const Outcome outcome = record.outcome;
+  if (outcome == Outcome::skipped) ++tally_.skipped_for[record.reason];
+  if (outcome == Outcome::wrong || outcome == Outcome::failed) ++tally_.failed_for[record.reason];
   tally_.measured += outcome == Outcome::measured ? 1 : 0;
   tally_.skipped += outcome == Outcome::skipped ? 1 : 0;
   tally_.wrong += outcome == Outcome::wrong ? 1 : 0;
@@ -125,7 +121,7 @@ void Runner::add_load(Record& record, const LoadMeter& meter) {
   auto share = meter.share();
   if (!share) share = earlier_.share();
   if (!share) return;
-  record["load"] = load_to_json(*share);
+  record.load = host_load(*share);
   earlier_ = meter;
 }
 
@@ -133,7 +129,7 @@ void Runner::add_load(Record& record, const LoadMeter& meter) {
 Record Runner::repeated(const Case& one, const Record& first) {
   try {
     Record record = run_case(one);
-    record["notes"][kFirstMedian] = format_seconds(first["seconds"]["median"].get<double>());
+    record.notes.set(kFirstMedian, format_seconds(first.seconds.median));
     return record;
   } catch (const Interrupted&) {
     tally_.interrupted = true;
@@ -158,7 +154,7 @@ std::optional<Record> Runner::measure_new(const Case& one) {
 }
 
 void Runner::require_all(const Record& record) {
-  lockstep_.require_all(outcome_of(record) == Outcome::failed ? reason_of(record) : "");
+  lockstep_.require_all(record.outcome == Outcome::failed ? record.reason : "");
 }
 
 bool Runner::doubtful(const Record& record) {
@@ -199,8 +195,7 @@ void Runner::run_cases(const Job& job) {
     const std::optional<Record> record = record_of(one);
     if (tally_.interrupted) break;
     if (!record) continue;
-    const Outcome outcome = outcome_of(*record);
-    if (outcome == Outcome::measured || outcome == Outcome::skipped) {
+    if (record->outcome == Outcome::measured || record->outcome == Outcome::skipped) {
       finished.push_back(finished_of(*record));
     }
   }
@@ -208,7 +203,7 @@ void Runner::run_cases(const Job& job) {
   for (const Measurement& measurement : job.benchmark.conclude(finished)) {
     const Record record = make_record(measurement);
     const Record* before = earlier({measurement.id, {}, {}});
-    write(record, before != nullptr && *before == record);
+    write(record, before != nullptr && journal_line(*before) == journal_line(record));
   }
 }
 

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 namespace duet {
 namespace {
 
@@ -23,7 +21,7 @@ class Log : public Writer {
   void begin(const Section& section) override { text += "begin " + section.benchmark + "\n"; }
   void result(const Record& record, bool resumed) override {
     records.push_back(record);
-    text += std::string(name(outcome_of(record))) + (resumed ? " resumed" : "") + "\n";
+    text += std::string(name(record.outcome)) + (resumed ? " resumed" : "") + "\n";
   }
   void end() override { text += "end\n"; }
 
@@ -69,9 +67,9 @@ TEST_F(RunnerTest, EveryEndBecomesARecordAndTheRunGoesOn) {
   }));
   EXPECT_EQ(log.text,
             "begin fake\nmeasured\nwrong\nfailed\nskipped\nfailed\nskipped\nmeasured\nend\n");
-  EXPECT_EQ(reason_of(log.records[1]), "byte 7");
-  EXPECT_EQ(reason_of(log.records[3]), "2 GiB do not fit");
-  EXPECT_EQ(reason_of(log.records[4]).find("out of host memory ("), 0u);
+  EXPECT_EQ(log.records[1].reason, "byte 7");
+  EXPECT_EQ(log.records[3].reason, "2 GiB do not fit");
+  EXPECT_EQ(log.records[4].reason.find("out of host memory ("), 0u);
   EXPECT_EQ(tally.cases, 7);
   EXPECT_EQ(tally.measured, 2);
   EXPECT_EQ(tally.skipped, 2);
@@ -88,7 +86,7 @@ TEST_F(RunnerTest, WhatIsFinishedIsNotRepeatedAndWhatFailedIs) {
                                       make_record(case_id(2), Failure{false, "once"}),
                                       make_record(case_id(3), Failure{true, "once"})};
   RunnerOptions options;
-  for (const Record& record : before) options.earlier[case_key(case_of(record))] = &record;
+  for (const Record& record : before) options.earlier[case_key(record.id)] = &record;
   const Tally tally =
       run(job({one_second, one_second, one_second, one_second, one_second}), options);
   EXPECT_EQ(ran, 3);
@@ -132,7 +130,7 @@ TEST_F(RunnerTest, ConclusionsSeeResumedAndNewCases) {
   EXPECT_EQ(log.text, "begin fake\nmeasured resumed\nmeasured\nderived\nend\n");
   // A second resume also takes the concluded result from the journal.
   const std::vector<Record> all = log.records;
-  for (const Record& record : all) options.earlier[case_key(case_of(record))] = &record;
+  for (const Record& record : all) options.earlier[case_key(record.id)] = &record;
   log = Log();
   run(jobs, options);
   EXPECT_EQ(log.text, "begin fake\nmeasured resumed\nmeasured resumed\nderived resumed\nend\n");
@@ -170,15 +168,13 @@ TEST_F(RunnerTest, ADoubtfulFigureIsMeasuredOnceMoreAndTheSecondCounts) {
     return measurement;
   };
   RunnerOptions options;
-  options.doubtful = [](const Record& record) {
-    return record["seconds"]["median"].get<double>() > 0.1;
-  };
+  options.doubtful = [](const Record& record) { return record.seconds.median > 0.1; };
   const Tally tally = run(job({faster_each_time}), options);
   EXPECT_EQ(ran, 2);
   EXPECT_EQ(tally.measured, 1);
   ASSERT_EQ(log.records.size(), 1u);
-  EXPECT_EQ(log.records[0]["seconds"]["median"], 0.5);
-  EXPECT_EQ(log.records[0]["notes"]["first_median"], "1.000 s");
+  EXPECT_EQ(log.records[0].seconds.median, 0.5);
+  EXPECT_EQ(log.records[0].notes.value(kFirstMedian), "1.000 s");
 }
 
 TEST_F(RunnerTest, AnInterruptedRepeatKeepsTheFirstFigure) {
@@ -197,7 +193,7 @@ TEST_F(RunnerTest, AnInterruptedRepeatKeepsTheFirstFigure) {
 
 TEST_F(RunnerTest, AResumedDoubtIsMeasuredAgainButOnlyOnce) {
   RunnerOptions options;
-  options.doubtful = [](const Record& record) { return outcome_of(record) == Outcome::measured; };
+  options.doubtful = [](const Record& record) { return record.outcome == Outcome::measured; };
   Record before = make_record(one_second(case_id(0)));
   options.earlier[case_key(case_id(0))] = &before;
   run(job({one_second}), options);

@@ -28,7 +28,7 @@ std::string cut_to(std::string text, std::size_t width) {
 // overlap that is no faster than serial execution: "no gain (-0.04)".
 std::string figure_text(const Record& record, double value) {
   const std::string rate = main_rate(record);
-  if (record["benchmark"] == "overlap" && value <= 0) {
+  if (record.id.benchmark == "overlap" && value <= 0) {
     return fmt::format("no gain ({})", rate.substr(0, rate.find(' ')));
   }
   return rate.substr(0, rate.find(','));
@@ -36,8 +36,8 @@ std::string figure_text(const Record& record, double value) {
 
 }  // namespace
 
-SuiteSummary::SuiteSummary(std::ostream& out, const Record& environment,
-                           const std::vector<Record>& earlier)
+SuiteSummary::SuiteSummary(std::ostream& out, const Environment& environment,
+                           const std::vector<JournalRun>& earlier)
     : out_(out), verdicts_(environment, earlier) {}
 
 void SuiteSummary::begin(const Section& section) {
@@ -51,16 +51,15 @@ void SuiteSummary::begin(const Section& section) {
 }
 
 void SuiteSummary::result(const Record& record, bool resumed) {
-  const Outcome outcome = outcome_of(record);
-  if (outcome == Outcome::derived) return;
-  if (outcome != Outcome::measured) {
+  if (record.outcome == Outcome::derived) return;
+  if (record.outcome != Outcome::measured) {
     if (why_nothing_.empty())
-      why_nothing_ = fmt::format("{}: {}", name(outcome), reason_of(record));
+      why_nothing_ = fmt::format("{}: {}", name(record.outcome), record.reason);
     return;
   }
   verdicts_.result(record, resumed);
   const std::optional<double> value = main_value(record);
-  if (!value || record["benchmark"] != benchmark_)
+  if (!value || record.id.benchmark != benchmark_)
     return;  // a peak is the reference of other figures, not a result
   if (!best_ || *value > best_->value) best_ = Best{*value, record};
 }
@@ -75,7 +74,7 @@ std::string SuiteSummary::verdict_text() const {
 void SuiteSummary::end() {
   std::vector<std::string> cells = {benchmark_, machine_};
   if (best_) {
-    const CaseId id = case_of(best_->record);
+    const CaseId& id = best_->record.id;
     cells.insert(cells.end(), {figure_text(best_->record, best_->value), verdict_text(),
                                id.engine + ", " + case_text(id)});
     out_ << "  " << cut_to(table_row(columns(), cells), kShortWidth - 2) << std::endl;

@@ -14,8 +14,8 @@ namespace duet {
 class SuiteSummary : public Writer {
  public:
   // `environment` and `earlier` as for VerdictSummary.
-  SuiteSummary(std::ostream& out, const Record& environment,
-               const std::vector<Record>& earlier = {});
+  SuiteSummary(std::ostream& out, const Environment& environment,
+               const std::vector<JournalRun>& earlier = {});
 
   void begin(const Section& section) override;
   void result(const Record& record, bool resumed) override;

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace duet {
@@ -25,17 +24,18 @@ Record overlap(double fraction_of_ideal) {
   measurement.sampling.emplace();
   measurement.sampling->samples = {1e-3};
   Record record = make_record(measurement);
-  record["metrics"] = {{"fraction_of_ideal", fraction_of_ideal}};
+  record.metrics = {{"fraction_of_ideal", fraction_of_ideal}};
   return record;
 }
 
 // The text of a section with these results, without the header.
 std::string line_of(const std::string& benchmark, const std::vector<Record>& results) {
-  const Record device = {{"name", "host:0"}, {"kind", "host"}, {"model", "CPU"}};
-  Record environment = {{"type", "environment"}, {"schema", kJournalSchema}};
-  environment["machines"] =
-      Record::array({{{"name", "host"}, {"devices", Record::array({device})}}});
-  environment["run"] = {{"variables", Record::object()}};
+  DeviceInfo device;
+  device.name = "host:0";
+  device.kind = "host";
+  device.model = "CPU";
+  Environment environment;
+  environment.machines = {{"host", false, {device}, {}}};
   std::ostringstream out;
   SuiteSummary summary(out, environment);
   Section section;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "verdict/expectation.h"
 #include "verdict/peer_links.h"
@@ -11,19 +10,19 @@ namespace {
 
 // nccl-tests measures NCCL, so what is known of NCCL is expected of it too.
 std::string engine_of(const Record& record) {
-  const std::string engine = record["engine"];
-  return engine == "nccl-tests" ? "nccl" : engine;
+  return record.id.engine == "nccl-tests" ? "nccl" : record.id.engine;
 }
 
 // nccl-tests times many calls behind each other.
 bool is_in_a_row(const Record& record) {
-  return record["mode"] == "loop" || record["engine"] == "nccl-tests";
+  return record.mode == "loop" || record.id.engine == "nccl-tests";
 }
 
 bool fits(const CollectiveLine& line, const Record& record, bool in_a_row) {
-  return line.collective == axis_word(record, "collective") && line.engine == engine_of(record) &&
-         (line.most_ranks == 0 || axis_number(record, "ranks") <= line.most_ranks) &&
-         (!line.in_place || *line.in_place == axis_true(record, "in_place")) &&
+  return line.collective == axis_word(record.id, "collective") &&
+         line.engine == engine_of(record) &&
+         (line.most_ranks == 0 || axis_number(record.id, "ranks") <= line.most_ranks) &&
+         (!line.in_place || *line.in_place == axis_true(record.id, "in_place")) &&
          line.in_a_row == in_a_row;
 }
 
@@ -57,28 +56,28 @@ double most(const std::string& collective, const Site& site, double ranks, doubl
 // Why no figure is expected of the record, by the record and the site alone; "" if one may be.
 std::string unjudged(const Record& record, const Site& site) {
   if (site.spec == nullptr) return "what a CPU should reach in a collective is not known";
-  const double ranks = axis_number(record, "ranks");
+  const double ranks = axis_number(record.id, "ranks");
   if (ranks < 2) return "one rank sends nothing";
-  if (static_cast<std::size_t>(ranks) != devices_of(site.machine).size()) {
+  if (static_cast<std::size_t>(ranks) != site.machine.devices.size()) {
     return "the ranks are not the machine's devices";
   }
-  if (axis_number(record, "groups") > 1) return "several communicators run at the same time";
-  if (axis_word(record, "collective") == "all_to_all_v") {
+  if (axis_number(record.id, "groups") > 1) return "several communicators run at the same time";
+  if (axis_word(record.id, "collective") == "all_to_all_v") {
     return "how much of an all_to_all_v stays on its rank is not in the record";
   }
-  return finished_of(record).cost.bus_bytes > 0 ? "" : "the record has no bus bytes";
+  return record.cost.bus_bytes > 0 ? "" : "the record has no bus bytes";
 }
 
 // Sets the figure that is expected by what healthy machines reached, or the reason why none is.
 void by_lines(Expectation& expectation, const Record& record, const Site& site) {
-  const double bytes = finished_of(record).cost.bus_bytes;
+  const double bytes = record.cost.bus_bytes;
   const CollectiveLine* line = line_of(site, record, bytes);
   if (line == nullptr) {
     expectation.unknown =
         fmt::format("what {} by {} reaches on healthy machines was not measured{}",
-                    axis_word(record, "collective"), engine_of(record),
+                    axis_word(record.id, "collective"), engine_of(record),
                     is_in_a_row(record) ? " in calls behind each other" : "");
-  } else if (axis_number(record, "graph_launches") > 0) {
+  } else if (axis_number(record.id, "graph_launches") > 0) {
     expectation.unknown = "what arrives in calls that are captured is not known";
   } else if (!(expectation.expected = line->at(bytes))) {
     expectation.unknown =
@@ -102,12 +101,12 @@ constexpr double kLatencyDecides = 2e-3;  // seconds of the whole call, and belo
 // By what the engine sends between nodes and within them, each over its own links.
 Expectation over_nodes(const Record& record, const Site& site) {
   Expectation expectation;
-  const Cost cost = finished_of(record).cost;
+  const Cost& cost = record.cost;
   if (cost.link_gbit_per_s <= 0) {
     expectation.unknown = "the rails' speed is not known: --link-gbit says it";
     return expectation;
   }
-  const std::string collective = axis_word(record, "collective");
+  const std::string collective = axis_word(record.id, "collective");
   if (collective == "broadcast") {
     expectation.unknown = "only the root's node sends: what that should reach is not known";
     return expectation;
@@ -120,13 +119,13 @@ Expectation over_nodes(const Record& record, const Site& site) {
   const bool reduced = collective == "all_reduce" || collective == "reduce_scatter";
   const bool linked = site.spec != nullptr && site.spec->link;
   const double rails = 8 * cost.network_bytes / cost.link_gbit_per_s / 1e9;
-  const double inside = (cost.wire_bytes - cost.network_bytes) / axis_number(record, "ranks");
+  const double inside = (cost.wire_bytes - cost.network_bytes) / axis_number(record.id, "ranks");
   const double links = linked ? inside / site.spec->link->gb_per_s / 1e9 : 0;
   const double least = std::max(rails, links);
   expectation.bound = cost.bus_bytes / least / 1e9;
   if (reduced && site.spec == nullptr) {
     expectation.unknown = "what a CPU should reach in a reduction is not known";
-  } else if (axis_number(record, "graph_launches") > 0) {
+  } else if (axis_number(record.id, "graph_launches") > 0) {
     expectation.unknown = "what arrives in calls that are captured is not known";
   } else if (least < kLatencyDecides) {
     expectation.unknown = "the collective is small: latency decides";
@@ -145,15 +144,15 @@ Expectation over_nodes(const Record& record, const Site& site) {
 }  // namespace
 
 Expectation expect_collective(const Record& record, const Site& site) {
-  if (finished_of(record).cost.network_bytes > 0) return over_nodes(record, site);
+  if (record.cost.network_bytes > 0) return over_nodes(record, site);
   Expectation expectation;
   expectation.unknown = unjudged(record, site);
   if (!expectation.unknown.empty()) return expectation;
-  const std::string collective = axis_word(record, "collective");
+  const std::string collective = axis_word(record.id, "collective");
   const Bound sending = sending_bound(site, collective == "send_recv");
   expectation.unknown = sending.words;
   if (sending.gb_per_s <= 0) return expectation;
-  expectation.bound = most(collective, site, axis_number(record, "ranks"), sending.gb_per_s);
+  expectation.bound = most(collective, site, axis_number(record.id, "ranks"), sending.gb_per_s);
   by_lines(expectation, record, site);
   return expectation;
 }

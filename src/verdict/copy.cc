@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "verdict/expectation.h"
 #include "verdict/peer_links.h"
@@ -11,12 +10,12 @@ namespace {
 
 constexpr double kCpuCopyShare = 0.90;  // share of the copy peak that a plain copy should reach
 
-double bytes_of(const Record& record) { return axis_number(record, "bytes"); }
+double bytes_of(const Record& record) { return axis_number(record.id, "bytes"); }
 
 // "pinned" or "pageable" if one end of the copy is host memory, else "".
 std::string memory_of(const Record& record) {
   for (const char* axis : {"source", "destination"}) {
-    const std::string place = axis_word(record, axis);
+    const std::string place = axis_word(record.id, axis);
     if (place == "pinned" || place == "pageable") return place;
   }
   return "";
@@ -26,16 +25,17 @@ bool fits(const CopyRule& rule, const Record& record) {
   const auto same = [](const std::optional<std::string>& wanted, const std::string& given) {
     return !wanted || *wanted == given;
   };
-  return same(rule.kind, axis_word(record, "kind")) &&
-         same(rule.executor, axis_word(record, "executor")) &&
-         same(rule.issue, axis_word(record, "issue")) &&
-         same(rule.pattern, axis_word(record, "pattern")) && same(rule.memory, memory_of(record)) &&
-         (!rule.bidirectional || *rule.bidirectional == axis_true(record, "bidirectional"));
+  return same(rule.kind, axis_word(record.id, "kind")) &&
+         same(rule.executor, axis_word(record.id, "executor")) &&
+         same(rule.issue, axis_word(record.id, "issue")) &&
+         same(rule.pattern, axis_word(record.id, "pattern")) &&
+         same(rule.memory, memory_of(record)) &&
+         (!rule.bidirectional || *rule.bidirectional == axis_true(record.id, "bidirectional"));
 }
 
 Bound bound_of(const Record& record, const Site& site) {
   const DeviceSpec& spec = *site.spec;
-  const std::string kind = axis_word(record, "kind");
+  const std::string kind = axis_word(record.id, "kind");
   if (kind == "peer") return peer_bound(record, site);
   if (kind == "local") {
     // A copy that fits in the cache is not limited by memory bandwidth.
@@ -48,7 +48,7 @@ Bound bound_of(const Record& record, const Site& site) {
 }
 
 std::string advice(const Record& record, const Site& site) {
-  const std::string kind = axis_word(record, "kind");
+  const std::string kind = axis_word(record.id, "kind");
   if (kind == "peer") {
     const std::string links = missing_links(record, site);
     if (!links.empty()) return links;
@@ -61,11 +61,11 @@ std::string advice(const Record& record, const Site& site) {
 
 Expectation copy_on_cpu(const Record& record, const Site& site) {
   Expectation expectation;
-  const std::string executor = axis_word(record, "executor");
+  const std::string executor = axis_word(record.id, "executor");
   const auto peak = site.peaks.gb_per_s.find(executor);
   if (peak == site.peaks.gb_per_s.end()) {
     expectation.unknown = "the run has no copy peak of this CPU";
-  } else if (axis_word(record, "kind") != "local") {
+  } else if (axis_word(record.id, "kind") != "local") {
     expectation.unknown = "the copy peak is of copies within one device";
   } else if (bytes_of(record) < peak->second.bytes) {
     expectation.unknown = "the copy is smaller than the copy peak's, and may sit in the cache";
@@ -100,7 +100,7 @@ Expectation by_rules(const Record& record, const Site& site, const Bound& bound)
     expectation.unknown = "the copy is small: latency and caches decide";
     return expectation;
   }
-  const Cost cost = finished_of(record).cost;
+  const Cost& cost = record.cost;
   const double bytes = cost.wire_bytes > 0 ? cost.wire_bytes : cost.memory_bytes;
   const double seconds =
       rule->latency_us * 1e-6 + bytes / (rule->efficiency * bound.gb_per_s) / 1e9;
@@ -117,7 +117,7 @@ Expectation by_rules(const Record& record, const Site& site, const Bound& bound)
 
 Expectation expect_copy(const Record& record, const Site& site) {
   Expectation expectation;
-  const bool chosen = axis_number(record, "grid") > 0 || axis_number(record, "block") > 0;
+  const bool chosen = axis_number(record.id, "grid") > 0 || axis_number(record.id, "block") > 0;
   if (site.spec == nullptr && !chosen) return copy_on_cpu(record, site);
   if (site.spec != nullptr) {
     const Bound bound = bound_of(record, site);

@@ -26,11 +26,11 @@ struct MeasuredPeaks {
 
 // The machine on which a record was measured. `machine` must outlive the site.
 struct Site {
-  const Record& machine;             // its entry in the environment record
+  const MachineFacts& machine;
   std::string model;                 // of all its devices
   const DeviceSpec* spec = nullptr;  // nullptr: specs/devices does not have the model
   MeasuredPeaks peaks;
-  std::map<std::string, std::string> variables;  // environment variables that change results
+  ByName<std::string> variables;  // environment variables that change results
 };
 
 inline constexpr double kMemoryShare = 0.80;  // of the spec's bandwidth, of a streaming kernel
@@ -51,9 +51,6 @@ Expectation expect_collective(const Record& record, const Site& site);
 Expectation expect_halo(const Record& record, const Site& site);
 Expectation expect_fabric(const Record& record, const Site& site);
 Expectation expect_training(const Record& record, const Site& site);
-
-// The devices of a machine's entry; an empty array if the entry has none.
-const Record& devices_of(const Record& machine);
 
 // The size of the last-level cache in front of a device's memory: the larger of the driver's value
 // and the spec's. The site must have a spec.

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "verdict/device_spec_fixture.h"
 
 namespace duet {
@@ -11,27 +9,28 @@ namespace {
 
 constexpr double kMiB = 1024 * 1024;
 
-Record machine(int devices) {
-  Record list = Record::array();
+MachineFacts machine(int devices) {
+  MachineFacts facts;
+  facts.name = "cuda";
   for (int i = 0; i < devices; ++i) {
-    list.push_back(
-        {{"name", "cuda:" + std::to_string(i)}, {"model", "One"}, {"cache_bytes", 50 * kMiB}});
+    DeviceInfo& device = facts.devices.emplace_back();
+    device.name = "cuda:" + std::to_string(i);
+    device.model = "One";
+    device.cache_bytes = 50 << 20;
   }
-  return {{"name", "cuda"}, {"devices", list}};
+  return facts;
 }
 
-Record result(const char* benchmark, const Record& axes, const Cost& cost) {
-  return {{"type", "result"},
-          {"benchmark", benchmark},
-          {"device", "cuda"},
-          {"engine", "duet"},
-          {"case", axes},
-          {"outcome", "measured"},
-          {"seconds", {{"median", 1.0}}},
-          {"cost",
-           {{"flop", cost.flop},
-            {"memory_bytes", cost.memory_bytes},
-            {"wire_bytes", cost.wire_bytes}}}};
+MachineLink link(int from, int to, const char* kind, int count) {
+  return {from, to, {kind, count}};
+}
+
+Record result(const char* benchmark, const Axes& axes, const Cost& cost) {
+  Record record;
+  record.id = {benchmark, "cuda", "duet", axes};
+  record.seconds.median = 1;
+  record.cost = cost;
+  return record;
 }
 
 Record gemm(double m, double n, double k, const char* dtype = "bf16") {
@@ -57,7 +56,7 @@ class Expectations : public ::testing::Test {
   Site site() const { return {machine_, "One", &spec_, {}, {}}; }
 
   DeviceSpec spec_ = parse_device_spec("one", kMakerOne);
-  Record machine_ = machine(4);
+  MachineFacts machine_ = machine(4);
 };
 
 TEST_F(Expectations, ALargeGemmIsHeldAgainstItsShareOfThePeak) {
@@ -120,8 +119,8 @@ TEST_F(Expectations, AllPairsAndBothWaysCountEveryDirection) {
 
 Record collective(const char* kind, double bus_bytes, int ranks = 4) {
   Record record = result("collective", {{"collective", kind}, {"ranks", ranks}}, {});
-  record["cost"]["algorithm_bytes"] = 2 * bus_bytes;
-  record["cost"]["bus_bytes"] = bus_bytes;
+  record.cost.algorithm_bytes = 2 * bus_bytes;
+  record.cost.bus_bytes = bus_bytes;
   return record;
 }
 
@@ -157,7 +156,7 @@ TEST_F(Expectations, CollectivesAreHeldAgainstTheSlowestHealthyMachine) {
 
 Record halo(double points, int ranks, const char* norm = "none") {
   Record record = result("halo", {{"ranks", ranks}, {"norm", norm}}, {4 * points, 8 * points, 0});
-  record["cost"]["points"] = points;
+  record.cost.points = points;
   return record;
 }
 
@@ -205,31 +204,31 @@ TEST_F(Expectations, TheFirstLineOfTheEngineRanksPlaceAndModeCounts) {
     spec_.collectives[i].gb_per_s = {50, 100.0 + 10.0 * double(i)};
   Record record = collective("all_gather", 64 * kMiB);
   EXPECT_DOUBLE_EQ(*expect_collective(record, site()).expected, 120);
-  record["case"]["in_place"] = true;
+  record.id.axes.set("in_place", true);
   EXPECT_DOUBLE_EQ(*expect_collective(record, site()).expected, 110);
   // 64 MiB at 110 GB/s take long enough to be the same in calls behind each other; 1 MiB do not.
-  record["mode"] = "loop";
+  record.mode = "loop";
   EXPECT_DOUBLE_EQ(*expect_collective(record, site()).expected, 110);
   Record short_one = collective("all_gather", kMiB);
-  short_one["mode"] = "loop";
+  short_one.mode = "loop";
   EXPECT_EQ(expect_collective(short_one, site()).unknown,
             "what all_gather by duet reaches on healthy machines was not measured in calls behind "
             "each other");
   spec_.collectives[2].in_a_row = true;
   EXPECT_DOUBLE_EQ(*expect_collective(record, site()).expected, 120);
-  record["case"]["graph_launches"] = 4;
+  record.id.axes.set("graph_launches", 4);
   EXPECT_FALSE(expect_collective(record, site()).expected.has_value());
   record = collective("all_gather", 64 * kMiB);
-  record["engine"] = "third";
+  record.id.engine = "third";
   EXPECT_FALSE(expect_collective(record, site()).expected.has_value());
 }
 
 TEST_F(Expectations, NothingIsKnownOfSeveralCommunicatorsAtOnce) {
   spec_.collectives = {line("all_gather")};
   Record record = collective("all_gather", 64 * kMiB);
-  record["case"]["groups"] = 1;
+  record.id.axes.set("groups", 1);
   EXPECT_TRUE(expect_collective(record, site()).expected.has_value());
-  record["case"]["groups"] = 2;
+  record.id.axes.set("groups", 2);
   EXPECT_FALSE(expect_collective(record, site()).expected.has_value());
 }
 
@@ -237,9 +236,9 @@ TEST_F(Expectations, NothingIsKnownOfSeveralCommunicatorsAtOnce) {
 // node.
 Record over_nodes(const char* kind, double bus, double network, double inside) {
   Record record = collective(kind, bus, 16);
-  record["cost"]["network_bytes"] = 16 * network;
-  record["cost"]["link_gbit_per_s"] = 16 * 400.0;
-  record["cost"]["wire_bytes"] = 16 * (network + inside);
+  record.cost.network_bytes = 16 * network;
+  record.cost.link_gbit_per_s = 16 * 400.0;
+  record.cost.wire_bytes = 16 * (network + inside);
   return record;
 }
 
@@ -262,7 +261,7 @@ TEST_F(Expectations, CollectivesOverNodesThatAreSmallOrOfUnknownRailsAreNotJudge
   EXPECT_TRUE(small.bound.has_value());
   EXPECT_EQ(small.unknown, "the collective is small: latency decides");
   Record unknown = over_nodes("all_gather", 5e9, 5e8, 9e8);
-  unknown["cost"]["link_gbit_per_s"] = 0;
+  unknown.cost.link_gbit_per_s = 0;
   EXPECT_EQ(expect_collective(unknown, site()).unknown,
             "the rails' speed is not known: --link-gbit says it");
   // CPUs have no spec: moves are held against the rails alone.
@@ -327,24 +326,23 @@ TEST_F(Expectations, PageableMemoryHasNoRow) {
 
 TEST_F(Expectations, AChosenGridIsAnExperiment) {
   Record chosen = peer(256 * kMiB);
-  chosen["case"]["grid"] = 4;
+  chosen.id.axes.set("grid", 4);
   EXPECT_FALSE(expect_copy(chosen, site()).expected.has_value());
   EXPECT_TRUE(expect_copy(chosen, site()).bound.has_value());
   const Site cpu{machine_, "CPU", nullptr, {{}, {{"dma", {40.0, 60.0, kMiB}}}}, {}};
-  chosen["case"]["kind"] = "local";
+  chosen.id.axes.set("kind", "local");
   EXPECT_FALSE(expect_copy(chosen, cpu).expected.has_value());
 }
 
 TEST_F(Expectations, ABoardWithoutSwitchDividesItsLinks) {
-  machine_["links"] = Record::array();
   for (int from = 0; from < 4; ++from) {
     for (int to = 0; to < 4; ++to) {
-      if (from != to) machine_["links"].push_back({{"from", from}, {"to", to}, {"count", 6}});
+      if (from != to) machine_.links.push_back(link(from, to, "", 6));
     }
   }
   EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB), site()).bound, 150);
   EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB, "all_pairs"), site()).bound, 4 * 3 * 150);
-  machine_["links"][0]["count"] = 5;  // one link less is a fault again
+  machine_.links[0].link.count = 5;  // one link less is a fault again
   EXPECT_DOUBLE_EQ(*expect_copy(peer(256 * kMiB), site()).bound, 450);
   EXPECT_EQ(expect_copy(peer(256 * kMiB), site()).advice,
             "only 5 of 18 links are up between cuda:0 and cuda:1");
@@ -352,16 +350,14 @@ TEST_F(Expectations, ABoardWithoutSwitchDividesItsLinks) {
 
 TEST_F(Expectations, LinksThatNobodyPromisesHaveNoBound) {
   spec_.link.reset();
-  machine_["links"] = Record::array();
-  machine_["links"].push_back({{"from", 0}, {"to", 1}, {"kind", "NVLink"}, {"count", 12}});
+  machine_.links = {link(0, 1, "NVLink", 12)};
   const Expectation expectation = expect_copy(peer(256 * kMiB), site());
   EXPECT_FALSE(expectation.bound.has_value());
   EXPECT_NE(expectation.unknown.find("NVLink"), std::string::npos);
 }
 
 TEST_F(Expectations, ANetworkBetweenNodesIsNotPromised) {
-  machine_["links"] = Record::array();
-  machine_["links"].push_back({{"from", 0}, {"to", 1}, {"kind", "EFA"}, {"count", 4}});
+  machine_.links = {link(0, 1, "EFA", 4)};
   const Expectation expectation = expect_copy(peer(256 * kMiB), site());
   EXPECT_FALSE(expectation.expected.has_value());
   EXPECT_NE(expectation.unknown.find("EFA"), std::string::npos);
@@ -372,7 +368,7 @@ TEST_F(Expectations, AWarmGemmThatFitsInTheCacheIsNotBoundByMemory) {
   EXPECT_DOUBLE_EQ(*expect_gemm(warm, site()).bound, 1000);
   warm = gemm(64, 8192, 2048);
   EXPECT_DOUBLE_EQ(*expect_gemm(warm, site()).bound, 1000);
-  warm["flushed"] = true;
+  warm.flushed = true;
   EXPECT_LT(*expect_gemm(warm, site()).bound, 300);
 }
 
@@ -385,8 +381,7 @@ TEST_F(Expectations, AMakersCacheCountsWhereTheDriverTellsOfLess) {
 }
 
 TEST_F(Expectations, FewerLinksThanPromisedAreNamed) {
-  machine_["links"] = Record::array();
-  machine_["links"].push_back({{"from", 0}, {"to", 1}, {"count", 12}});
+  machine_.links = {link(0, 1, "", 12)};
   EXPECT_EQ(expect_copy(peer(256 * kMiB), site()).advice,
             "only 12 of 18 links are up between cuda:0 and cuda:1");
 }
@@ -420,8 +415,8 @@ Record message(const char* operation, const char* mode, double bytes, int window
                           {"window", window},
                           {"messages", 8}},
                          {});
-  record["cost"]["network_bytes"] = bytes;
-  record["cost"]["link_gbit_per_s"] = std::string(mode) == "single" ? 100.0 : 400.0;
+  record.cost.network_bytes = bytes;
+  record.cost.link_gbit_per_s = std::string(mode) == "single" ? 100.0 : 400.0;
   return record;
 }
 
@@ -442,14 +437,14 @@ TEST_F(Expectations, MessagesAreHeldAgainstTheirLinks) {
 
 TEST_F(Expectations, MessagesThatTakeAnotherWayHaveNone) {
   Record record = message("write", "single", 64 * kMiB, 1);
-  record["case"]["memory_path"] = "staged";
+  record.id.axes.set("memory_path", "staged");
   EXPECT_FALSE(expect_fabric(record, site()).expected.has_value());
-  record["case"]["memory_path"] = "direct";
+  record.id.axes.set("memory_path", "direct");
   EXPECT_TRUE(expect_fabric(record, site()).expected.has_value());
-  record["case"]["issue"] = "blocking";
+  record.id.axes.set("issue", "blocking");
   EXPECT_FALSE(expect_fabric(record, site()).expected.has_value());
-  record["case"]["issue"] = "nonblocking";
-  record["cost"]["link_gbit_per_s"] = 0;
+  record.id.axes.set("issue", "nonblocking");
+  record.cost.link_gbit_per_s = 0;
   const Expectation unknown = expect_fabric(record, site());
   EXPECT_FALSE(unknown.bound.has_value());
   EXPECT_NE(unknown.unknown.find("--link-gbit"), std::string::npos);
@@ -458,40 +453,40 @@ TEST_F(Expectations, MessagesThatTakeAnotherWayHaveNone) {
 // 1,000 TFLOP/s and 4,000 GB/s: the longer of both bounds the step.
 TEST_F(Expectations, ATrainingStepIsBoundByItsFlopOrItsBytes) {
   Record step = result("train", {{"model", "7b"}, {"recipe", "bf16"}}, {250e12, 400e9, 0});
-  step["cost"]["tokens"] = 8000;
-  step["case"]["sequence"] = 630;
-  step["rates"] = {{"tflops", 250.0}, {"hardware_tflops", 255.0}};
+  step.cost.tokens = 8000;
+  step.id.axes.set("sequence", 630);
+  step.rates = {{"tflops", 250.0}, {"hardware_tflops", 255.0}};
   const Expectation by_flop = expect_training(step, site());
   EXPECT_DOUBLE_EQ(*by_flop.bound, 8000 / 0.25);
   // 220e12 FLOP at 700 TFLOP/s, 35e12 at 0.1764 of 1,000, and 400 GB at 3,200 GB/s.
   EXPECT_NEAR(*by_flop.expected, 0.8 * 8000 / (0.22 / 0.7 + 0.035 / 0.1764 + 0.125), 1e-6);
   EXPECT_NE(by_flop.basis.find("25% of the dense peak"), std::string::npos) << by_flop.basis;
-  step["cost"]["memory_bytes"] = 4e12;
+  step.cost.memory_bytes = 4e12;
   EXPECT_DOUBLE_EQ(*expect_training(step, site()).bound, 8000);
-  step["case"]["recipe"] = "fp32";
+  step.id.axes.set("recipe", "fp32");
   EXPECT_FALSE(expect_training(step, site()).bound);
-  step["case"]["recipe"] = "fp8";  // some in bf16, whose peak a step may pass
-  step["cost"]["memory_bytes"] = 0;
+  step.id.axes.set("recipe", "fp8");  // some in bf16, whose peak a step may pass
+  step.cost.memory_bytes = 0;
   spec_.tflops[DType::fp8_e4m3] = 2000;
   spec_.efficiency[DType::fp8_e4m3] = 0.7;
   EXPECT_DOUBLE_EQ(*expect_training(step, site()).bound, 8000 / 0.125);
   EXPECT_FALSE(expect_training(step, site()).expected);
-  step["cost"].erase("tokens");
+  step.cost.tokens = 0;
   EXPECT_FALSE(expect_training(step, site()).bound);
 }
 
 TEST_F(Expectations, AParallelTrainingStepIsBoundByWhatEachRankDoes) {
   Record step = result("train", {{"model", "mlp"}, {"recipe", "bf16"}}, {500e12, 800e9, 0});
-  step["engine"] = "none";
-  step["case"]["parallel"] = "ddp";
-  step["case"]["ranks"] = 2;
-  step["cost"]["samples"] = 512;
-  step["rates"] = {{"tflops", 500.0}, {"hardware_tflops", 500.0}};
+  step.id.engine = "none";
+  step.id.axes.set("parallel", "ddp");
+  step.id.axes.set("ranks", 2);
+  step.cost.samples = 512;
+  step.rates = {{"tflops", 500.0}, {"hardware_tflops", 500.0}};
   EXPECT_DOUBLE_EQ(*expect_training(step, site()).bound, 512 / 0.25);
   EXPECT_NEAR(*expect_training(step, site()).expected, 0.8 * 512 / (0.25 / 0.7 + 0.125), 1e-6);
-  step["engine"] = "dma";
+  step.id.engine = "dma";
   EXPECT_FALSE(expect_training(step, site()).expected);
-  step["metrics"] = {{"communication_seconds", 0.5}};
+  step.metrics = {{"communication_seconds", 0.5}};
   const Expectation serial = expect_training(step, site());
   EXPECT_NEAR(*serial.expected, 512 / ((0.25 / 0.7 + 0.125) / 0.8 + 0.5), 1e-6);
   EXPECT_NE(serial.basis.find("500 ms of collectives"), std::string::npos) << serial.basis;
@@ -499,17 +494,17 @@ TEST_F(Expectations, AParallelTrainingStepIsBoundByWhatEachRankDoes) {
 
 TEST_F(Expectations, ATrainingStepHasNoneWithoutItsParts) {
   Record step = result("train", {{"model", "mlp"}, {"recipe", "bf16"}}, {250e12, 400e9, 0});
-  step["cost"]["samples"] = 256;
-  step["rates"] = {{"tflops", 250.0}, {"hardware_tflops", 250.0}};
+  step.cost.samples = 256;
+  step.rates = {{"tflops", 250.0}, {"hardware_tflops", 250.0}};
   EXPECT_NEAR(*expect_training(step, site()).expected, 0.8 * 256 / (0.25 / 0.7 + 0.125), 1e-6);
   Record other = step;
-  other["engine"] = "torch-graph";
+  other.id.engine = "torch-graph";
   EXPECT_FALSE(expect_training(other, site()).expected);
   other = step;
-  other["case"]["recompute"] = "block";
+  other.id.axes.set("recompute", "block");
   EXPECT_FALSE(expect_training(other, site()).expected);
-  Record simulated = machine(1);
-  simulated["virtual_time"] = true;
+  MachineFacts simulated = machine(1);
+  simulated.virtual_time = true;
   EXPECT_FALSE(expect_training(step, {simulated, "One", &spec_, {}, {}}).expected);
 }
 

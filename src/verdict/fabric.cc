@@ -17,13 +17,13 @@ constexpr double kBytesInFlight = 8 << 20;  // with fewer bytes in flight latenc
 
 // Why no figure is expected of the record; "" if one is.
 std::string unjudged(const Record& record, double in_flight) {
-  if (finished_of(record).cost.link_gbit_per_s <= 0) {
+  if (record.cost.link_gbit_per_s <= 0) {
     return "the link's speed is not known: --link-gbit says it";
   }
-  const std::string path = axis_word(record, "memory_path");
+  const std::string path = axis_word(record.id, "memory_path");
   if (path == "ipc" || path == "staged") return "the data take another way than the link alone";
-  if (axis_word(record, "issue") == "blocking") return "producers wait after each message";
-  if (axis_word(record, "operation") == "all_to_all") {
+  if (axis_word(record.id, "issue") == "blocking") return "producers wait after each message";
+  if (axis_word(record.id, "operation") == "all_to_all") {
     return "what switches leave to all at once is not known";
   }
   return in_flight < kBytesInFlight ? "little is in flight: latency decides" : "";
@@ -33,15 +33,16 @@ std::string unjudged(const Record& record, double in_flight) {
 
 Expectation expect_fabric(const Record& record, const Site&) {
   Expectation expectation;
-  const double bytes = axis_number(record, "bytes");
-  const double window = std::min(axis_number(record, "window"), axis_number(record, "messages"));
-  const double link = finished_of(record).cost.link_gbit_per_s;
+  const double bytes = axis_number(record.id, "bytes");
+  const double window =
+      std::min(axis_number(record.id, "window"), axis_number(record.id, "messages"));
+  const double link = record.cost.link_gbit_per_s;
   if (link > 0) expectation.bound = link;
   expectation.unknown = unjudged(record, bytes * window);
   if (!expectation.unknown.empty()) return expectation;
-  const double rails = axis_number(record, "rails");
-  const std::string mode = axis_word(record, "mode");
-  const bool there_and_back = axis_word(record, "operation") == "send_recv";
+  const double rails = axis_number(record.id, "rails");
+  const std::string mode = axis_word(record.id, "mode");
+  const bool there_and_back = axis_word(record.id, "operation") == "send_recv";
   double share = mode == "single" || rails < 2 ? kOneRail : kSeveralRails;
   if (there_and_back) share *= kThereAndBack / kOneRail;
   if (mode == "round_robin") share *= std::min(window, rails) / rails;  // the rails in use

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "verdict/expectation.h"
 
@@ -23,8 +22,8 @@ struct Tile {
 constexpr Tile kTiles[] = {{256, 256, 1.0}, {256, 128, 0.95}, {128, 128, 0.85}};
 
 double tiles_of(const Record& record, const Tile& tile) {
-  return std::ceil(axis_number(record, "m") / tile.m) *
-         std::ceil(axis_number(record, "n") / tile.n);
+  return std::ceil(axis_number(record.id, "m") / tile.m) *
+         std::ceil(axis_number(record.id, "n") / tile.n);
 }
 
 // The average share of the units that work, the last wave of tiles included, times the tile's
@@ -40,7 +39,7 @@ double wave_share(const Record& record, double units) {
 
 std::optional<DType> dtype_of(const Record& record) {
   for (const DType type : all_dtypes()) {
-    if (name(type) == axis_word(record, "dtype")) return type;
+    if (name(type) == axis_word(record.id, "dtype")) return type;
   }
   return std::nullopt;
 }
@@ -53,12 +52,12 @@ Expectation unknown(std::string why) {
 
 // Advice for a low figure on a CPU: a variable that slows the library down, else other load.
 std::string cpu_advice(const Record& record, const Site& site) {
-  const auto core = site.variables.find("OPENBLAS_CORETYPE");
-  if (record["engine"] == "openblas" && core != site.variables.end()) {
+  const std::string* core = site.variables.find("OPENBLAS_CORETYPE");
+  if (record.id.engine == "openblas" && core != nullptr) {
     return fmt::format(
         "OPENBLAS_CORETYPE={} is set, which chooses kernels for another CPU: unset "
         "it",
-        core->second);
+        *core);
   }
   return "look for other load on the cores and for a power or frequency limit; another engine of "
          "the table may do better";
@@ -72,7 +71,7 @@ double amx_share(double smallest) {
 }
 
 Expectation gemm_on_cpu(const Record& record, const Site& site) {
-  const std::string dtype = axis_word(record, "dtype");
+  const std::string dtype = axis_word(record.id, "dtype");
   const auto peak = site.peaks.tflops.find(dtype);
   if (peak == site.peaks.tflops.end()) {
     return unknown(fmt::format("the run has no multiply-add peak of this CPU in {}", dtype));
@@ -80,8 +79,8 @@ Expectation gemm_on_cpu(const Record& record, const Site& site) {
   Expectation expectation;
   expectation.bound = peak->second.fastest;
   expectation.measured_bound = true;
-  const double smallest =
-      std::min({axis_number(record, "m"), axis_number(record, "n"), axis_number(record, "k")});
+  const double smallest = std::min(
+      {axis_number(record.id, "m"), axis_number(record.id, "n"), axis_number(record.id, "k")});
   if (smallest < kCpuSmallest) {
     expectation.unknown = "the shape is small: packing and threads decide, not the units";
     return expectation;
@@ -99,19 +98,17 @@ Expectation gemm_on_cpu(const Record& record, const Site& site) {
 // The reasons for which clocks were held down: "power cap, thermal"; "" if there are none.
 std::string throttled(const Record& record) {
   std::string reasons;
-  const auto telemetry = record.find("telemetry");
-  if (telemetry == record.end() || !telemetry->contains("throttle")) return reasons;
-  for (const Record& reason : (*telemetry)["throttle"]) {
-    if (reason.is_string()) reasons += (reasons.empty() ? "" : ", ") + reason.get<std::string>();
+  if (!record.telemetry) return reasons;
+  for (const std::string& reason : record.telemetry->throttle) {
+    reasons += (reasons.empty() ? "" : ", ") + reason;
   }
   return reasons;
 }
 
 // The shortest time to move the operands; 0 if they may be in the cache already.
 double seconds_of_memory(const Record& record, const Site& site) {
-  const double bytes = record["cost"]["memory_bytes"].get<double>();
-  const bool cold = record.value("flushed", false);
-  if (!cold && bytes <= cache_bytes(site)) return 0;
+  const double bytes = record.cost.memory_bytes;
+  if (!record.flushed && bytes <= cache_bytes(site)) return 0;
   return bytes / site.spec->memory_gb_per_s / 1e9;
 }
 
@@ -135,15 +132,16 @@ Expectation expect_gemm(const Record& record, const Site& site) {
   const auto dtype = dtype_of(record);
   const auto peak = dtype ? spec.tflops.find(*dtype) : spec.tflops.end();
   if (peak == spec.tflops.end()) {
-    return unknown(fmt::format("{} promises no peak in {}", spec.name, axis_word(record, "dtype")));
+    return unknown(
+        fmt::format("{} promises no peak in {}", spec.name, axis_word(record.id, "dtype")));
   }
-  const double flop = record["cost"]["flop"].get<double>();
-  const double bytes = record["cost"]["memory_bytes"].get<double>();
+  const double flop = record.cost.flop;
+  const double bytes = record.cost.memory_bytes;
   const double shortest = std::max(flop / peak->second / 1e12, seconds_of_memory(record, site));
   Expectation expectation;
   expectation.bound = flop / shortest / 1e12;
   const auto efficiency = spec.efficiency.find(*dtype);
-  if (record["benchmark"] == "gemm_search") {
+  if (record.id.benchmark == "gemm_search") {
     expectation.unknown = "a search looks for the highest rate there is";
     return expectation;
   }

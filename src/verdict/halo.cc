@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "verdict/expectation.h"
 
 namespace duet {
@@ -14,7 +12,7 @@ constexpr double kCpuSweepShare = 0.80;    // of the copy peak
 constexpr double kShortestSweep = 100e-6;  // seconds; in shorter ones launches show
 
 double bytes_of_rank(const Record& record) {
-  return record["cost"]["memory_bytes"].get<double>() / axis_number(record, "ranks");
+  return record.cost.memory_bytes / axis_number(record.id, "ranks");
 }
 
 Expectation no_sweep(std::string why) {
@@ -24,13 +22,13 @@ Expectation no_sweep(std::string why) {
 }
 
 Expectation sweep_on_cpu(const Record& record, const Site& site) {
-  if (axis_number(record, "ranks") > 1) return no_sweep("the ranks of a CPU share its memory");
+  if (axis_number(record.id, "ranks") > 1) return no_sweep("the ranks of a CPU share its memory");
   const auto peak = site.peaks.gb_per_s.find("kernel");  // by all cores, as a sweep
   if (peak == site.peaks.gb_per_s.end()) return no_sweep("the run has no copy peak of this CPU");
   if (bytes_of_rank(record) < peak->second.bytes) {
     return no_sweep("the fields are smaller than the copy peak's, and may sit in the cache");
   }
-  if (axis_word(record, "norm") != "none") return no_sweep("a CPU computes for the norm");
+  if (axis_word(record.id, "norm") != "none") return no_sweep("a CPU computes for the norm");
   Expectation expectation;
   expectation.bound = peak->second.fastest;
   expectation.measured_bound = true;
@@ -45,7 +43,7 @@ Expectation sweep_on_cpu(const Record& record, const Site& site) {
 
 Expectation expect_halo(const Record& record, const Site& site) {
   if (site.spec == nullptr) return sweep_on_cpu(record, site);
-  const double ranks = axis_number(record, "ranks"), memory = site.spec->memory_gb_per_s;
+  const double ranks = axis_number(record.id, "ranks"), memory = site.spec->memory_gb_per_s;
   if (memory <= 0) return no_sweep("the bandwidth of its memory is not known");
   // Two fields, of which each byte is moved once.
   if (bytes_of_rank(record) <= cache_bytes(site)) {
@@ -55,7 +53,7 @@ Expectation expect_halo(const Record& record, const Site& site) {
   expectation.bound = ranks * memory;
   if (ranks > 1) {
     expectation.unknown = "what the exchange costs is in the efficiency of halo_scaling";
-  } else if (axis_word(record, "norm") == "host") {
+  } else if (axis_word(record.id, "norm") == "host") {
     expectation.unknown = "the host reads the norm between two iterations";
   } else if (bytes_of_rank(record) / memory / 1e9 < kShortestSweep) {
     expectation.unknown = "the sweep is short: launches show";

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +32,8 @@ std::vector<std::string> journals() {
   return names;
 }
 
-std::vector<Record> records_of(const std::string& name) {
-  return load_journal(std::string(DUET_RESULTS) + "/" + name).records;
+std::vector<JournalRun> runs_of(const std::string& name) {
+  return load_journal(std::string(DUET_RESULTS) + "/" + name).runs;
 }
 
 struct Judged {
@@ -42,27 +41,39 @@ struct Judged {
   Verdict verdict;
 };
 
-std::vector<Judged> judged(const std::vector<Record>& records) {
+std::vector<Judged> judged(const std::vector<JournalRun>& runs) {
   Evaluator evaluator;
   std::vector<Judged> all;
-  for (const Record& record : records) evaluator.see(record);
-  for (const std::size_t place : results_that_count(records)) {
-    const Record& record = records[place];
-    if (outcome_of(record) == Outcome::measured)
-      all.push_back({record, evaluator.evaluate(record)});
+  for (const JournalRun& run : runs) {
+    evaluator.see(run.environment);
+    for (const Record& record : run.results) evaluator.see(record);
+  }
+  for (const Record* record : results_that_count(runs)) {
+    if (record->outcome == Outcome::measured) all.push_back({*record, evaluator.evaluate(*record)});
   }
   return all;
 }
 
 // The record's case and its verdict.
 std::string words(const Judged& one) {
-  return one.record["benchmark"].dump() + one.record["engine"].dump() + one.record["case"].dump() +
-         ": " + one.verdict.sentence;
+  return case_key(one.record.id) + ": " + one.verdict.sentence;
 }
 
 void slow_down(Record& record, double times) {
-  for (auto& [name, value] : record["seconds"].items()) {
-    if (value.is_number() && name != "n") value = value.get<double>() * times;
+  Seconds& seconds = record.seconds;
+  for (double* value : {&seconds.median, &seconds.mean, &seconds.min, &seconds.p5, &seconds.p95,
+                        &seconds.p99, &seconds.ci_low, &seconds.ci_high}) {
+    *value *= times;
+  }
+}
+
+// Makes those of a journal's results slower that `which` names.
+void slow_down(std::vector<JournalRun>& runs, double times,
+               const std::function<bool(const Record&)>& which) {
+  for (JournalRun& run : runs) {
+    for (Record& record : run.results) {
+      if (which(record)) slow_down(record, times);
+    }
   }
 }
 
@@ -73,7 +84,7 @@ class JournalsOfHealthyMachines : public ::testing::TestWithParam<std::string> {
 
 TEST_P(JournalsOfHealthyMachines, HaveNoLow) {
   int doubts = 0;
-  for (const Judged& one : judged(records_of(GetParam()))) {
+  for (const Judged& one : judged(runs_of(GetParam()))) {
     const bool doubt = is_doubt(one.verdict.word);
     doubts += doubt;
     EXPECT_FALSE(doubt && healthy()) << words(one);
@@ -84,16 +95,13 @@ TEST_P(JournalsOfHealthyMachines, HaveNoLow) {
 // An expectation that half the rate would pass finds nothing. Of a CPU the peaks are halved with
 // all else: there only what is judged by itself can be found.
 TEST_P(JournalsOfHealthyMachines, AreLowAtHalfTheRate) {
-  std::vector<Record> records = records_of(GetParam());
-  std::vector<Judged> before = judged(records);
-  for (Record& record : records) {
-    const bool peak = record["type"] == "result" &&
-                      (record["benchmark"] == "gemm_peak" || record["benchmark"] == "copy_peak");
-    if (record["type"] == "result" && !peak && outcome_of(record) == Outcome::measured) {
-      slow_down(record, 2);
-    }
-  }
-  const std::vector<Judged> after = judged(records);
+  std::vector<JournalRun> runs = runs_of(GetParam());
+  std::vector<Judged> before = judged(runs);
+  slow_down(runs, 2, [](const Record& record) {
+    const bool peak = record.id.benchmark == "gemm_peak" || record.id.benchmark == "copy_peak";
+    return !peak && record.outcome == Outcome::measured;
+  });
+  const std::vector<Judged> after = judged(runs);
   ASSERT_EQ(before.size(), after.size());
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (!is_judged(before[i].verdict.word)) continue;
@@ -105,12 +113,10 @@ TEST_P(JournalsOfHealthyMachines, AreLowAtHalfTheRate) {
 // that `planted` names must, and no other may.
 void expect_found(const std::string& journal, double times,
                   const std::function<bool(const Record&)>& planted) {
-  std::vector<Record> records = records_of(journal);
-  for (Record& record : records) {
-    if (record["type"] == "result" && planted(record)) slow_down(record, times);
-  }
+  std::vector<JournalRun> runs = runs_of(journal);
+  slow_down(runs, times, planted);
   int found = 0;
-  for (const Judged& one : judged(records)) {
+  for (const Judged& one : judged(runs)) {
     if (!is_judged(one.verdict.word)) continue;
     const bool slow = planted(one.record);
     found += slow;
@@ -120,13 +126,13 @@ void expect_found(const std::string& journal, double times,
 }
 
 bool measured(const Record& record, const std::string& benchmark) {
-  return outcome_of(record) == Outcome::measured && record["benchmark"] == benchmark;
+  return record.outcome == Outcome::measured && record.id.benchmark == benchmark;
 }
 
 TEST(PlantedFaults, ASlowPairIsFound) {
   const auto slow = [](const Record& record) {
-    return measured(record, "copy") && axis_word(record, "source") == "cuda:1" &&
-           axis_word(record, "destination") == "cuda:2";
+    return measured(record, "copy") && axis_word(record.id, "source") == "cuda:1" &&
+           axis_word(record.id, "destination") == "cuda:2";
   };
   expect_found("h200-4/copy.jsonl", 1.5, slow);
   expect_found("h200-4/quick.jsonl", 1.5, slow);

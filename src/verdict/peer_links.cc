@@ -3,50 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace duet {
 namespace {
 
-// A link of the machine in the environment record.
-struct MachineLink {
-  std::string from, to;  // names of devices
-  std::string kind;
-  int count = 0;
-};
-
-std::vector<MachineLink> links_of(const Site& site) {
-  std::vector<MachineLink> links;
-  const Record& devices = devices_of(site.machine);
-  for (const Record& link : site.machine.value("links", Record::array())) {
-    const std::size_t from = link.value("from", devices.size());
-    const std::size_t to = link.value("to", devices.size());
-    if (from >= devices.size() || to >= devices.size()) continue;
-    links.push_back({devices[from].value("name", ""), devices[to].value("name", ""),
-                     link.value("kind", ""), link.value("count", 0)});
-  }
-  return links;
+const std::string& device_name(const Site& site, int place) {
+  return site.machine.devices[static_cast<std::size_t>(place)].name;
 }
 
-bool all_pairs(const Record& record) { return axis_word(record, "pattern") == "all_pairs"; }
+bool all_pairs(const Record& record) { return axis_word(record.id, "pattern") == "all_pairs"; }
 
-bool concerns(const MachineLink& link, const Record& record) {
-  return all_pairs(record) ||
-         (link.from == axis_word(record, "source") && link.to == axis_word(record, "destination"));
+bool concerns(const MachineLink& link, const Record& record, const Site& site) {
+  return all_pairs(record) || (device_name(site, link.from) == axis_word(record.id, "source") &&
+                               device_name(site, link.to) == axis_word(record.id, "destination"));
 }
 
 // For a board without a switch, although the usual board of its model has one: the number of links
 // between every two devices, because each device's links are divided among its peers. 0 for other
 // boards.
-int links_without_switch(const LinkSpec& promised, const std::vector<MachineLink>& links,
-                         std::size_t devices) {
+int links_without_switch(const LinkSpec& promised, const MachineFacts& machine) {
+  const std::vector<MachineLink>& links = machine.links;
   if (promised.mesh || links.empty()) return 0;
-  const int count = links.front().count;
-  const auto same = [count](const MachineLink& link) { return link.count == count; };
-  const bool divided =
-      count > 0 && count < promised.count &&
-      static_cast<std::size_t>(count) * (devices - 1) <= static_cast<std::size_t>(promised.count);
+  const int count = links.front().link.count;
+  const auto same = [count](const MachineLink& one) { return one.link.count == count; };
+  const bool divided = count > 0 && count < promised.count &&
+                       static_cast<std::size_t>(count) * (machine.devices.size() - 1) <=
+                           static_cast<std::size_t>(promised.count);
   return divided && std::all_of(links.begin(), links.end(), same) ? count : 0;
 }
 
@@ -55,10 +38,11 @@ int links_without_switch(const LinkSpec& promised, const std::vector<MachineLink
 template <typename Concerns>
 std::string not_promised(const Site& site, Concerns concerns) {
   const std::string promised = site.spec->link ? site.spec->link->kind : "";
-  for (const MachineLink& link : links_of(site)) {
-    const bool linked = link.kind != "" && link.kind != "none" && link.kind != "PCIe";
-    if (linked && link.kind != promised && concerns(link)) {
-      return fmt::format("the journal tells of {} links, for which nothing is promised", link.kind);
+  for (const MachineLink& one : site.machine.links) {
+    const std::string& kind = one.link.kind;
+    const bool linked = kind != "" && kind != "none" && kind != "PCIe";
+    if (linked && kind != promised && concerns(one)) {
+      return fmt::format("the journal tells of {} links, for which nothing is promised", kind);
     }
   }
   return "";
@@ -66,7 +50,7 @@ std::string not_promised(const Site& site, Concerns concerns) {
 
 Bound over_host(const Record& record, const Site& site, std::size_t devices) {
   // Each device has its own link to the host. The spec says nothing of the paths between them.
-  const bool both = axis_true(record, "bidirectional");
+  const bool both = axis_true(record.id, "bidirectional");
   const double ways = all_pairs(record) ? static_cast<double>(devices) : both ? 2 : 1;
   const double rate = ways * site.spec->host_link_gb_per_s;
   return {rate, fmt::format("the {:.4g} GB/s of {}", rate, site.spec->host_link)};
@@ -79,8 +63,8 @@ Bound sending_bound(const Site& site, bool to_one) {
   const std::string unknown = not_promised(site, [](const MachineLink&) { return true; });
   if (!unknown.empty()) return {0, unknown};
   const LinkSpec& link = *site.spec->link;
-  const std::size_t devices = devices_of(site.machine).size();
-  const int divided = links_without_switch(link, links_of(site), devices);
+  const std::size_t devices = site.machine.devices.size();
+  const int divided = links_without_switch(link, site.machine);
   const int to_peer = divided > 0 ? divided : link.mesh ? 1 : link.count;
   const bool shared = link.mesh || divided > 0;
   const int peers = shared && !to_one ? static_cast<int>(devices) - 1 : 1;
@@ -91,17 +75,17 @@ Bound sending_bound(const Site& site, bool to_one) {
 
 Bound peer_bound(const Record& record, const Site& site) {
   const std::string unknown =
-      not_promised(site, [&](const MachineLink& link) { return concerns(link, record); });
+      not_promised(site, [&](const MachineLink& link) { return concerns(link, record, site); });
   if (!unknown.empty()) return {0, unknown};
-  const std::size_t devices = devices_of(site.machine).size();
+  const std::size_t devices = site.machine.devices.size();
   if (!site.spec->link) return over_host(record, site, devices);
   const LinkSpec& link = *site.spec->link;
-  const int divided = links_without_switch(link, links_of(site), devices);
+  const int divided = links_without_switch(link, site.machine);
   const int links = divided > 0 ? divided : link.mesh ? 1 : link.count;  // of a pair
   const double pair = link.gb_per_s / link.count * links;
   const bool shared = link.mesh || divided > 0;  // a device's links go to different peers
   const double sent = shared ? pair * static_cast<double>(devices - 1) : link.gb_per_s;
-  const bool both = axis_true(record, "bidirectional");
+  const bool both = axis_true(record.id, "bidirectional");
   const double rate = all_pairs(record) ? static_cast<double>(devices) * sent
                       : both            ? 2 * pair
                                         : pair;
@@ -113,14 +97,12 @@ Bound peer_bound(const Record& record, const Site& site) {
 std::string missing_links(const Record& record, const Site& site) {
   if (!site.spec->link || site.spec->link->mesh) return "";
   const int promised = site.spec->link->count;
-  const std::vector<MachineLink> links = links_of(site);
-  if (links_without_switch(*site.spec->link, links, devices_of(site.machine).size()) > 0) {
-    return "";
-  }
-  for (const MachineLink& link : links) {
-    if (!concerns(link, record) || link.count <= 0 || link.count >= promised) continue;
-    return fmt::format("only {} of {} links are up between {} and {}", link.count, promised,
-                       link.from, link.to);
+  if (links_without_switch(*site.spec->link, site.machine) > 0) return "";
+  for (const MachineLink& one : site.machine.links) {
+    const int count = one.link.count;
+    if (!concerns(one, record, site) || count <= 0 || count >= promised) continue;
+    return fmt::format("only {} of {} links are up between {} and {}", count, promised,
+                       device_name(site, one.from), device_name(site, one.to));
   }
   return "";
 }

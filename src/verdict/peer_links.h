@@ -1,5 +1,4 @@
-// The bounds of copies between devices, from the links of the device spec and of the environment
-// record.
+// The bounds of copies between devices, from the links of the device spec and of the machine.
 #pragma once
 
 #include <string>

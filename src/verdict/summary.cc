@@ -34,18 +34,21 @@ int of(const std::map<Word, int>& counts, Word word) {
 
 }  // namespace
 
-VerdictSummary::VerdictSummary(const Record& environment, const std::vector<Record>& earlier) {
-  for (const Record& record : earlier) evaluator_.see(record);
+VerdictSummary::VerdictSummary(const Environment& environment,
+                               const std::vector<JournalRun>& earlier) {
+  for (const JournalRun& run : earlier) {
+    evaluator_.see(run.environment);
+    for (const Record& record : run.results) evaluator_.see(record);
+  }
   evaluator_.see(environment);
 }
 
 void VerdictSummary::result(const Record& record, bool) {
-  if (outcome_of(record) == Outcome::derived) {
+  if (record.outcome == Outcome::derived) {
     const std::string warning = evaluator_.warning(record);
-    if (!warning.empty())
-      warnings_.push_back(fmt::format("{}: {}", shown(case_of(record)), warning));
+    if (!warning.empty()) warnings_.push_back(fmt::format("{}: {}", shown(record.id), warning));
   }
-  if (outcome_of(record) != Outcome::measured) return;
+  if (record.outcome != Outcome::measured) return;
   evaluator_.see(record);
   const Verdict verdict = evaluator_.evaluate(record);
   if (is_doubt(verdict.word)) {
@@ -56,8 +59,8 @@ void VerdictSummary::result(const Record& record, bool) {
 }
 
 Word VerdictSummary::word(const Record& record) const {
-  return outcome_of(record) == Outcome::measured ? evaluator_.evaluate(record).word
-                                                 : Word::no_expectation;
+  return record.outcome == Outcome::measured ? evaluator_.evaluate(record).word
+                                             : Word::no_expectation;
 }
 
 bool VerdictSummary::doubtful(const Record& record) const { return is_doubt(word(record)); }
@@ -76,11 +79,10 @@ std::vector<VerdictSummary::Doubt> VerdictSummary::open_doubts() const {
   for (const Record& record : doubtful_) {
     Verdict verdict = evaluator_.evaluate(record);
     if (!is_doubt(verdict.word)) continue;
-    const auto first = record["notes"].find(kFirstMedian);
-    if (first != record["notes"].end() && first->is_string()) {
-      verdict.sentence += "; measured twice, the first time in " + first->get<std::string>();
+    if (const std::string* first = record.notes.find(kFirstMedian)) {
+      verdict.sentence += "; measured twice, the first time in " + *first;
     }
-    doubts.push_back({shown(case_of(record)), std::move(verdict)});
+    doubts.push_back({shown(record.id), std::move(verdict)});
   }
   return doubts;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "results/journal.h"
 #include "results/writers/writer.h"
 #include "verdict/verdict.h"
 
@@ -15,9 +16,10 @@ class VerdictSummary : public Writer {
  public:
   static constexpr std::size_t kMostDoubts = 20;
 
-  // `environment` is the environment record of the run, `earlier` what the journal that it resumes
-  // has: peaks and other engines of a case may have been measured by an earlier command.
-  explicit VerdictSummary(const Record& environment, const std::vector<Record>& earlier = {});
+  // `environment` is that of the run, `earlier` what the journal that it resumes has: peaks and
+  // other engines of a case may have been measured by an earlier command.
+  explicit VerdictSummary(const Environment& environment,
+                          const std::vector<JournalRun>& earlier = {});
 
   void begin(const Section&) override {}
   void result(const Record& record, bool resumed) override;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "verdict/expectation.h"
 
@@ -10,7 +9,7 @@ namespace {
 
 // The type in which a recipe's GEMMs multiply; of fp8, the one with the higher peak of two.
 DType multiplied_in(const Record& record) {
-  const std::string recipe = axis_word(record, "recipe");
+  const std::string recipe = axis_word(record.id, "recipe");
   if (recipe == "fp8") return DType::fp8_e4m3;
   return recipe == "fp32" ? DType::fp32 : DType::bf16;
 }
@@ -32,43 +31,46 @@ constexpr double kShareOfSum = 0.80;
 // of 64 elements, by cuDNN on an H200 (docs/simulation.md).
 double attention_share(double sequence) { return 0.28 * sequence / (sequence + 370); }
 
+bool has_axis(const Record& record, const char* name) {
+  return record.id.axes.find(name) != nullptr;
+}
+
 // A model without attention has no sequence, and one with it executes a sixth of attention's FLOP
 // once more, which are those that `hardware_tflops` has beside `tflops`.
 double attention_flop(const Record& record) {
-  const Record& rates = record["rates"];
-  const double executed = rates.value("hardware_tflops", 0.0), counted = rates.value("tflops", 0.0);
-  if (!record["case"].contains("sequence") || counted <= 0) return 0;
-  return 6 * (executed / counted - 1) * record["cost"]["flop"].get<double>();
+  const double executed = record.rates.value("hardware_tflops");
+  const double counted = record.rates.value("tflops");
+  if (!has_axis(record, "sequence") || counted <= 0) return 0;
+  return 6 * (executed / counted - 1) * record.cost.flop;
 }
 
 // The seconds of a step's collectives with nothing beside them; 0: it has none, or they were not
 // measured.
 double communication_of(const Record& record) {
-  return record.value("metrics", Record::object()).value("communication_seconds", 0.0);
+  return record.metrics.value("communication_seconds");
 }
 
 // Why no rate is expected, or "".
 std::string reason_without(const Record& record, const Site& site, DType dtype) {
-  if (site.machine.value("virtual_time", false))
-    return "what a simulated step reaches is a model's";
+  if (site.machine.virtual_time) return "what a simulated step reaches is a model's";
   if (site.spec == nullptr || site.spec->efficiency.count(dtype) == 0 ||
       site.spec->memory_gb_per_s <= 0) {
     return "what this device reaches of its peaks is not known";
   }
-  if (record["case"].contains("parallel")) {
-    if (record["engine"] != "none" && communication_of(record) <= 0)
+  if (has_axis(record, "parallel")) {
+    if (record.id.engine != "none" && communication_of(record) <= 0)
       return "what communication takes of a step is not known";
-  } else if (record["engine"] != "duet") {
+  } else if (record.id.engine != "duet") {
     return "the bytes that this engine moves are not known";
   }
-  if (axis_word(record, "recipe") == "fp8") return "what is multiplied in bf16 is not known";
-  if (record["case"].contains("recompute")) return "what is computed again is not known";
+  if (axis_word(record.id, "recipe") == "fp8") return "what is multiplied in bf16 is not known";
+  if (has_axis(record, "recompute")) return "what is computed again is not known";
   return "";
 }
 
 // Costs are those of all ranks, which work at the same time.
 double ranks_of(const Record& record) {
-  return record["case"].contains("ranks") ? axis_number(record, "ranks") : 1;
+  return has_axis(record, "ranks") ? axis_number(record.id, "ranks") : 1;
 }
 
 // GEMMs, attention and the bytes of the rest, one after the other, then the collectives: a slower
@@ -76,12 +78,12 @@ double ranks_of(const Record& record) {
 void expect_sum(const Record& record, const DeviceSpec& spec, double flop_rate, double items,
                 Expectation& expectation) {
   const DType dtype = multiplied_in(record);
-  const double efficiency = spec.efficiency.at(dtype), bytes = record["cost"]["memory_bytes"];
+  const double efficiency = spec.efficiency.at(dtype), bytes = record.cost.memory_bytes;
   const double attention = attention_flop(record);
-  double seconds = (record["cost"]["flop"].get<double>() - attention) / (efficiency * flop_rate) +
+  double seconds = (record.cost.flop - attention) / (efficiency * flop_rate) +
                    bytes / (kMemoryShare * spec.memory_gb_per_s * 1e9);
   if (attention > 0) {
-    const double share = attention_share(axis_number(record, "sequence"));
+    const double share = attention_share(axis_number(record.id, "sequence"));
     seconds += attention * 7 / 6 / (share * flop_rate);
   }
   const double communication = communication_of(record);
@@ -110,15 +112,13 @@ Expectation expect_training(const Record& record, const Site& site) {
     expectation.unknown = "the peak of this device is not known";
     return expectation;
   }
-  const Record& cost = record["cost"];
+  const Cost& cost = record.cost;
   const double ranks = ranks_of(record);
-  const double computing = cost["flop"].get<double>() / ranks / peak / 1e12;
-  const double moving =
-      site.spec != nullptr && site.spec->memory_gb_per_s > 0
-          ? cost["memory_bytes"].get<double>() / ranks / site.spec->memory_gb_per_s / 1e9
-          : 0;
-  const double items =
-      cost.contains("tokens") ? cost["tokens"].get<double>() : cost.value("samples", 0.0);
+  const double computing = cost.flop / ranks / peak / 1e12;
+  const double moving = site.spec != nullptr && site.spec->memory_gb_per_s > 0
+                            ? cost.memory_bytes / ranks / site.spec->memory_gb_per_s / 1e9
+                            : 0;
+  const double items = cost.tokens > 0 ? cost.tokens : cost.samples;
   if (items <= 0) {
     expectation.unknown = "the record counts neither tokens nor samples";
     return expectation;
@@ -126,7 +126,7 @@ Expectation expect_training(const Record& record, const Site& site) {
   expectation.bound = items / std::max(computing, moving);
   expectation.measured_bound = site.spec == nullptr;
   const std::string mfu = fmt::format("{:.0f}% of the {} peak of {:.4g} TFLOP/s (MFU)",
-                                      100 * computing / record["seconds"]["median"].get<double>(),
+                                      100 * computing / record.seconds.median,
                                       site.spec != nullptr ? "dense" : "measured", peak);
   const std::string reason = reason_without(record, site, dtype);
   if (reason.empty()) {

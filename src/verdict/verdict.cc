@@ -24,57 +24,48 @@ constexpr struct {
 
 // Cases that `halo_scaling` compares, whatever the ranks and how they exchange.
 std::string problem_of(const Record& record) {
-  CaseId id = case_of(record);
+  CaseId id = record.id;
   id.axes = id.axes.without({"ranks", "overlap", "graph"});
   return id.device + "|" + id.axes.key();
 }
 
 constexpr const char* kComparison = "no verdict on the machine, where another engine passes";
 
-std::string text_of(const Record& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // The model of all devices. For unlike devices a text that no spec has.
-std::string model_of(const Record& machine) {
+std::string model_of(const MachineFacts& machine) {
   std::string model;
-  for (const Record& device : devices_of(machine)) {
-    const std::string one = text_of(device, "model");
-    if (model.empty()) model = one;
-    if (one != model) return model + " and others";
+  for (const DeviceInfo& device : machine.devices) {
+    if (model.empty()) model = device.model;
+    if (device.model != model) return model + " and others";
   }
   return model;
 }
 
 bool is_peak(const Record& record) {
-  return record["benchmark"] == "gemm_peak" || record["benchmark"] == "copy_peak";
+  return record.id.benchmark == "gemm_peak" || record.id.benchmark == "copy_peak";
 }
 
 // What a peak is of, and which peak a figure is compared with: "gemm bf16", "copy dma". Sweeps of
 // halo exchange are compared with the copy by all cores.
 std::string peak_key(const Record& record) {
-  const std::string benchmark = record["benchmark"];
+  const std::string& benchmark = record.id.benchmark;
   if (benchmark == "gemm" || benchmark == "gemm_peak") {
-    return "gemm " + axis_word(record, "dtype");
+    return "gemm " + axis_word(record.id, "dtype");
   }
   if (benchmark == "halo") return "copy kernel";
-  return benchmark.substr(0, benchmark.find('_')) + ' ' + axis_word(record, "executor");
+  return benchmark.substr(0, benchmark.find('_')) + ' ' + axis_word(record.id, "executor");
 }
 
 void take_peak(MeasuredPeaks& peaks, const Record& record) {
-  const Cost cost = finished_of(record).cost;
-  const Rates usual = rates_from(cost, record["seconds"]["median"].get<double>());
-  const Rates fastest = rates_from(cost, record["seconds"]["min"].get<double>());
+  const Rates usual = rates_from(record.cost, record.seconds.median);
+  const Rates fastest = rates_from(record.cost, record.seconds.min);
   if (usual.empty() || fastest.empty()) return;
   // AMX has "tdpbf16ps, tiles of 16 x 64 bytes"; other instructions work on vectors.
-  const Record& notes = record["notes"];
-  const bool by_tiles =
-      notes.is_object() && notes.value("instruction", "").find("tiles") != std::string::npos;
-  const MeasuredPeak peak{usual[0].second, fastest[0].second, axis_number(record, "bytes"),
+  const bool by_tiles = record.notes.value("instruction").find("tiles") != std::string::npos;
+  const MeasuredPeak peak{usual[0].second, fastest[0].second, axis_number(record.id, "bytes"),
                           by_tiles};
-  if (record["benchmark"] == "gemm_peak") peaks.tflops[axis_word(record, "dtype")] = peak;
-  if (record["benchmark"] == "copy_peak") peaks.gb_per_s[axis_word(record, "executor")] = peak;
+  if (record.id.benchmark == "gemm_peak") peaks.tflops[axis_word(record.id, "dtype")] = peak;
+  if (record.id.benchmark == "copy_peak") peaks.gb_per_s[axis_word(record.id, "executor")] = peak;
 }
 
 std::string shown(const std::string& rate, double value) {
@@ -100,7 +91,7 @@ Verdict busy(Verdict verdict, const std::string& what, const std::string& load) 
 }
 
 std::string key_without_engine(const Record& record) {
-  CaseId id = case_of(record);
+  CaseId id = record.id;
   id.engine.clear();
   return case_key(id);
 }
@@ -162,24 +153,17 @@ bool is_doubt(Word word) { return word == Word::low || word == Word::suspect_hig
 
 bool is_judged(Word word) { return word == Word::pass || is_doubt(word); }
 
-void Evaluator::see_environment(const Record& environment) {
-  for (const Record& machine : environment["machines"]) {
-    describe(places_[machine["name"].get<std::string>()], machine);
-    for (const Record& device : devices_of(machine)) {
-      Record part = machine;
-      part["devices"] = Record::array({device});
-      describe(parts_[text_of(device, "name")], part);
+void Evaluator::see(const Environment& environment) {
+  for (const MachineFacts& machine : environment.machines) {
+    describe(places_[machine.name], machine);
+    for (const DeviceInfo& device : machine.devices) {
+      describe(parts_[device.name], {machine.name, machine.virtual_time, {device}, {}});
     }
   }
-  variables_.clear();
-  const auto run = environment.find("run");
-  if (run == environment.end() || !run->contains("variables")) return;
-  for (const auto& [name, value] : (*run)["variables"].items()) {
-    if (value.is_string()) variables_[name] = value;
-  }
+  variables_ = environment.run ? environment.run->variables : ByName<std::string>();
 }
 
-void Evaluator::describe(DeviceUnderVerdict& place, const Record& machine) {
+void Evaluator::describe(DeviceUnderVerdict& place, const MachineFacts& machine) {
   const std::string model = model_of(machine);
   if (model != place.model) {
     place.peaks = {};
@@ -190,7 +174,7 @@ void Evaluator::describe(DeviceUnderVerdict& place, const Record& machine) {
 }
 
 const Evaluator::DeviceUnderVerdict* Evaluator::place_of(const Record& record) const {
-  const std::string device = record["device"];
+  const std::string& device = record.id.device;
   for (const auto* places : {&places_, &parts_}) {
     if (const auto found = places->find(device); found != places->end()) return &found->second;
   }
@@ -198,31 +182,30 @@ const Evaluator::DeviceUnderVerdict* Evaluator::place_of(const Record& record) c
 }
 
 void Evaluator::see(const Record& record) {
-  if (record["type"] == "environment") return see_environment(record);
   auto* const place = const_cast<DeviceUnderVerdict*>(place_of(record));
-  if (place == nullptr || outcome_of(record) != Outcome::measured) return;
+  if (place == nullptr || record.outcome != Outcome::measured) return;
   const auto load = busy_with(record);
   if (is_peak(record)) place->disturbed.erase(peak_key(record));
   if (load && is_peak(record)) place->disturbed[peak_key(record)] = load_text(*load);
   if (!load) take_peak(place->peaks, record);
   const Verdict alone = evaluate_alone(record);
   auto& passed = passed_[key_without_engine(record)];
-  passed.erase(record["engine"]);
-  if (alone.word == Word::pass) passed[record["engine"]] = alone.value;
-  if (record["benchmark"] == "halo" && axis_number(record, "ranks") == 1) {
+  passed.erase(record.id.engine);
+  if (alone.word == Word::pass) passed[record.id.engine] = alone.value;
+  if (record.id.benchmark == "halo" && axis_number(record.id, "ranks") == 1) {
     see_baseline(record, alone);
   }
 }
 
 // The fastest one counts, as in halo_scaling.
 void Evaluator::see_baseline(const Record& record, const Verdict& verdict) {
-  const double seconds = record["seconds"]["median"].get<double>();
+  const double seconds = record.seconds.median;
   const auto [known, is_new] = baselines_.try_emplace(problem_of(record));
   if (is_new || seconds < known->second.seconds) known->second = {seconds, verdict};
 }
 
 std::string Evaluator::warning(const Record& record) const {
-  if (record["benchmark"] != "halo_scaling") return "";
+  if (record.id.benchmark != "halo_scaling") return "";
   const auto baseline = baselines_.find(problem_of(record));
   if (baseline == baselines_.end()) return "the journal does not have its baseline";
   const Verdict& verdict = baseline->second.verdict;
@@ -240,7 +223,7 @@ Site Evaluator::site(const DeviceUnderVerdict& place) const {
 Verdict Evaluator::evaluate(const Record& record) const {
   Verdict verdict = evaluate_alone(record);
   const DeviceUnderVerdict* place = place_of(record);
-  verdict.simulated = place != nullptr && place->machine.value("virtual_time", false);
+  verdict.simulated = place != nullptr && place->machine.virtual_time;
   const auto passed = passed_.find(key_without_engine(record));
   if (verdict.word != Word::low || passed == passed_.end()) return verdict;
   const auto best =
@@ -256,15 +239,15 @@ Verdict Evaluator::evaluate_alone(const Record& record) const {
   if (const auto load = busy_with(record)) {
     return busy(without(record, ""), "it", load_text(*load));
   }
-  const std::string benchmark = record["benchmark"];
+  const std::string& benchmark = record.id.benchmark;
   if (is_peak(record)) return without(record, "it is what the other figures are held against");
   const auto known = std::find_if(std::begin(kExpectations), std::end(kExpectations),
                                   [&](const auto& entry) { return benchmark == entry.benchmark; });
   if (known == std::end(kExpectations)) {
     return without(record, "nothing is promised for " + benchmark);
   }
-  const Record& devices = devices_of(place->machine);
-  const bool cpu = !devices.empty() && text_of(devices[0], "kind") == "host";
+  const std::vector<DeviceInfo>& devices = place->machine.devices;
+  const bool cpu = !devices.empty() && devices.front().kind == "host";
   const Site where = site(*place);
   if (where.spec == nullptr && !cpu) {
     return without(record, fmt::format("specs/devices has no \"{}\"", where.model));
@@ -294,20 +277,6 @@ std::map<std::string, Ceilings> Evaluator::ceilings() const {
     all.emplace(device, std::move(one));
   }
   return all;
-}
-
-Record verdict_to_json(const Verdict& verdict) {
-  Record json = {{"word", name(verdict.word)}};
-  if (!verdict.rate.empty()) {
-    json["rate"] = verdict.rate;
-    json["value"] = verdict.value;
-  }
-  if (verdict.expected) json["expected"] = *verdict.expected;
-  if (verdict.bound) json["bound"] = *verdict.bound;
-  json["sentence"] = verdict.sentence;
-  if (!verdict.advice.empty()) json["advice"] = verdict.advice;
-  if (verdict.simulated) json["simulated"] = true;
-  return json;
 }
 
 }  // namespace duet

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "results/record.h"
 #include "verdict/expectation.h"
@@ -50,8 +49,7 @@ struct Ceilings {
 // healthy, and the first one gets no verdict but a comparison.
 class Evaluator {
  public:
-  // Takes in an environment record or a result. The record must have passed check_record or be made
-  // by this program.
+  void see(const Environment& environment);
   void see(const Record& record);
   // The verdict of a record with outcome `measured`. Its environment and peaks must have been seen.
   // Other engines of the case may be seen later; that may change LOW to no expectation.
@@ -64,7 +62,7 @@ class Evaluator {
 
  private:
   struct DeviceUnderVerdict {
-    Record machine;
+    MachineFacts machine;
     std::string model;
     MeasuredPeaks peaks;
     // By what a peak is of: the load beside one that was therefore not taken.
@@ -75,8 +73,7 @@ class Evaluator {
     double seconds = 0;
     Verdict verdict;
   };
-  void see_environment(const Record& environment);
-  static void describe(DeviceUnderVerdict& place, const Record& machine);
+  static void describe(DeviceUnderVerdict& place, const MachineFacts& machine);
   // Of the record's device; nullptr if no environment describes it.
   const DeviceUnderVerdict* place_of(const Record& record) const;
   void see_baseline(const Record& record, const Verdict& verdict);
@@ -89,9 +86,7 @@ class Evaluator {
   // By the case's key without the engine: the engines whose last record passed, with their rates.
   std::map<std::string, std::map<std::string, double>> passed_;
   std::map<std::string, Baseline> baselines_;  // by problem
-  std::map<std::string, std::string> variables_;
+  ByName<std::string> variables_;
 };
-
-Record verdict_to_json(const Verdict& verdict);
 
 }  // namespace duet

@@ -7,18 +7,18 @@
 namespace duet {
 namespace {
 
-Record environment(const char* device, const char* kind, const char* model) {
-  Record list = Record::array();
+Environment environment(const char* name, const char* kind, const char* model) {
+  Environment environment;
+  MachineFacts& machine = environment.machines.emplace_back();
+  machine.name = name;
   for (int i = 0; i < 4; ++i) {
-    list.push_back({{"name", device + std::string(":") + std::to_string(i)},
-                    {"kind", kind},
-                    {"model", model}});
+    DeviceInfo& device = machine.devices.emplace_back();
+    device.name = name + std::string(":") + std::to_string(i);
+    device.kind = kind;
+    device.model = model;
   }
-  Record machine = {{"name", device}, {"devices", list}};
-  Record record = {{"type", "environment"}, {"schema", kJournalSchema}};
-  record["machines"] = Record::array({machine});
-  record["run"] = {{"variables", {{"OPENBLAS_CORETYPE", "Haswell"}}}};
-  return record;
+  environment.run.emplace().variables.set("OPENBLAS_CORETYPE", "Haswell");
+  return environment;
 }
 
 Record record(const CaseId& id, const Cost& cost, double seconds) {
@@ -70,10 +70,10 @@ TEST(Verdicts, AHealthyLinkPasses) {
 
 // As duet health measures each.
 TEST(Verdicts, AFigureOfOneDeviceOfAMachineIsJudged) {
-  Record machine = environment("sim", "sim", "NVIDIA H200");
-  machine["machines"][0]["virtual_time"] = true;
+  Environment simulated = environment("sim", "sim", "NVIDIA H200");
+  simulated.machines[0].virtual_time = true;
   Evaluator evaluator;
-  evaluator.see(machine);
+  evaluator.see(simulated);
   const auto gemm = [](const char* device, double tflops) {
     const std::int64_t n = 8192;
     const double flop = 2.0 * n * n * n;
@@ -138,7 +138,7 @@ TEST(Verdicts, ASummarySettlesDoubtsByLaterEngines) {
 }
 
 Record beside_load(Record one, double others) {
-  one["load"] = {{"others", others}, {"steal", 0.0}};
+  one.load = {std::nullopt, others, 0.0};
   return one;
 }
 
@@ -164,7 +164,7 @@ TEST(Verdicts, ADisturbedPeakIsNoCeiling) {
   EXPECT_TRUE(evaluator.ceilings().at("host").peaks.tflops.empty());
   // Figures that are not compared with it are not in doubt for it.
   Record other_type = fast;
-  other_type["case"]["dtype"] = "bf16";
+  other_type.id.axes.set("dtype", "bf16");
   EXPECT_EQ(evaluator.evaluate(other_type).word, Word::no_expectation);
   evaluator.see(cpu_gemm("gemm_peak", "fma-peak", 0.15));
   EXPECT_EQ(evaluator.evaluate(fast).word, Word::pass);
@@ -181,10 +181,9 @@ TEST(VerdictSummaries, CountWhatIsUnknownForLoad) {
 }
 
 TEST(Verdicts, PassesOfSimulatedMachinesAreCountedApart) {
-  Record both = environment("cuda", "cuda", "NVIDIA H200");
-  Record simulated = environment("sim", "sim", "NVIDIA H200")["machines"][0];
-  simulated["virtual_time"] = true;
-  both["machines"].push_back(simulated);
+  Environment both = environment("cuda", "cuda", "NVIDIA H200");
+  both.machines.push_back(environment("sim", "sim", "NVIDIA H200").machines[0]);
+  both.machines[1].virtual_time = true;
   VerdictSummary summary(both);
   summary.result(copy("cuda", 392), false);
   summary.result(copy("sim", 392), false);
@@ -195,8 +194,8 @@ TEST(Verdicts, PassesOfSimulatedMachinesAreCountedApart) {
   EXPECT_EQ(summary.text(), "verdicts: 1 PASS\nverdicts on simulated machines: 2 PASS\n");
   Evaluator evaluator;
   evaluator.see(both);
-  EXPECT_TRUE(verdict_to_json(evaluator.evaluate(copy("sim", 392)))["simulated"]);
-  EXPECT_FALSE(verdict_to_json(evaluator.evaluate(copy("cuda", 392))).contains("simulated"));
+  EXPECT_TRUE(evaluator.evaluate(copy("sim", 392)).simulated);
+  EXPECT_FALSE(evaluator.evaluate(copy("cuda", 392)).simulated);
 }
 
 TEST(Verdicts, FasterThanPhysicsIsSuspect) {
@@ -234,7 +233,7 @@ TEST(Verdicts, ShareOfAPeakOfTilesIsAnother) {
   Evaluator evaluator;
   evaluator.see(environment("host", "host", "Some CPU"));
   Record peak = cpu_gemm("gemm_peak", "fma-peak", 7.0);
-  peak["notes"]["instruction"] = "tdpbf16ps, tiles of 16 x 64 bytes";
+  peak.notes.set("instruction", "tdpbf16ps, tiles of 16 x 64 bytes");
   evaluator.see(peak);
   EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 1.4)).word, Word::pass);
   EXPECT_EQ(evaluator.evaluate(cpu_gemm("gemm", "onednn", 0.7)).word, Word::low);
@@ -254,8 +253,8 @@ TEST(Verdicts, PeaksOfAnotherModelDoNotCount) {
 TEST(Verdicts, AdviceIsOfTheRunAndNotOfOneBefore) {
   Evaluator evaluator;
   evaluator.see(environment("host", "host", "Some CPU"));
-  Record later = environment("host", "host", "Some CPU");
-  later["run"]["variables"] = Record::object();
+  Environment later = environment("host", "host", "Some CPU");
+  later.run->variables = {};
   evaluator.see(later);
   evaluator.see(cpu_gemm("gemm_peak", "fma-peak", 0.5));
   const Verdict low = evaluator.evaluate(cpu_gemm("gemm", "openblas", 0.2));
@@ -265,9 +264,9 @@ TEST(Verdicts, AdviceIsOfTheRunAndNotOfOneBefore) {
 
 TEST(Verdicts, FiguresFollowFromCostAndTime) {
   Record lying = copy("cuda", 243);
-  lying["rates"]["gb_per_s"] = 392.0;
+  lying.rates.set("gb_per_s", 392);
   EXPECT_EQ(h200().evaluate(lying).word, Word::low);
-  lying["cost"]["wire_bytes"] = 0.0;
+  lying.cost.wire_bytes = 0;
   EXPECT_EQ(h200().evaluate(lying).word, Word::no_expectation);
 }
 
@@ -318,9 +317,9 @@ TEST(VerdictSummaries, SayWhatEfficienciesAreOver) {
 }
 
 TEST(VerdictSummaries, KnowWhatAnEarlierCommandHasMeasured) {
-  const Record now = environment("host", "host", "CPU");
+  const Environment now = environment("host", "host", "CPU");
   const Record slow = cpu_gemm("gemm", "slow", 0.2);
-  const std::vector<Record> earlier{now, cpu_gemm("gemm_peak", "fma-peak", 0.5)};
+  const std::vector<JournalRun> earlier{{now, {cpu_gemm("gemm_peak", "fma-peak", 0.5)}}};
   EXPECT_EQ(VerdictSummary(now).word(slow), Word::no_expectation);
   EXPECT_EQ(VerdictSummary(now, earlier).word(slow), Word::low);
 }

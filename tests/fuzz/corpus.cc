@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/error.h"
 #include "record_mutations.h"
@@ -13,12 +14,20 @@
 namespace duet {
 namespace {
 
+std::string line_of(const Json& record) { return record.dump() + "\n"; }
+
 Seed load(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   Seed seed;
   seed.text = {std::istreambuf_iterator<char>(file), {}};
   seed.journal = parse_journal(path, seed.text);
-  for (const Record& record : seed.journal.records) seed.lines.push_back(journal_line(record));
+  std::istringstream lines(seed.text);
+  for (std::string line; std::getline(lines, line);) {
+    Json record = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (record.is_discarded()) continue;  // the last line may be cut short
+    seed.lines.push_back(line_of(record));
+    seed.records.push_back(std::move(record));
+  }
   return seed;
 }
 
@@ -27,11 +36,11 @@ std::string changed(const Seed& seed, const Seed& other, Dice& dice) {
   std::vector<std::string> lines = seed.lines;
   for (std::size_t left = 1 + dice.below(3); left > 0; --left) {
     const std::size_t place = dice.below(lines.size());
-    Record record = seed.journal.records[place];
+    Json record = seed.records[place];
     for (std::size_t more = 1 + dice.below(2); more > 0; --more) {
-      change_record(record, dice.one_of(other.journal.records), dice);
+      change_record(record, dice.one_of(other.records), dice);
     }
-    lines[place] = journal_line(record);
+    lines[place] = line_of(record);
   }
   if (dice.below(8) == 0) std::swap(lines.front(), lines[dice.below(lines.size())]);
   if (dice.below(8) == 0) lines.push_back(dice.one_of(other.lines));

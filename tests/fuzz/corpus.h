@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "results/journal.h"
+#include "results/record_json.h"
 
 namespace duet {
 
 struct Seed {
   std::string text;
-  std::vector<std::string> lines;  // the same as Duet writes it
+  std::vector<Json> records;       // of its lines, with fields that Duet does not know
+  std::vector<std::string> lines;  // the records as text
   JournalContents journal;
 };
 

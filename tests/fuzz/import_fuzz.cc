@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "dice.h"
@@ -47,16 +46,18 @@ std::string mutant_of(const std::vector<std::string>& texts, std::uint64_t numbe
 bool accepts(const std::string& text) {
   ImportOptions options;
   options.collective = "all_gather";
-  std::vector<Record> records;
+  JournalRun run;
   try {
-    records = import_run("mutant", text, options);
+    run = import_run("mutant", text, options);
   } catch (const UsageError&) {
     return false;
   }
-  std::string journal;
-  for (const Record& record : records) journal += journal_line(record);
+  std::string journal = journal_line(run.environment);
+  for (const Record& record : run.results) journal += journal_line(record);
   const JournalContents contents = parse_journal("mutant", journal);
-  if (contents.records.size() != records.size()) throw Error("the journal has other records");
+  if (contents.runs.size() != 1 || contents.runs[0].results.size() != run.results.size()) {
+    throw Error("the journal has other records");
+  }
   return true;
 }
 

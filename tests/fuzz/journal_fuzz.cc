@@ -54,7 +54,7 @@ void write_all(const JournalContents& journal, Detail detail) {
   std::vector<Finished> finished;
   for (const auto& [key, record] : journal.by_case()) {
     finished.push_back(finished_of(*record));
-    if (outcome_of(*record) != Outcome::derived) section.cases.push_back(case_of(*record));
+    if (record->outcome != Outcome::derived) section.cases.push_back(record->id);
   }
   copy_curves(finished);
   std::ostringstream out;
@@ -62,23 +62,25 @@ void write_all(const JournalContents& journal, Detail detail) {
   const Section with_metrics{"overlap", "cuda", "8 x Model", {}};
   CsvWriter csv({section, with_metrics}, [&](std::string_view text) { out << text; });
   console.begin(section);
-  for (const Record& record : journal.records) {
-    journal_line(record);
-    if (record["type"] != "result") continue;
-    console.result(record, true);
-    csv.result(record, true);
+  for (const JournalRun& run : journal.runs) {
+    journal_line(run.environment);
+    for (const Record& record : run.results) {
+      journal_line(record);
+      console.result(record, true);
+      csv.result(record, true);
+    }
   }
   console.end();
 }
 
 void make_page(const JournalContents& journal) {
   // Bytes that are no UTF-8 are replaced, as the page's text is.
-  report_data({{journal.name, journal.records, journal.warnings}})
-      .dump(-1, ' ', false, Record::error_handler_t::replace);
+  report_data({{journal.name, journal.runs, journal.warnings}})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 // Does what `--resume` does with the journal in this environment.
-void evaluate_all(const JournalContents& journal, const Record& environment) {
+void evaluate_all(const JournalContents& journal, const Environment& environment) {
   VerdictSummary summary(environment);
   for (const auto& [key, record] : journal.by_case()) summary.result(*record, true);
   summary.text();
@@ -89,13 +91,13 @@ void use(const JournalContents& journal, const JournalContents& whole, bool page
   for (const Detail detail : {Detail::short_tables, Detail::every_case}) write_all(journal, detail);
   may_refuse([&] { compare_both(journal, whole, /*across=*/false); });
   may_refuse([&] { compare_both(whole, journal, /*across=*/true); });
-  for (const Record& record : journal.records) {
-    if (record["type"] != "environment") continue;
-    may_refuse([&] { check_same_devices(whole.name, whole, record); });
-    evaluate_all(journal, record);
+  for (const JournalRun& run : journal.runs) {
+    may_refuse([&] { check_same_devices(whole.name, whole, run.environment); });
+    evaluate_all(journal, run.environment);
   }
-  may_refuse([&] { check_same_devices(journal.name, journal, whole.records.front()); });
-  may_refuse([&] { check_same_processes(journal.name, journal, whole.records.front()); });
+  const Environment& now = whole.runs.front().environment;
+  may_refuse([&] { check_same_devices(journal.name, journal, now); });
+  may_refuse([&] { check_same_processes(journal.name, journal, now); });
   if (page) make_page(journal);
 }
 

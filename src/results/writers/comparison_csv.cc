@@ -1,18 +1,10 @@
 #include "results/writers/comparison_csv.h"
 
-#include <nlohmann/json.hpp>
-
 #include "results/writers/comparison_rate.h"
 #include "results/writers/csv.h"
 
 namespace duet {
 namespace {
-
-constexpr const char* kTimes[] = {"median", "ci_low", "ci_high", "n"};
-
-bool is_measured(const Record* record) {
-  return record != nullptr && outcome_of(*record) == Outcome::measured;
-}
 
 std::vector<std::string> header(const std::vector<std::string>& axes) {
   std::vector<std::string> cells = {"benchmark", "device", "engine"};
@@ -29,13 +21,18 @@ std::vector<std::string> header(const std::vector<std::string>& axes) {
 }
 
 void add_side(std::vector<std::string>& cells, const Record* record, const std::string& rate) {
-  const bool measured = is_measured(record);
-  cells.emplace_back(record == nullptr ? "" : name(outcome_of(*record)));
-  const bool rated = measured && (*record)["rates"].contains(rate);
-  cells.push_back(rated ? (*record)["rates"][rate].dump() : "");
-  for (const char* figure : kTimes) {
-    cells.push_back(measured ? (*record)["seconds"][figure].dump() : "");
+  cells.emplace_back(record == nullptr ? "" : name(record->outcome));
+  if (record == nullptr || record->outcome != Outcome::measured) {
+    cells.insert(cells.end(), 5, "");
+    return;
   }
+  const double* value = record->rates.find(rate);
+  cells.push_back(value == nullptr ? "" : number_text(*value));
+  const Seconds& seconds = record->seconds;
+  for (const double time : {seconds.median, seconds.ci_low, seconds.ci_high}) {
+    cells.push_back(number_text(time));
+  }
+  cells.push_back(std::to_string(seconds.n));
 }
 
 }  // namespace
@@ -49,7 +46,7 @@ std::string comparison_csv(const std::vector<ComparedCase>& cases) {
     const std::string rate = comparison_rate(one);
     cells.emplace_back(name(one.change));
     for (const auto& number : {one.percent, one.noise, one.difference, one.difference_noise}) {
-      cells.push_back(number ? Record(*number).dump() : "");
+      cells.push_back(number ? number_text(*number) : "");
     }
     cells.insert(cells.end(), {one.one_sample ? "true" : "false", one.reason, rate});
     cells.push_back(std::to_string(one.base_runs));

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/units.h"
@@ -84,10 +83,9 @@ std::vector<TableLine> lines_of(const std::vector<const ComparedCase*>& cases) {
 // The rate; without one the time, and without a measurement the outcome.
 std::string figure(const Record* record) {
   if (record == nullptr) return "-";
-  const Outcome outcome = outcome_of(*record);
-  if (outcome != Outcome::measured) return name(outcome);
+  if (record->outcome != Outcome::measured) return name(record->outcome);
   const std::string rate = main_rate(*record);
-  return rate.empty() ? format_seconds((*record)["seconds"]["median"].get<double>()) : rate;
+  return rate.empty() ? format_seconds(record->seconds.median) : rate;
 }
 
 using Rows = std::vector<std::vector<std::string>>;

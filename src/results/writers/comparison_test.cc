@@ -1,7 +1,10 @@
 // Comparisons as a table and as CSV, compared with the exact text.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "results/compare_fixture.h"
+#include "results/record_json.h"
 #include "results/writers/comparison_csv.h"
 #include "results/writers/comparison_json.h"
 #include "results/writers/comparison_table.h"
@@ -117,20 +120,20 @@ TEST(ComparisonCsv, HasALineACase) {
 TEST(ComparisonJson, SaysOfASideThatLacksACaseNull) {
   const JournalContents base = journal("base", {measured(kCase, 1, 1, 1)});
   const JournalContents now = journal("new", {measured(kCase, 2, 2, 2), skipped(copy_case(1))});
-  const Record out = Record::parse(comparison_json({&base}, {&now}, compare(base, now, false)));
+  const Json out = Json::parse(comparison_json({&base}, {&now}, compare(base, now, false)));
   EXPECT_EQ(out["counts"]["worse"], 1);
   EXPECT_EQ(out["counts"]["new"], 1);
   EXPECT_EQ(out["counts"]["missing"], 0);
   ASSERT_EQ(out["cases"].size(), 2);
-  const Record& slower = out["cases"][0];
-  EXPECT_EQ(slower["case"]["sets"], Record::array({"label"}));
+  const Json& slower = out["cases"][0];
+  EXPECT_EQ(slower["case"]["sets"], Json::array({"label"}));
   EXPECT_EQ(slower["change_percent"], -50.0);
   EXPECT_EQ(slower["base"]["rate"], 1.0);
   EXPECT_EQ(slower["new"]["seconds"]["median"], 2.0);
-  const Record& added = out["cases"][1];
+  const Json& added = out["cases"][1];
   EXPECT_TRUE(added["base"].is_null());
   EXPECT_TRUE(added["rate"].is_null());
-  EXPECT_EQ(added["new"], (Record{{"runs", 1}, {"outcome", "skipped"}}));
+  EXPECT_EQ(added["new"], (Json{{"runs", 1}, {"outcome", "skipped"}}));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/plain_text.h"
 #include "core/units.h"
@@ -30,14 +29,14 @@ constexpr std::size_t kShortDerived = 6;  // most lines of results that follow f
 // The line for copies whose times no straight line fits: their axes, and the reason.
 std::string no_fit_line(const AxisColumns& axes, const Record& record) {
   const std::vector<Column> columns = axes.columns();
-  const std::vector<std::string> cells = axes.cells(case_of(record));
+  const std::vector<std::string> cells = axes.cells(record.id);
   std::string of;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (!cells[i].empty())
       of += fmt::format("{}{} {}", of.empty() ? "" : ", ", columns[i].heading, cells[i]);
   }
   return fmt::format("  no fit{}{}: {}\n", of.empty() ? "" : " of ", of,
-                     record["notes"]["no_fit"].get<std::string>());
+                     record.notes.value("no_fit"));
 }
 
 }  // namespace
@@ -68,9 +67,8 @@ void ConsoleWriter::begin(const Section& section) {
 void ConsoleWriter::say(const Record& record, const char* code, const std::string& words) {
   std::vector<Column> columns = axes_.columns();
   columns.push_back({});
-  std::vector<std::string> cells = axes_.cells(case_of(record));
-  cells.push_back(
-      one_line(trim(words + ": " + reason_of(record))));  // as a row ends without blanks
+  std::vector<std::string> cells = axes_.cells(record.id);
+  cells.push_back(one_line(trim(words + ": " + record.reason)));  // as a row ends without blanks
   std::string line = table_row(columns, cells);
   const std::size_t at = line.size() - cells.back().size();
   out_ << "  " << line.substr(0, at) << paint(code, line.substr(at)) << std::endl;
@@ -82,15 +80,15 @@ void ConsoleWriter::result(const Record& record, bool) {
 }
 
 void ConsoleWriter::show(const Record& record) {
-  switch (outcome_of(record)) {
+  switch (record.outcome) {
     case Outcome::measured: {
-      if (matrix_only_.count(case_key(case_of(record))) > 0) break;
-      std::vector<std::string> cells = axes_.cells(case_of(record));
-      cells.push_back(format_seconds(record["seconds"]["median"].get<double>()));
+      if (matrix_only_.count(case_key(record.id)) > 0) break;
+      std::vector<std::string> cells = axes_.cells(record.id);
+      cells.push_back(format_seconds(record.seconds.median));
       cells.push_back(main_rate(record) + doubt_mark(record));
-      cells.push_back(interval_text(record["seconds"]));
+      cells.push_back(interval_text(record.seconds));
       // The result of a search is the shape that it found.
-      if (record["notes"].contains("shape")) cells.push_back(record["notes"]["shape"]);
+      if (const std::string* shape = record.notes.find("shape")) cells.push_back(*shape);
       for (const auto more : {network_text, collective_text}) {
         if (const std::string text = more(record); !text.empty()) cells.push_back(text);
       }
@@ -117,12 +115,12 @@ std::string ConsoleWriter::summary(const std::string& benchmark) const {
   std::vector<const Record*> derived;
   std::vector<std::string> rates;
   for (const Record& record : results_) {
-    if (outcome_of(record) != Outcome::derived || record["benchmark"] != benchmark) continue;
+    if (record.outcome != Outcome::derived || record.id.benchmark != benchmark) continue;
     derived.push_back(&record);
-    cases.push_back(case_of(record));
-    for (const auto& rate : record["rates"].items()) {
-      if (std::find(rates.begin(), rates.end(), rate.key()) == rates.end()) {
-        rates.push_back(rate.key());
+    cases.push_back(record.id);
+    for (const auto& rate : record.rates) {
+      if (std::find(rates.begin(), rates.end(), rate.first) == rates.end()) {
+        rates.push_back(rate.first);
       }
     }
   }
@@ -132,15 +130,14 @@ std::string ConsoleWriter::summary(const std::string& benchmark) const {
   for (const std::string& rate : rates) columns.push_back({rate_heading(rate), Align::right});
   std::vector<std::vector<std::string>> rows;
   for (const Record* record : derived) {
-    if ((*record)["notes"].contains("no_fit")) {
+    if (record->notes.contains("no_fit")) {
       without += no_fit_line(axes, *record);
       continue;
     }
-    rows.push_back(axes.cells(case_of(*record)));
+    rows.push_back(axes.cells(record->id));
     for (const std::string& rate : rates) {
-      const auto found = (*record)["rates"].find(rate);
-      const bool there = found != (*record)["rates"].end();
-      rows.back().push_back(there ? rate_text(rate, found->get<double>()) : "");
+      const double* found = record->rates.find(rate);
+      rows.back().push_back(found != nullptr ? rate_text(rate, *found) : "");
     }
   }
   return fmt::format("\n  {}: {}\n", benchmark, one_line(axes.shared())) +
@@ -150,9 +147,9 @@ std::string ConsoleWriter::summary(const std::string& benchmark) const {
 std::string ConsoleWriter::summaries() const {
   std::vector<std::string> kinds;
   for (const Record& record : results_) {
-    const auto kind = record["benchmark"].get<std::string>();
+    const std::string& kind = record.id.benchmark;
     const bool known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-    if (outcome_of(record) == Outcome::derived && !known) kinds.push_back(kind);
+    if (record.outcome == Outcome::derived && !known) kinds.push_back(kind);
   }
   std::string text;
   for (const std::string& kind : kinds) {
@@ -181,9 +178,7 @@ std::string ConsoleWriter::warnings() const {
   };
   std::map<std::string, Seen> seen;
   for (const Record& record : results_) {
-    if (!record.contains("warnings")) continue;
-    for (const auto& warning : record["warnings"]) {
-      const auto text = warning.get<std::string>();
+    for (const std::string& text : record.warnings) {
       Seen& same = seen[without_numbers(text)];
       if (++same.count == 1) same.text = text;
       if (same.text != text) same.text = without_numbers(text);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/units.h"
 #include "results/rates.h"
 
@@ -11,8 +9,8 @@ namespace duet {
 namespace {
 
 // The sizes of a collective_crossover: "from 64 KiB to 1 MiB".
-std::string range_text(const Record& rates) {
-  const auto bytes = [&](const char* name) { return rates.value(name, 0.0); };
+std::string range_text(const ByName<double>& rates) {
+  const auto bytes = [&](const char* name) { return rates.value(name); };
   const auto shown = [&](const char* name) { return rate_text(name, bytes(name)); };
   const bool from_smallest = bytes("crossover_bytes") <= bytes("smallest_bytes");
   const bool to_largest = bytes("last_bytes") >= bytes("largest_bytes");
@@ -37,20 +35,20 @@ std::string with_packet(const std::string& engine, const CaseId& id, const char*
 std::string crossover_lines(const std::vector<Record>& results) {
   std::string text;
   for (const Record& record : results) {
-    if (record["benchmark"] != "collective_crossover") continue;
-    const CaseId id = case_of(record);
+    const CaseId& id = record.id;
+    if (id.benchmark != "collective_crossover") continue;
     std::string call;
     for (const char* part : {"collective", "type", "op", "layout"}) {
-      const std::string word = id.axes.text(part).value_or("");
+      const std::string word = axis_word(id, part);
       call += (call.empty() || word.empty() ? "" : " ") + word;
     }
-    if (id.axes.flag("in_place").value_or(false)) call += " in place";
-    const Record& rates = record["rates"];
+    if (axis_true(id, "in_place")) call += " in place";
+    const ByName<double>& rates = record.rates;
     text += fmt::format("  {}: {} is the fastest {}, {:.2f} times {} at {}\n", call,
                         with_packet(id.engine, id, "packet"), range_text(rates),
-                        rates.value("times_as_fast", 0.0),
-                        with_packet(id.axes.text("against").value_or(""), id, "against_packet"),
-                        rate_text("last_bytes", rates.value("last_bytes", 0.0)));
+                        rates.value("times_as_fast"),
+                        with_packet(axis_word(id, "against"), id, "against_packet"),
+                        rate_text("last_bytes", rates.value("last_bytes")));
   }
   return text.empty() ? "" : "\n" + text;
 }

@@ -1,7 +1,6 @@
 #include "results/writers/csv.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "results/figure_names.h"
@@ -9,24 +8,22 @@
 namespace duet {
 namespace {
 
-constexpr const char* kTimeColumns[] = {"median", "mean", "min",    "p5",
-                                        "p95",    "p99",  "ci_low", "ci_high"};
+struct TimeColumn {
+  const char* name;
+  double Summary::*value;
+};
+
+constexpr TimeColumn kTimeColumns[] = {
+    {"median_seconds", &Summary::median}, {"mean_seconds", &Summary::mean},
+    {"min_seconds", &Summary::min},       {"p5_seconds", &Summary::p5},
+    {"p95_seconds", &Summary::p95},       {"p99_seconds", &Summary::p99},
+    {"ci_low_seconds", &Summary::ci_low}, {"ci_high_seconds", &Summary::ci_high}};
+
 std::string quoted(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + "\"";
-}
-
-// The value record[object][key] as text, "" if it is missing.
-std::string value(const Record& record, const char* object, const std::string& key) {
-  if (!record.contains(object) || !record[object].contains(key)) return "";
-  const Record& found = record[object][key];
-  return found.is_string() ? found.get<std::string>() : found.dump();
-}
-
-std::string flag(const Record& record, const char* key) {
-  return record.contains(key) ? record[key].dump() : "";
 }
 
 void add_names(std::vector<std::string>& list, const std::vector<std::string>& more) {
@@ -37,18 +34,18 @@ void add_names(std::vector<std::string>& list, const std::vector<std::string>& m
 
 // A rate or, if there is none of that name, a metric.
 std::string figure(const Record& record, const std::string& name) {
-  const std::string rate = value(record, "rates", name);
-  return rate.empty() ? value(record, "metrics", name) : rate;
+  const double* found = record.rates.find(name);
+  if (found == nullptr) found = record.metrics.find(name);
+  return found == nullptr ? "" : number_text(*found);
 }
 
 // The figures that have no column: "joules=1.5; watts=70.5".
 std::string other_figures(const Record& record, const std::vector<std::string>& columns) {
   std::string text;
-  for (const char* object : {"rates", "metrics"}) {
-    if (!record.contains(object)) continue;
-    for (const auto& [name, amount] : record[object].items()) {
+  for (const ByName<double>* figures : {&record.rates, &record.metrics}) {
+    for (const auto& [name, value] : *figures) {
       if (std::find(columns.begin(), columns.end(), name) != columns.end()) continue;
-      text += (text.empty() ? "" : "; ") + name + "=" + amount.dump();
+      text += (text.empty() ? "" : "; ") + name + "=" + number_text(value);
     }
   }
   return text;
@@ -90,7 +87,7 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
   std::vector<std::string> header = {"benchmark", "device", "engine"};
   header.insert(header.end(), axes_.begin(), axes_.end());
   header.emplace_back("outcome");
-  for (const char* key : kTimeColumns) header.push_back(std::string(key) + "_seconds");
+  for (const TimeColumn& column : kTimeColumns) header.emplace_back(column.name);
   header.insert(header.end(), {"samples", "stopped_by"});
   header.insert(header.end(), figures_.begin(), figures_.end());
   header.emplace_back("other_figures");
@@ -99,17 +96,19 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
 }
 
 void CsvWriter::result(const Record& record, bool) {
-  std::vector<std::string> cells = csv_case(axes_, case_of(record));
-  cells.emplace_back(name(outcome_of(record)));
-  for (const char* key : kTimeColumns) cells.push_back(value(record, "seconds", key));
-  cells.push_back(value(record, "seconds", "n"));
-  cells.push_back(value(record, "seconds", "stopped_by"));
+  const bool measured = record.outcome == Outcome::measured;
+  const auto flag = [&](bool value) { return !measured ? "" : value ? "true" : "false"; };
+  std::vector<std::string> cells = csv_case(axes_, record.id);
+  cells.emplace_back(name(record.outcome));
+  for (const TimeColumn& column : kTimeColumns) {
+    cells.push_back(measured ? number_text(record.seconds.*column.value) : "");
+  }
+  cells.push_back(measured ? std::to_string(record.seconds.n) : "");
+  cells.push_back(record.seconds.stopped_by);
   for (const std::string& name : figures_) cells.push_back(figure(record, name));
   cells.push_back(other_figures(record, figures_));
-  cells.push_back(record.value("mode", ""));
-  cells.push_back(flag(record, "flushed"));
-  cells.push_back(flag(record, "verified"));
-  cells.push_back(reason_of(record));
+  cells.insert(cells.end(),
+               {record.mode, flag(record.flushed), flag(record.verified), record.reason});
   write_(csv_line(cells));
 }
 

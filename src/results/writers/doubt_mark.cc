@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "results/host_load.h"
@@ -15,7 +14,7 @@ std::string doubt_mark(const Record& record) { return busy_with(record) ? "?" : 
 std::string doubt_line(const std::vector<Record>& records) {
   LoadShare most;
   for (const Record& record : records) {
-    const auto load = outcome_of(record) == Outcome::measured ? busy_with(record) : std::nullopt;
+    const auto load = record.outcome == Outcome::measured ? busy_with(record) : std::nullopt;
     if (!load) continue;
     most = {std::max(most.others, load->others), std::max(most.steal, load->steal)};
   }

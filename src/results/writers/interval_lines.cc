@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "timing/median_interval.h"
 #include "timing/mode.h"
@@ -15,25 +14,22 @@ namespace {
 constexpr double kWide = 0.02;       // half the width over the median
 constexpr double kTimesHalving = 4;  // the time that halves an interval
 
-bool is_wide(const Record& seconds) {
-  const double median = seconds["median"].get<double>();
-  const double half = (seconds["ci_high"].get<double>() - seconds["ci_low"].get<double>()) / 2;
-  return median > 0 && half > kWide * median;
+bool is_wide(const Seconds& seconds) {
+  const double half = (seconds.ci_high - seconds.ci_low) / 2;
+  return seconds.median > 0 && half > kWide * seconds.median;
 }
 
 // Whether a sample is one call and nothing is between two, so that the samples tell how long the
 // case was measured, and more time gives more of them.
 bool has_a_sample_a_call(const Record& record) {
-  const std::string mode = record.value("mode", "");
-  const bool several = record["benchmark"] == "halo" || axis_number(record, "graph_calls") > 0;
-  const bool can_grow = kTimesHalving * record["seconds"]["n"].get<double>() <=
+  const bool several = record.id.benchmark == "halo" || axis_number(record.id, "graph_calls") > 0;
+  const bool can_grow = kTimesHalving * static_cast<double>(record.seconds.n) <=
                         static_cast<double>(Mode{}.max_iterations);
-  return !several && can_grow && mode == name(ModeKind::adaptive) &&
-         !record.value("flushed", false);
+  return !several && can_grow && record.mode == name(ModeKind::adaptive) && !record.flushed;
 }
 
-bool is_drifting(const Record& seconds) {
-  return !seconds.value("bounded", true) && seconds["n"].get<std::size_t>() >= kFewestThatDrift;
+bool is_drifting(const Seconds& seconds) {
+  return !seconds.bounded && seconds.n >= kFewestThatDrift;
 }
 
 // Seconds as the flag takes them, rounded up to two digits.
@@ -48,15 +44,15 @@ std::string interval_lines(const std::vector<Record>& records) {
   int measured = 0, wide = 0, drifting = 0;
   double longest = 0;
   for (const Record& record : records) {
-    if (outcome_of(record) != Outcome::measured) continue;
+    if (record.outcome != Outcome::measured) continue;
     ++measured;
-    const Record& seconds = record["seconds"];
-    if (!has_a_sample_a_call(record) || seconds.value("stopped_by", "") != "time" ||
-        seconds["n"] < 2 || !is_wide(seconds))
+    const Seconds& seconds = record.seconds;
+    if (!has_a_sample_a_call(record) || seconds.stopped_by != "time" || seconds.n < 2 ||
+        !is_wide(seconds))
       continue;
     ++wide;
     drifting += is_drifting(seconds) ? 1 : 0;
-    longest = std::max(longest, seconds["n"].get<double>() * seconds["mean"].get<double>());
+    longest = std::max(longest, static_cast<double>(seconds.n) * seconds.mean);
   }
   if (wide == 0) return "";
   std::string drift;

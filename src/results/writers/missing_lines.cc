@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "results/writers/axis_columns.h"
 
@@ -34,16 +33,17 @@ std::string missing_lines(const std::vector<Record>& results) {
   std::vector<std::string> keys;
   std::vector<Reason> reasons;
   for (const Record& record : results) {
-    const Outcome outcome = outcome_of(record);
+    const Outcome outcome = record.outcome;
     if (outcome == Outcome::measured || outcome == Outcome::derived) continue;
     const std::string word = outcome == Outcome::wrong ? "WRONG" : name(outcome);
-    const std::string text = reason_of(record);
+    const std::string& text = record.reason;
     const std::string key = word + without_numbers(text);
     const auto found = std::find(keys.begin(), keys.end(), key);
     const auto at = static_cast<std::size_t>(found - keys.begin());
     if (found == keys.end()) keys.push_back(key);
-    const CaseId id = case_of(record);
-    if (at == reasons.size()) reasons.push_back({word, text, id.engine + " " + case_text(id), 0});
+    if (at == reasons.size()) {
+      reasons.push_back({word, text, record.id.engine + " " + case_text(record.id), 0});
+    }
     ++reasons[at].count;
     if (reasons[at].text != text) reasons[at].text = without_numbers(text);
   }

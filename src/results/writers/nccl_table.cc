@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/plain_text.h"
@@ -31,20 +30,20 @@ std::string type_name(const std::string& type) {
   return type;
 }
 
-std::string head_of(const Record& record, const CaseId& id) {
-  const std::string count = record["notes"].value("count", "0");
+std::string head_of(const Record& record) {
+  const CaseId& id = record.id;
+  const std::string count = record.notes.value("count", "0");
   return fmt::format("{:12}  {:>12}  {:>8}  {:>6}  {:6}", id.axes.number("bytes").value_or(0),
                      count, type_name(id.axes.text("type").value_or("")),
                      id.axes.text("op").value_or("none"), id.axes.number("root").value_or(-1));
 }
 
 std::string body_of(const Record& record) {
-  const Record& rates = record["rates"];
-  const std::string wrong = record.value("verified", false) ? fmt::format("{:6}", 0) : "   N/A";
-  return fmt::format("  {}  {}  {}  {}",
-                     fitting(1e6 * record["seconds"]["median"].get<double>(), 7),
-                     fitting(rates.value("algbw_gb_per_s", 0.0), 6),
-                     fitting(rates.value("busbw_gb_per_s", 0.0), 6), wrong);
+  const ByName<double>& rates = record.rates;
+  const std::string wrong = record.verified ? fmt::format("{:6}", 0) : "   N/A";
+  return fmt::format("  {}  {}  {}  {}", fitting(1e6 * record.seconds.median, 7),
+                     fitting(rates.value("algbw_gb_per_s"), 6),
+                     fitting(rates.value("busbw_gb_per_s"), 6), wrong);
 }
 
 }  // namespace
@@ -65,14 +64,14 @@ NcclTable::Table& NcclTable::table_of(const std::string& title) {
 }
 
 void NcclTable::result(const Record& record, bool) {
-  const Outcome outcome = outcome_of(record);
+  const Outcome outcome = record.outcome;
   if (outcome == Outcome::derived) return;
-  const CaseId id = case_of(record);
+  const CaseId& id = record.id;
   if (outcome != Outcome::measured) {
     const char* what = outcome == Outcome::skipped ? "skipped"
                        : outcome == Outcome::wrong ? "WRONG"
                                                    : "failed";
-    skipped_ += one_line(fmt::format("# {}: {}: {}", line_of(id), what, reason_of(record))) + '\n';
+    skipped_ += one_line(fmt::format("# {}: {}: {}", line_of(id), what, record.reason)) + '\n';
     if (outcome != Outcome::wrong) return;
   }
   std::string title =
@@ -87,12 +86,12 @@ void NcclTable::result(const Record& record, bool) {
     ++table.wrong;
     return;
   }
-  const std::string head = head_of(record, id);
+  const std::string head = head_of(record);
   auto line = std::find_if(table.lines.begin(), table.lines.end(),
                            [&](const Line& each) { return each.head == head; });
   if (line == table.lines.end()) line = table.lines.insert(line, {head, {kNothing, kNothing}});
   line->bodies[id.axes.flag("in_place").value_or(false) ? 1 : 0] = body_of(record);
-  table.bus_gb_per_s.push_back(record["rates"].value("busbw_gb_per_s", 0.0));
+  table.bus_gb_per_s.push_back(record.rates.value("busbw_gb_per_s"));
 }
 
 void NcclTable::end() {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 
 #include "core/units.h"
 #include "results/rates.h"
@@ -21,12 +21,10 @@ struct Result {
 std::vector<Result> results_of(const std::vector<Record>& records) {
   std::vector<Result> results;
   for (const Record& record : records) {
-    const Outcome outcome = outcome_of(record);
-    if (outcome == Outcome::derived) continue;
-    Result result{case_of(record), "", std::nullopt};
-    if (outcome == Outcome::measured && !record["rates"].empty()) {
-      result.rate = record["rates"].begin().key();
-      result.value = record["rates"].begin().value().get<double>();
+    if (record.outcome == Outcome::derived) continue;
+    Result result{record.id, "", std::nullopt};
+    if (record.outcome == Outcome::measured && !record.rates.empty()) {
+      std::tie(result.rate, result.value) = record.rates.front();
     }
     results.push_back(result);
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/units.h"
@@ -35,20 +34,17 @@ struct Figure {
 
 // The first rate, or the fraction of the ideal of an overlap. nullopt if the case was not measured.
 std::optional<Figure> figure_of(const Record& record) {
-  if (outcome_of(record) != Outcome::measured) return std::nullopt;
-  const CaseId id = case_of(record);
-  if (!record["rates"].empty()) {
-    const auto rate = record["rates"].begin();
-    const double value = rate.value().get<double>();
-    return Figure{id, &record, rate_heading(rate.key()), value,
-                  rate_text(rate.key(), value) + doubt_mark(record)};
+  if (record.outcome != Outcome::measured) return std::nullopt;
+  if (!record.rates.empty()) {
+    const auto& [rate, value] = record.rates.front();
+    return Figure{record.id, &record, rate_heading(rate), value,
+                  rate_text(rate, value) + doubt_mark(record)};
   }
-  if (!record.contains("metrics") || !record["metrics"].contains("fraction_of_ideal")) {
-    return Figure{id, &record, "", 0, ""};
-  }
-  const double hundredths = std::round(100 * record["metrics"]["fraction_of_ideal"].get<double>());
+  const double* fraction = record.metrics.find("fraction_of_ideal");
+  if (fraction == nullptr) return Figure{record.id, &record, "", 0, ""};
+  const double hundredths = std::round(100 * *fraction);
   const double value = hundredths == 0 ? 0 : hundredths / 100;  // no "-0.00"
-  return Figure{id, &record, "fraction of ideal", value,
+  return Figure{record.id, &record, "fraction of ideal", value,
                 fmt::format("{:.2f}", value) + doubt_mark(record)};
 }
 
@@ -160,9 +156,10 @@ Layout plain(const std::vector<Figure>& figures) {
   std::vector<Words> rows;
   for (const std::size_t i : spread(ids.size(), kShortRows)) {
     Words cells = axes.cells(ids[i]);
-    cells.push_back(format_seconds((*figures[i].record)["seconds"]["median"].get<double>()));
-    cells.push_back(main_rate(*figures[i].record) + doubt_mark(*figures[i].record));
-    cells.push_back(interval_text((*figures[i].record)["seconds"]));
+    const Record& record = *figures[i].record;
+    cells.push_back(format_seconds(record.seconds.median));
+    cells.push_back(main_rate(record) + doubt_mark(record));
+    cells.push_back(interval_text(record.seconds));
     rows.push_back(std::move(cells));
   }
   const std::string text = fitting_table(columns, rows);
@@ -284,8 +281,7 @@ std::string other_lines(const std::vector<Figure>& others) {
   for (const Figure& each : others) {
     text += fmt::format("  {} {}: {} {} ({})", each.id.benchmark, case_text(each.id), each.text,
                         each.unit, each.id.engine);
-    const Record& notes = (*each.record)["notes"];
-    if (notes.contains("shape")) text += fmt::format(" by {}", notes["shape"].get<std::string>());
+    if (const std::string* shape = each.record->notes.find("shape")) text += " by " + *shape;
     text += '\n';
   }
   return text;
@@ -314,7 +310,7 @@ std::string pair_lines(const std::vector<Figure>& pairs) {
 std::string short_table(const std::string& benchmark, const std::vector<Record>& results) {
   std::vector<CaseId> planned;
   for (const Record& record : results) {
-    if (outcome_of(record) != Outcome::derived) planned.push_back(case_of(record));
+    if (record.outcome != Outcome::derived) planned.push_back(record.id);
   }
   const std::set<std::string> of_matrix = matrix_only(planned);
   const auto is_whole_sweep = [](const CaseId& id) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "results/writers/axis_columns.h"
@@ -50,21 +49,13 @@ std::string heading_of(std::string_view metric) {
   return text;
 }
 
-bool has_metric(const Record& record, const std::string& metric) {
-  return record.contains("metrics") && record["metrics"].contains(metric);
-}
-
-double metric_of(const Record& record, const std::string& metric) {
-  return has_metric(record, metric) ? record["metrics"][metric].get<double>() : 0;
-}
-
 // The names of the metrics that any step has.
 std::vector<std::string> metrics_of(const MetricTable& table,
                                     const std::vector<const Record*>& steps) {
   std::vector<std::string> names;
   for (const std::string_view name : table.order) {
     const std::string metric = std::string(name) + table.ending;
-    const auto has = [&](const Record* step) { return has_metric(*step, metric); };
+    const auto has = [&](const Record* step) { return step->metrics.contains(metric); };
     if (std::any_of(steps.begin(), steps.end(), has)) names.push_back(metric);
   }
   return names;
@@ -72,9 +63,9 @@ std::vector<std::string> metrics_of(const MetricTable& table,
 
 double whole_of(const MetricTable& table, const std::vector<std::string>& names,
                 const Record& step) {
-  if (has_metric(step, table.whole_metric)) return metric_of(step, table.whole_metric);
+  if (const double* whole = step.metrics.find(table.whole_metric)) return *whole;
   double sum = 0;
-  for (const std::string& name : names) sum += metric_of(step, name);
+  for (const std::string& name : names) sum += step.metrics.value(name);
   return sum;
 }
 
@@ -91,7 +82,7 @@ std::string table_of(const MetricTable& metrics, const std::vector<const Record*
   std::vector<CaseId> cases;
   double largest = 0;
   for (const Record* step : steps) {
-    cases.push_back(case_of(*step));
+    cases.push_back(step->id);
     cases.back().axes = cases.back().axes.without({"layers", "parameters"});  // the model's
     largest = std::max(largest, whole_of(metrics, names, *step));
   }
@@ -109,7 +100,8 @@ std::string table_of(const MetricTable& metrics, const std::vector<const Record*
   for (std::size_t i = 0; i < steps.size(); ++i) {
     rows.push_back(axes.cells(cases[i]));
     for (const std::string& name : names) {
-      rows.back().push_back(has_metric(*steps[i], name) ? text(metric_of(*steps[i], name)) : "");
+      const double* value = steps[i]->metrics.find(name);
+      rows.back().push_back(value != nullptr ? text(*value) : "");
     }
     rows.back().push_back(text(whole_of(metrics, names, *steps[i])));
   }
@@ -118,18 +110,14 @@ std::string table_of(const MetricTable& metrics, const std::vector<const Record*
 
 // Of a run on a text: the loss of the first and last step, and that of the evaluation part.
 std::string losses_of(const Record& run) {
-  const Record curves = run.value("curves", Record::object());
-  std::vector<double> losses;
-  for (const Record& loss : curves.value("loss", Record::array())) {
-    if (loss.is_number()) losses.push_back(loss.get<double>());
-  }
+  const std::vector<double> losses = run.curves.value("loss");
   if (losses.empty()) return "";
-  const double first = metric_of(run, "first_step");
+  const double first = run.metrics.value("first_step");
   std::string text =
       fmt::format("\n  loss {:.4f} in step {:.0f}, {:.4f} in step {:.0f}", losses.front(), first,
                   losses.back(), first + static_cast<double>(losses.size()) - 1);
-  if (has_metric(run, "evaluation_loss")) {
-    text += fmt::format("; {:.4f} on the part for evaluation", metric_of(run, "evaluation_loss"));
+  if (const double* loss = run.metrics.find("evaluation_loss")) {
+    text += fmt::format("; {:.4f} on the part for evaluation", *loss);
   }
   return text + '\n';
 }
@@ -140,9 +128,9 @@ std::string training_tables(const std::vector<Record>& results) {
   std::vector<const Record*> steps;
   std::string text;
   for (const Record& record : results) {
-    if (outcome_of(record) != Outcome::measured) continue;
-    if (record["benchmark"] == "train") steps.push_back(&record);
-    if (record["benchmark"] == "train_run") text += losses_of(record);
+    if (record.outcome != Outcome::measured) continue;
+    if (record.id.benchmark == "train") steps.push_back(&record);
+    if (record.id.benchmark == "train_run") text += losses_of(record);
   }
   if (steps.empty()) return text;
   for (const MetricTable& metrics : metric_tables()) text += table_of(metrics, steps);

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "results/writers/console.h"
@@ -48,9 +47,9 @@ Measurement refused(const CaseId& id, const std::string& reason) {
 }
 
 std::string shown(const std::vector<Record>& records, Detail detail = Detail::every_case) {
-  Section section{records.front()["benchmark"], "sim:two", "2 x Model", {}};
+  Section section{records.front().id.benchmark, "sim:two", "2 x Model", {}};
   for (const Record& record : records) {
-    if (outcome_of(record) != Outcome::derived) section.cases.push_back(case_of(record));
+    if (record.outcome != Outcome::derived) section.cases.push_back(record.id);
   }
   std::ostringstream out;
   ConsoleWriter console(out, /*colour=*/false, detail);
@@ -244,7 +243,7 @@ TEST(Console, MarksWhatABusyCpuMeasured) {
   CaseId id = copy_case(4096, 0, 1);
   id.device = "host";
   Record busy = make_record(copied(id, 0.5));
-  busy["load"] = {{"others", 0.57}, {"steal", 0.0}};
+  busy.load = HostLoad{std::nullopt, 0.57, 0.0};
   for (const Detail detail : {Detail::every_case, Detail::short_tables}) {
     const std::string text = shown({busy}, detail);
     EXPECT_NE(text.find("2.000 GB/s?"), std::string::npos) << text;
@@ -252,7 +251,7 @@ TEST(Console, MarksWhatABusyCpuMeasured) {
               std::string::npos)
         << text;
   }
-  busy["load"]["others"] = 0.02;
+  busy.load->others = 0.02;
   EXPECT_EQ(shown({busy}).find('?'), std::string::npos);
 }
 
@@ -375,7 +374,7 @@ TEST(ShortTable, HasEachCollectiveFigureOnce) {
   const std::vector<Record> records = {
       collective("dma", false, 1e-6), collective("nccl", false, 2e-6),
       collective("dma", true, 4e-6),
-      make_record(case_of(collective("nccl", true, 1e-6)), Failure{true, "wrong"})};
+      make_record(collective("nccl", true, 1e-6).id, Failure{true, "wrong"})};
   EXPECT_EQ(shown(records, Detail::short_tables),
             "collective on sim:two (2 x Model)\n"
             "collective all_gather, type fp32, bytes 4 KiB, ranks 2\n"
@@ -392,20 +391,22 @@ TEST(ShortTable, HasEachCollectiveFigureOnce) {
 
 TEST(CrossoverText, SaysFromWhereOn) {
   Record crossover = collective("dma", false, 1e-6);
-  crossover["benchmark"] = "collective_crossover";
-  crossover["outcome"] = "derived";
-  crossover["case"] = {
-      {"collective", "all_gather"}, {"type", "fp32"}, {"in_place", false}, {"against", "nccl"}};
-  crossover["rates"] = {{"crossover_bytes", 8192},
-                        {"last_bytes", 1048576},
-                        {"smallest_bytes", 4096},
-                        {"largest_bytes", 1048576},
-                        {"times_as_fast", 1.5}};
+  crossover.id.benchmark = "collective_crossover";
+  crossover.outcome = Outcome::derived;
+  crossover.id.axes = {{"collective", std::string("all_gather")},
+                       {"type", std::string("fp32")},
+                       {"in_place", false},
+                       {"against", std::string("nccl")}};
+  crossover.rates = {{"crossover_bytes", 8192},
+                     {"last_bytes", 1048576},
+                     {"smallest_bytes", 4096},
+                     {"largest_bytes", 1048576},
+                     {"times_as_fast", 1.5}};
   EXPECT_EQ(crossover_lines({crossover}),
             "\n  all_gather fp32: dma is the fastest from 8.000 KiB on, 1.50 times nccl at "
             "1.000 MiB\n");
-  crossover["case"]["packet"] = 65536;
-  crossover["case"]["against_packet"] = 4096;
+  crossover.id.axes.set("packet", std::int64_t{65536});
+  crossover.id.axes.set("against_packet", std::int64_t{4096});
   EXPECT_EQ(crossover_lines({crossover}),
             "\n  all_gather fp32: dma (packets of 64 KiB) is the fastest from 8.000 KiB on, 1.50 "
             "times nccl (packets of 4 KiB) at 1.000 MiB\n");

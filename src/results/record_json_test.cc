@@ -1,4 +1,4 @@
-#include "results/record_check.h"
+#include "results/record_json.h"
 
 #include <gtest/gtest.h>
 
@@ -12,37 +12,57 @@
 namespace duet {
 namespace {
 
-const Record kResult = Record::parse(R"({
+// Each has all fields that Duet knows of it, in the order in which Duet writes them.
+const Json kResult = Json::parse(R"({
   "type": "result", "schema": 1, "benchmark": "copy", "device": "cuda", "engine": "duet",
-  "case": {"bytes": 4096, "sets": ["seed"]}, "outcome": "measured",
-  "seconds": {"median": 1, "mean": 1, "min": 1, "p5": 1, "p95": 1, "p99": 1, "ci_low": 1,
-              "ci_high": 1, "widening": 1.5, "n": 3, "stopped_by": "time"},
-  "load": {"others": 0.1, "steal": 0},
+  "case": {"bytes": 4096, "share": 0.5, "in_place": true, "dtype": "bf16", "sets": ["seed"]},
+  "outcome": "measured",
+  "seconds": {"median": 1.0, "mean": 1.0, "min": 1.0, "p5": 1.0, "p95": 1.0, "p99": 1.0,
+              "ci_low": 1.0, "ci_high": 1.0, "widening": 1.5, "n": 3, "stopped_by": "time",
+              "bounded": false},
   "mode": "adaptive", "warm_ups": 4, "flushed": false, "verified": true,
-  "telemetry": {"readings": 2, "watts": {"mean": 1, "min": 1, "max": 1}, "throttle": ["power"]},
-  "rates": {"gb_per_s": 1}, "cost": {"flop": 0, "memory_bytes": 0, "wire_bytes": 1},
-  "timeline": [{"compute": [0, 1], "communication": [0.5, 2]}],
-  "notes": {"algorithm": "7"}, "warnings": ["warm"], "samples": [1, 1, 1]})");
+  "telemetry": {"readings": 2, "watts": {"mean": 1.0, "min": 1.0, "max": 1.0},
+                "compute_mhz": {"mean": 1.0, "min": 1.0, "max": 1.0},
+                "memory_mhz": {"mean": 1.0, "min": 1.0, "max": 1.0},
+                "celsius": {"mean": 1.0, "min": 1.0, "max": 1.0}, "watts_limit": 700.0,
+                "joules": 2.5, "throttle": ["power"]},
+  "rates": {"gb_per_s": 1.0, "algbw_gb_per_s": 0.5}, "metrics": {"bound": 0.5},
+  "cost": {"flop": 0.0, "memory_bytes": 0.0, "wire_bytes": 1.0, "algorithm_bytes": 1.0,
+           "bus_bytes": 1.0, "busiest_wire_bytes": 1.0, "network_bytes": 1.0,
+           "link_gbit_per_s": 1.0, "tokens": 1.0, "samples": 1.0, "points": 1.0},
+  "timeline": [{"compute": [0.0, 1.0], "communication": [0.5, 2.0]}],
+  "notes": {"count": "3", "algorithm": "7"}, "warnings": ["warm"], "curves": {"loss": [2.0, 1.5]},
+  "samples": [1.0, 1.0, 1.0], "load": {"average": 0.5, "others": 0.1, "steal": 0.0}})");
 
-const Record kEnvironment = Record::parse(R"({
+const Json kEnvironment = Json::parse(R"({
   "type": "environment", "schema": 1, "machines": [{"name": "cuda", "virtual_time": false,
     "devices": [{"name": "cuda:0", "kind": "cuda", "model": "NVIDIA H200", "bus": "", "numa_node": -1,
                  "compute_units": 132, "memory_bytes": 1, "cache_bytes": 1, "copy_engines": 3,
                  "priorities": 6, "details": {"ECC": "on"}}],
-    "links": [{"from": 0, "to": 0, "kind": "NVLink", "count": 18, "gb_per_s": 450,
+    "links": [{"from": 0, "to": 0, "kind": "NVLink", "count": 18, "gb_per_s": 450.0,
                "peer_access": true}]}],
+  "processes": 2,
   "run": {"duet": "0.1.0", "revision": "x", "command": "duet", "time_utc": "2026",
-          "host": {"name": "vm", "sockets": 1, "numa": [{"node": 0, "cores": 2}]},
+          "host": {"name": "vm", "system": "Debian", "kernel": "Linux 6.1.0", "cpu": "EPYC",
+                   "sockets": 1, "cores": 2, "threads": 4, "memory_bytes": 1,
+                   "numa": [{"node": 0, "cores": 2}]},
           "libraries": {"a": "1"}, "variables": {"B": "2"},
           "telemetry": {"cuda:0": {"readings": 1}}, "load": {"average": 0.5}}})");
 
-const Record kEnd = Record::parse(R"({
+// As `duet import` writes it: without what the output does not tell.
+const Json kImported = Json::parse(R"({
+  "type": "environment", "schema": 1, "machines": [{"name": "cuda",
+    "devices": [{"name": "cuda:0", "kind": "cuda", "model": "NVIDIA H200"}]}],
+  "imported": {"tool": "nccl-tests", "form": "text", "file": "a.txt"},
+  "run": {"host": {"name": "vm"}, "libraries": {"NCCL": "2.28.9"}}})");
+
+const Json kEnd = Json::parse(R"({
   "type": "end", "schema": 1, "time_utc": "2026",
-  "load": {"average": 0.5, "others": 0.1, "steal": 0}})");
+  "load": {"average": 0.5, "others": 0.1, "steal": 0.0}})");
 
 // The error of reading a journal whose record has the value at `pointer` replaced.
-std::string complaint(Record record, const std::string& pointer, const std::string& value) {
-  record[Record::json_pointer(pointer)] = Record::parse(value);
+std::string complaint(Json record, const std::string& pointer, const std::string& value) {
+  record[Json::json_pointer(pointer)] = Json::parse(value);
   try {
     parse_journal("j", record.dump() + "\n");
     return "";
@@ -53,23 +73,31 @@ std::string complaint(Record record, const std::string& pointer, const std::stri
 
 using Edit = std::pair<std::string, std::string>;
 
-TEST(RecordCheck, WholeRecordsPass) {
-  EXPECT_NO_THROW(check_record(kResult));
-  EXPECT_NO_THROW(check_record(kEnvironment));
-  EXPECT_NO_THROW(check_record(kEnd));
+TEST(RecordJson, WholeRecordsPass) {
+  EXPECT_NO_THROW(journal_line_from(kResult));
+  EXPECT_NO_THROW(journal_line_from(kEnvironment));
+  EXPECT_NO_THROW(journal_line_from(kEnd));
 }
 
-TEST(RecordCheck, AnEndIsKeptApart) {
+TEST(RecordJson, WhatWasReadIsWrittenTheSame) {
+  for (const Json& json : {kResult, kEnvironment, kImported, kEnd}) {
+    const JournalLine read = journal_line_from(json);
+    EXPECT_EQ(std::visit([](const auto& line) { return to_json(line).dump(); }, read), json.dump());
+  }
+}
+
+TEST(RecordJson, AnEndIsKeptApart) {
   const JournalContents journal = parse_journal("j", kResult.dump() + "\n" + kEnd.dump() + "\n");
-  EXPECT_EQ(journal.records.size(), 1u);
+  ASSERT_EQ(journal.runs.size(), 1u);
+  EXPECT_EQ(journal.runs[0].results.size(), 1u);
   ASSERT_EQ(journal.ends.size(), 1u);
-  EXPECT_EQ(journal.ends[0], kEnd);
+  EXPECT_EQ(to_json(journal.ends[0]), kEnd);
   EXPECT_NE(complaint(kEnd, "/load", "1"), "");
   EXPECT_NE(complaint(kEnd, "/load/others", "null"), "");
   EXPECT_NE(complaint(kEnd, "/time_utc", "1"), "");
 }
 
-TEST(RecordCheck, EveryFieldOfAResultIsHeldToItsType) {
+TEST(RecordJson, EveryFieldOfAResultIsHeldToItsType) {
   const std::vector<Edit> changes = {{"/benchmark", "1"},
                                      {"/device", "null"},
                                      {"/engine", "[]"},
@@ -124,7 +152,7 @@ TEST(RecordCheck, EveryFieldOfAResultIsHeldToItsType) {
   }
 }
 
-TEST(RecordCheck, EveryFieldOfAnEnvironmentIsHeldToItsType) {
+TEST(RecordJson, EveryFieldOfAnEnvironmentIsHeldToItsType) {
   const std::string device = "/machines/0/devices/0", link = "/machines/0/links/0";
   const std::vector<Edit> changes = {{"/machines", "{}"},
                                      {"/machines/0", "5"},
@@ -159,7 +187,7 @@ TEST(RecordCheck, EveryFieldOfAnEnvironmentIsHeldToItsType) {
   }
 }
 
-TEST(RecordCheck, MessagesNameTheFieldAndWhatWasExpected) {
+TEST(RecordJson, MessagesNameTheFieldAndWhatWasExpected) {
   EXPECT_EQ(complaint(kResult, "/seconds/median", "-1"),
             "j:1: \"seconds.median\": expected a number, 0 or more");
   EXPECT_EQ(complaint(kResult, "/seconds", "{}"),
@@ -174,7 +202,7 @@ TEST(RecordCheck, MessagesNameTheFieldAndWhatWasExpected) {
             "j:1: unknown type \"odd\": expected \"environment\", \"result\" or \"end\"");
 }
 
-TEST(RecordCheck, UnknownFieldsMayBeAnything) {
+TEST(RecordJson, UnknownFieldsMayBeAnything) {
   EXPECT_EQ(complaint(kResult, "/later", "[1, {}]"), "");
   EXPECT_EQ(complaint(kEnvironment, "/run/later", "null"), "");
 }
