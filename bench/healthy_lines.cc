@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/cost.h"
 #include "results/journal.h"
+#include "timing/network_cost.h"
 #include "verdict/verdict.h"
 
 namespace duet {
@@ -71,12 +73,13 @@ void read(const std::string& journal, const std::string& spec, std::map<Group, C
     const auto device = ceilings.find(id.device);
     if (device == ceilings.end() || device->second.spec == nullptr) continue;
     if (device->second.spec->file != spec) continue;
-    if (record->cost.network_bytes > 0 || axis_number(id, "graph_launches") > 0) continue;
+    if (record->cost.more.contains(kNetworkBytes) || axis_number(id, "graph_launches") > 0)
+      continue;
     const Verdict verdict = evaluator.evaluate(*record);
     if (!verdict.bound) continue;
     const Group group{axis_word(id, "collective"), id.engine,
                       static_cast<int>(axis_number(id, "ranks")), record->mode == "loop"};
-    add(groups[group].by_place[axis_true(id, "in_place")], record->cost.bus_bytes,
+    add(groups[group].by_place[axis_true(id, "in_place")], record->cost.more.value(kBusBytes),
         {verdict.value, verdict.value, {journal}});
   }
 }

@@ -79,12 +79,13 @@ class RunCommand : public Command {
  private:
   std::vector<SuiteEntry> chosen(const Suite& suite) const {
     const std::vector<std::string> devices = device_names(devices_);
-    if (devices.empty()) return suite.entries;
+    const std::vector<SuiteEntry> all = entries_of(suite);
+    if (devices.empty()) return all;
     std::vector<SuiteEntry> entries;
     for (const std::string& device : devices) {
       const std::size_t before = entries.size();
       std::string first;  // entries of one kind for several machines: only the first machine's run
-      for (SuiteEntry entry : suite.entries) {
+      for (SuiteEntry entry : all) {
         if (kind_of(entry.device) != kind_of(device)) continue;
         // Entries that need several devices of a CPU ("host:2") always run.
         const bool split = entry.device.rfind("host:", 0) == 0;

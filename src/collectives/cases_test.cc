@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "collectives/cost.h"
 #include "collectives/crossover.h"
 #include "core/error.h"
 
@@ -70,7 +71,7 @@ TEST(Skew, FillsTheBusiestRankAndNoMore) {
 
 Finished finished_at(const char* engine, std::int64_t bytes, double seconds) {
   Cost cost;
-  cost.bus_bytes = static_cast<double>(bytes);
+  cost.more = {{kBusBytes, static_cast<double>(bytes)}};
   return {{"collective", "host:2", engine, {{"collective", "all_gather"}, {"bytes", bytes}}},
           seconds,
           cost};

@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cmath>
 
+#include "collectives/cost.h"
 #include "core/error.h"
 #include "core/packing.h"
 #include "timing/launch_queue.h"
 #include "timing/measurement.h"
+#include "timing/network_cost.h"
 #include "timing/statistics.h"
 
 namespace duet {
@@ -69,12 +71,13 @@ double CollectiveWork::least_wire_bytes() const {
 Cost CollectiveWork::cost() const {
   const auto size = static_cast<double>(size_bytes(collective_, team_.size()));
   Cost cost;
-  cost.algorithm_bytes = size;
-  cost.bus_bytes = size * bus_factor(collective_.kind, team_.size());
   cost.wire_bytes = known_.wire_bytes > 0 ? known_.wire_bytes : least_wire_bytes();
-  cost.busiest_wire_bytes = known_.busiest_wire_bytes;
-  cost.network_bytes = known_.network_bytes;
-  cost.link_gbit_per_s = known_.links_known ? known_.link_gbit_per_s : 0;
+  cost.more = {{kAlgorithmBytes, size},
+               {kBusBytes, size * bus_factor(collective_.kind, team_.size())}};
+  if (known_.busiest_wire_bytes > 0) cost.more.set(kBusiestWireBytes, known_.busiest_wire_bytes);
+  if (known_.network_bytes <= 0) return cost;
+  cost.more.set(kNetworkBytes, known_.network_bytes);
+  cost.more.set(kLinkGbitPerS, known_.links_known ? known_.link_gbit_per_s : 0);
   return cost;
 }
 

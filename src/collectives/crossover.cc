@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/cost.h"
 #include "timing/fit.h"
 
 namespace duet {
@@ -44,7 +45,7 @@ std::vector<Curve> curves_of(const std::vector<Finished>& finished) {
     if (one.id.benchmark != "collective" || one.median_seconds <= 0) continue;
     const bool known = one.high_seconds > 0;
     Point point{0, one.median_seconds, known ? one.low_seconds : one.median_seconds,
-                known ? one.high_seconds : one.median_seconds, one.cost.bus_bytes};
+                known ? one.high_seconds : one.median_seconds, one.cost.more.value(kBusBytes)};
     const CaseId id = without_bytes(one.id, point.bytes);
     const auto same = [&](const Curve& c) {
       return c.id.device == id.device && c.id.engine == id.engine && c.id.axes == id.axes;

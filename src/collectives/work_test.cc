@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "collectives/collective_work.h"
+#include "collectives/cost.h"
 #include "collectives/skew.h"
 #include "core/error.h"
 #include "timing/sampler.h"
@@ -238,12 +239,12 @@ TEST(CollectiveWork, CountsWhatTravels) {
                       of(CollectiveKind::all_gather, DType::fp32, Reduction::sum, 4), false);
   const Cost least = work.cost();
   EXPECT_DOUBLE_EQ(least.wire_bytes, 4 * 3 * 1003 * 4);
-  EXPECT_DOUBLE_EQ(least.algorithm_bytes, 4 * 1003 * 4);
-  EXPECT_DOUBLE_EQ(least.bus_bytes, 3 * 1003 * 4);
-  EXPECT_DOUBLE_EQ(least.busiest_wire_bytes, 0);
+  EXPECT_DOUBLE_EQ(least.more.value(kAlgorithmBytes), 4 * 1003 * 4);
+  EXPECT_DOUBLE_EQ(least.more.value(kBusBytes), 3 * 1003 * 4);
+  EXPECT_FALSE(least.more.contains(kBusiestWireBytes));
   Sampler(team).measure(work, short_mode());
   EXPECT_DOUBLE_EQ(work.cost().wire_bytes, least.wire_bytes);
-  EXPECT_DOUBLE_EQ(work.cost().busiest_wire_bytes, 3 * 1003 * 4);
+  EXPECT_DOUBLE_EQ(work.cost().more.value(kBusiestWireBytes), 3 * 1003 * 4);
 }
 
 // Measures in virtual time. Buffers without contents are measured but not verified.

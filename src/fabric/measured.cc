@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "timing/network_cost.h"
 #include "timing/statistics.h"
 
 namespace duet {
@@ -16,8 +17,8 @@ Cost cost_of(const FabricSession& session, const FabricTask& task) {
   const bool all = task.operation == FabricOperation::all_to_all;
   const double ways = task.bidirectional && !all ? 2 : 1;
   Cost cost;
-  cost.network_bytes = (all ? task.messages : ways) * static_cast<double>(task.bytes);
-  cost.link_gbit_per_s = ways * session.link_gbit(task.mode);
+  cost.more = {{kNetworkBytes, (all ? task.messages : ways) * static_cast<double>(task.bytes)},
+               {kLinkGbitPerS, ways * session.link_gbit(task.mode)}};
   return cost;
 }
 

@@ -40,7 +40,7 @@ struct GemmSubject {
 };
 
 // The device on which a case runs.
-struct Site {
+struct Target {
   Machine& machine;
   int device = 0;
   std::string name;  // as the journal shows it
@@ -60,14 +60,15 @@ Axes axes(const GemmProblem& p, const std::vector<std::string>& sets) {
 }
 
 // What is not possible here is skipped.
-Measurement measure(const Site& site, const CaseId& id, const GemmSubject& subject,
+Measurement measure(const Target& target, const CaseId& id, const GemmSubject& subject,
                     const GemmCaseSettings& settings) {
   Measurement result;
   result.id = id;
-  result.skipped = subject.engine.unsupported(site.machine.device(site.device), subject.problem);
+  result.skipped =
+      subject.engine.unsupported(target.machine.device(target.device), subject.problem);
   if (result.skipped) return result;
   try {
-    Team team(site.machine, {site.device});
+    Team team(target.machine, {target.device});
     GemmWork work(subject.engine, subject.problem, settings.tuning());
     result.cost = work.cost();
     result.sampling = Sampler(team, settings.stop).measure(work, settings.mode);
@@ -96,25 +97,25 @@ class GemmCases {
  private:
   void add_device(int device) {
     const DeviceInfo& info = machine_.device(device).info();
-    const Site site{machine_, device, options_.each_device ? info.name : options_.device_name};
-    require_known(site);
+    const Target target{machine_, device, options_.each_device ? info.name : options_.device_name};
+    require_known(target);
     const GemmEngines found = gemm_engines(info.kind, options_.engines);
     if (info.kind == "host" && wanted(kPeakEngine)) {
-      for (DType dtype : options_.dtypes) add_peak(site, dtype);
+      for (DType dtype : options_.dtypes) add_peak(target, dtype);
     }
     std::vector<GemmEngine*> engines;
     for (GemmEngine* engine : found.engines) {
       if (wanted(engine->name())) engines.push_back(engine);
     }
     for_each_problem([&](const GemmShape& shape, GemmVariant variant) {
-      for (GemmEngine* engine : engines) add_case(site, shape, variant, *engine);
+      for (GemmEngine* engine : engines) add_case(target, shape, variant, *engine);
       for (const auto& [missing, reason] : found.unavailable) {
-        if (wanted(missing)) add_missing(site, shape, variant, {missing, reason});
+        if (wanted(missing)) add_missing(target, shape, variant, {missing, reason});
       }
     });
     if (!options_.search) return;
     for (DType dtype : options_.dtypes) {
-      for (Layout layout : options_.layouts) add_search(site, {dtype, layout}, engines);
+      for (Layout layout : options_.layouts) add_search(target, {dtype, layout}, engines);
     }
   }
 
@@ -131,8 +132,8 @@ class GemmCases {
     }
   }
 
-  void require_known(const Site& site) const {
-    const auto names = gemm_engine_names(machine_.device(site.device).info().kind);
+  void require_known(const Target& target) const {
+    const auto names = gemm_engine_names(machine_.device(target.device).info().kind);
     for (const std::string& engine : options_.engines) {
       if (std::find(names.begin(), names.end(), engine) != names.end()) continue;
       if (engine == kRemovedCpuEngine) {
@@ -140,7 +141,7 @@ class GemmCases {
             "GEMM engine '{}': Duet has no CPU GEMM of its own any more; use onednn or openblas",
             engine));
       }
-      throw UsageError(unknown_engine_text("GEMM", engine, site.name, names));
+      throw UsageError(unknown_engine_text("GEMM", engine, target.name, names));
     }
   }
 
@@ -156,20 +157,20 @@ class GemmCases {
   };
 
   // Adds a case of an engine whose module could not be loaded; it is skipped with the reason.
-  void add_missing(const Site& site, const GemmShape& shape, GemmVariant variant,
+  void add_missing(const Target& target, const GemmShape& shape, GemmVariant variant,
                    const Missing& missing) {
-    const CaseId id{"gemm", site.name, missing.engine, axes(problem(shape, variant), shape.sets)};
+    const CaseId id{"gemm", target.name, missing.engine, axes(problem(shape, variant), shape.sets)};
     cases_.push_back(skipped_case(id, missing.reason, options_.mode));
   }
 
-  void add_peak(const Site& site, DType dtype) {
-    const CaseId id{"gemm_peak", site.name, kPeakEngine, {{"dtype", std::string(name(dtype))}}};
+  void add_peak(const Target& target, DType dtype) {
+    const CaseId id{"gemm_peak", target.name, kPeakEngine, {{"dtype", std::string(name(dtype))}}};
     cases_.push_back(
-        {id, [site, id, dtype, stop = stop_] { return measure_peak(site, id, dtype, stop); },
+        {id, [target, id, dtype, stop = stop_] { return measure_peak(target, id, dtype, stop); },
          peak_mode()});
   }
 
-  static Measurement measure_peak(const Site& site, const CaseId& id, DType dtype,
+  static Measurement measure_peak(const Target& target, const CaseId& id, DType dtype,
                                   const Stop& stop) {
     const auto loop = peak_loop(dtype);
     if (const auto* skipped = std::get_if<Skipped>(&loop)) {
@@ -177,7 +178,7 @@ class GemmCases {
     }
     Measurement result;
     result.id = id;
-    Team team(site.machine, {site.device});
+    Team team(target.machine, {target.device});
     const auto& chosen = std::get<PeakLoop>(loop);
     PeakWork work(chosen, team.device(0).info().compute_units);
     result.cost = work.cost();
@@ -197,23 +198,25 @@ class GemmCases {
             options_.epilogue};
   }
 
-  void add_case(const Site& site, const GemmShape& shape, GemmVariant variant, GemmEngine& engine) {
+  void add_case(const Target& target, const GemmShape& shape, GemmVariant variant,
+                GemmEngine& engine) {
     const GemmProblem p = problem(shape, variant);
-    const CaseId id{"gemm", site.name, engine.name(), axes(p, shape.sets)};
+    const CaseId id{"gemm", target.name, engine.name(), axes(p, shape.sets)};
     cases_.push_back({id,
-                      [site, id, &engine, p, settings = settings()] {
-                        return measure(site, id, {engine, p}, settings);
+                      [target, id, &engine, p, settings = settings()] {
+                        return measure(target, id, {engine, p}, settings);
                       },
                       options_.mode});
   }
 
   // Adds a search with every engine that the user named; if none, with the first that can run it.
-  void add_search(const Site& site, GemmVariant variant, const std::vector<GemmEngine*>& engines) {
+  void add_search(const Target& target, GemmVariant variant,
+                  const std::vector<GemmEngine*>& engines) {
     const GemmProblem any = problem({256, 256, 256, {}}, variant);
     for (GemmEngine* engine : engines) {
-      if (engine->unsupported(machine_.device(site.device), any)) continue;
+      if (engine->unsupported(machine_.device(target.device), any)) continue;
       CaseId id{"gemm_search",
-                site.name,
+                target.name,
                 engine->name(),
                 {{"dtype", std::string(name(any.dtype))},
                  {"output", std::string(name(any.output))},
@@ -221,8 +224,8 @@ class GemmCases {
       if (any.accumulate) id.axes.set("accumulate", true);
       if (any.epilogue != Epilogue::none) id.axes.set("epilogue", name(any.epilogue));
       cases_.push_back({id,
-                        [site, id, engine, any, settings = settings()] {
-                          return search(site, id, {*engine, any}, settings);
+                        [target, id, engine, any, settings = settings()] {
+                          return search(target, id, {*engine, any}, settings);
                         },
                         options_.mode});
       if (options_.engines.empty()) return;
@@ -230,7 +233,7 @@ class GemmCases {
   }
 
   // Measures the shapes briefly, then the best one in the requested mode.
-  static Measurement search(const Site& site, const CaseId& id, const GemmSubject& any,
+  static Measurement search(const Target& target, const CaseId& id, const GemmSubject& any,
                             const GemmCaseSettings& settings) {
     constexpr double kBriefSeconds = 0.2;
     GemmCaseSettings brief = settings;
@@ -246,7 +249,7 @@ class GemmCases {
     };
     const auto rate = [&](const GemmShape& shape) {
       const GemmSubject subject = of_shape(shape);
-      const Measurement trial = measure(site, id, subject, brief);
+      const Measurement trial = measure(target, id, subject, brief);
       if (!trial.sampling) return 0.0;
       const double seconds = summarise(trial.sampling->samples).median;
       // If one call takes this long, larger shapes do not use the device better.
@@ -255,7 +258,7 @@ class GemmCases {
     const SearchResult best = search_shapes({}, rate);
     if (best.rate <= 0) return skipped_measurement(id, "no shape could be measured");
     const GemmShape& s = best.shape;
-    Measurement result = measure(site, id, of_shape(s), settings);
+    Measurement result = measure(target, id, of_shape(s), settings);
     result.notes.emplace_back("shape", fmt::format("{}x{}x{}", s.m, s.n, s.k));
     result.notes.emplace_back("shapes tried", std::to_string(best.trials));
     return result;

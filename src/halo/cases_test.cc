@@ -5,6 +5,7 @@
 #include "collectives/nodes/rails_fixture.h"
 #include "core/error.h"
 #include "halo/engine.h"
+#include "halo/workload.h"
 #include "team/processes_fixture.h"
 
 namespace duet {
@@ -36,7 +37,7 @@ TEST(HaloCases, ScalingAddsNumbersOfRanksAndEfficiency) {
     EXPECT_TRUE(m.sampling->verified);
     const bool weak = one.id.axes.text("scaling") == "weak";
     const double ranks = static_cast<double>(*one.id.axes.number("ranks"));
-    EXPECT_EQ(m.cost.points, 16 * 8 * (weak ? ranks : 1));
+    EXPECT_EQ(m.cost.more.value(kPoints), 16 * 8 * (weak ? ranks : 1));
     // 1 s on one rank, 0.25 s on two, 0.125 s on four.
     finished.push_back({one.id, ranks == 1 ? 1.0 : 0.5 / ranks, m.cost});
   }

@@ -7,6 +7,7 @@
 #include "core/deadline.h"
 #include "halo/reference.h"
 #include "halo/verification.h"
+#include "halo/workload.h"
 #include "timing/launch_queue.h"
 #include "timing/measurement.h"
 
@@ -57,9 +58,10 @@ HaloWork::HaloWork(Team& team, HaloSession& session, CollectiveSession* gathers,
 Cost HaloWork::cost() const {
   const HaloGrid& grid = settings_.task.grid;
   Cost cost;
-  cost.points = static_cast<double>(grid.nx) * static_cast<double>(grid.ny);
-  cost.flop = (settings_.norm == NormMode::none ? 4 : 7) * cost.points;
-  cost.memory_bytes = 2 * sizeof(float) * cost.points;
+  const double points = static_cast<double>(grid.nx) * static_cast<double>(grid.ny);
+  cost.flop = (settings_.norm == NormMode::none ? 4 : 7) * points;
+  cost.memory_bytes = 2 * sizeof(float) * points;
+  cost.more = {{kPoints, points}};
   if (grid.ranks > 1) cost.wire_bytes = 2.0 * static_cast<double>(row_bytes(grid)) * grid.ranks;
   return cost;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "collectives/collective.h"
+#include "collectives/cost.h"
 #include "core/error.h"
 #include "importing/words.h"
 
@@ -94,13 +95,14 @@ Interval seconds_of(double bytes, const Printed& gb_per_s) {
 double seconds_of(const NcclTestsRun& run, const NcclTestsFigure& figure, const Cost& cost) {
   constexpr double kSlack = 1e-9;  // of the arithmetic here and there
   const double printed = figure.microseconds.value * 1e-6;
-  if (run.cpu_time || !figure.busbw || cost.bus_bytes == 0) return printed;
+  const double bus_bytes = cost.more.value(kBusBytes);
+  if (run.cpu_time || !figure.busbw || bus_bytes == 0) return printed;
   const Interval timed = interval_of(figure.microseconds, 1e-6);
-  const Interval both = common(timed, seconds_of(cost.bus_bytes, *figure.busbw));
-  if (both.low > both.high * (1 + kSlack)) refuse_rate(run, figure, cost.bus_bytes);
+  const Interval both = common(timed, seconds_of(bus_bytes, *figure.busbw));
+  if (both.low > both.high * (1 + kSlack)) refuse_rate(run, figure, bus_bytes);
   if (figure.microseconds.digits >= kFewDigits || figure.busbw->digits == 0) return printed;
   Interval all = both;
-  if (figure.algbw) all = common(all, seconds_of(cost.algorithm_bytes, *figure.algbw));
+  if (figure.algbw) all = common(all, seconds_of(cost.more.value(kAlgorithmBytes), *figure.algbw));
   if (all.low > all.high) all = both;
   return (all.low + all.high) / 2;
 }
@@ -141,8 +143,11 @@ ForeignCase nccl_tests_case(const NcclTestsRun& run, const NcclTestsFigure& figu
   ForeignCase one;
   one.benchmark = "collective";
   one.axes = axes_of(run, figure);
-  one.cost.algorithm_bytes = static_cast<double>(figure.bytes);
-  one.cost.bus_bytes = one.cost.algorithm_bytes * factor_of(run.collective, run.ranks);
+  const auto bytes = static_cast<double>(figure.bytes);
+  if (bytes > 0) {
+    one.cost.more = {{kAlgorithmBytes, bytes},
+                     {kBusBytes, bytes * factor_of(run.collective, run.ranks)}};
+  }
   one.seconds = seconds_of(run, figure, one.cost);
   if (figure.wrong) {
     one.verified = *figure.wrong == 0;

@@ -30,12 +30,14 @@ Json ceilings_to_json(const Ceilings& ceilings) {
     return json;
   }
   const MeasuredPeaks& peaks = ceilings.peaks;
-  const bool measured = !peaks.tflops.empty() || !peaks.gb_per_s.empty();
-  json["source"] = measured ? "measured" : "none";
-  for (const auto& [dtype, peak] : peaks.tflops) json["tflops"][dtype] = peak.fastest;
-  for (const auto& [executor, peak] : peaks.gb_per_s) {
-    const double before = json.value("memory_gb_per_s", 0.0);
-    json["memory_gb_per_s"] = std::max(before, peak.fastest);
+  json["source"] = peaks.empty() ? "none" : "measured";
+  for (const auto& [of, peak] : peaks) {
+    if (peak.record.rates.contains("tflops")) {
+      json["tflops"][axis_word(peak.record.id, "dtype")] = peak.fastest;
+    } else {
+      const double before = json.value("memory_gb_per_s", 0.0);
+      json["memory_gb_per_s"] = std::max(before, peak.fastest);
+    }
   }
   return json;
 }

@@ -239,7 +239,7 @@ TEST(ReportData, EfficienciesHaveTheWarningOfTheirBaseline) {
 TEST(ReportData, TrainingKeepsItsMetricsAndItsCurves) {
   Measurement measurement;
   measurement.id = {"train_run", "host", "duet", {{"model", "tiny"}, {"recipe", "fp32"}}};
-  measurement.cost.tokens = 64;
+  measurement.cost.more = {{"tokens", 64}};
   measurement.sampling.emplace();
   measurement.sampling->samples = {0.5, 0.5};
   measurement.metrics = {{"first_step", 3}};

@@ -151,8 +151,8 @@ std::vector<RunFigure> figures_of(const std::vector<SideRun>& runs, double scale
 }
 
 bool same_work(const Record& base, const Record& now) {
-  const Rates a = rates_from(base.cost, 1);
-  const Rates b = rates_from(now.cost, 1);
+  const Rates a = rates_of(base.id.benchmark, base.cost, 1);
+  const Rates b = rates_of(now.id.benchmark, now.cost, 1);
   if (a.empty() || b.empty()) return a.empty() && b.empty();
   const double larger = std::max(a[0].second, b[0].second);
   return a[0].first == b[0].first && std::fabs(a[0].second - b[0].second) <= 1e-6 * larger;

@@ -41,28 +41,6 @@ std::string words(std::string name) {
   return name;
 }
 
-Rates collective_rates(const Cost& cost, double seconds) {
-  Rates rates = {{"busbw_gb_per_s", cost.bus_bytes / seconds / 1e9},
-                 {"algbw_gb_per_s", cost.algorithm_bytes / seconds / 1e9}};
-  if (cost.busiest_wire_bytes > 0) {
-    rates.emplace_back("wire_gb_per_s", cost.busiest_wire_bytes / seconds / 1e9);
-  }
-  if (cost.network_bytes > 0 && cost.link_gbit_per_s > 0) {
-    const double gbit_per_s = 8 * cost.network_bytes / seconds / 1e9;
-    rates.emplace_back("percent_of_rails", 100 * gbit_per_s / cost.link_gbit_per_s);
-  }
-  return rates;
-}
-
-Rates network_rates(const Cost& cost, double seconds) {
-  const double gbit_per_s = 8 * cost.network_bytes / seconds / 1e9;
-  Rates rates = {{"gbit_per_s", gbit_per_s}};
-  if (cost.link_gbit_per_s > 0) {
-    rates.emplace_back("percent_of_link", 100 * gbit_per_s / cost.link_gbit_per_s);
-  }
-  return rates;
-}
-
 // The bounds of a machine with a power cap, and the energy of a byte: ", least 9.2 ms by compute,
 // 4.1 ms by links, 9.9 ms by power (estimate), 0.24 J/GB".
 std::string power_text(const ByName<double>& metrics) {
@@ -90,24 +68,15 @@ std::string overlap_text(const ByName<double>& metrics) {
 
 }  // namespace
 
-Rates rates_from(const Cost& cost, double seconds) {
-  if (!(seconds > 0)) return {};
-  if (cost.algorithm_bytes > 0) return collective_rates(cost, seconds);
-  if (cost.network_bytes > 0) return network_rates(cost, seconds);
-  if (cost.points > 0) {
-    return {{"gb_per_s", cost.memory_bytes / seconds / 1e9},
-            {"glup_per_s", cost.points / seconds / 1e9}};
-  }
-  if (cost.tokens > 0) {
-    return {{"tokens_per_s", cost.tokens / seconds}, {"tflops", cost.flop / seconds / 1e12}};
-  }
-  if (cost.samples > 0) {
-    return {{"samples_per_s", cost.samples / seconds}, {"tflops", cost.flop / seconds / 1e12}};
-  }
+Rates usual_rates(const Cost& cost, double seconds) {
   if (cost.flop > 0) return {{"tflops", cost.flop / seconds / 1e12}};
   const double bytes = cost.wire_bytes > 0 ? cost.wire_bytes : cost.memory_bytes;
   if (bytes > 0) return {{"gb_per_s", bytes / seconds / 1e9}};
   return {};
+}
+
+Rates rates_of(const std::string& benchmark, const Cost& cost, double seconds) {
+  return seconds > 0 ? record_kind(benchmark).rates(cost, seconds) : Rates{};
 }
 
 std::string rate_heading(const std::string& rate) {
@@ -139,40 +108,11 @@ std::string rate_text(const std::string& rate, double value) {
   return format_rate(value);
 }
 
-std::string network_text(const Record& record) {
-  const ByName<double>& rates = record.rates;
-  if (!rates.contains("latency_p50_us")) return "";
-  std::string text;
-  if (const double* percent = rates.find("percent_of_link")) {
-    text = fmt::format("{:.0f}% of link, ", *percent);
-  }
-  const auto time = [&](const char* rate) { return format_seconds(1e-6 * rates.value(rate)); };
-  text += fmt::format("p50 {}, p95 {}, p99 {}", time("latency_p50_us"), time("latency_p95_us"),
-                      time("latency_p99_us"));
-  if (!rates.contains("push_us")) return text;
-  return text + fmt::format("; push {}, poll {}, post {}, completion {}", time("push_us"),
-                            time("poll_us"), time("post_us"), time("completion_us"));
-}
-
 std::string interval_text(const Seconds& seconds) {
   const double width = seconds.ci_high - seconds.ci_low;
   if (seconds.median <= 0) return "";
   if (width >= 2 * seconds.median) return ">100%";
   return fmt::format("{}{:.1f}%", seconds.bounded ? "" : ">", 50 * width / seconds.median);
-}
-
-std::string collective_text(const Record& record) {
-  const ByName<double>& rates = record.rates;
-  if (!rates.contains("algbw_gb_per_s")) return "";
-  const auto rate = [&rates](const char* name) { return format_rate(rates.value(name)); };
-  std::string text = fmt::format("algbw {} GB/s", rate("algbw_gb_per_s"));
-  if (rates.contains("wire_gb_per_s")) text += fmt::format(", wire {} GB/s", rate("wire_gb_per_s"));
-  if (rates.contains("percent_of_rails")) {
-    text += fmt::format(", {:.0f}% of rails", rates.value("percent_of_rails"));
-  }
-  if (rates.contains("wrong")) text += fmt::format(", wrong {:.0f}", rates.value("wrong"));
-  const std::string* count = record.notes.find("count");
-  return count != nullptr ? text + ", count " + *count : text;
 }
 
 std::optional<double> main_value(const Record& record) {

@@ -5,28 +5,14 @@
 
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "results/record.h"
+#include "results/record_kind.h"
 
 namespace duet {
 
-using Rates = std::vector<std::pair<std::string, double>>;
-
-// The rates by the first kind of cost that is not 0:
-//   cost             rates
-//   algorithm bytes  "busbw_gb_per_s", "algbw_gb_per_s"; "wire_gb_per_s" if the bytes that the
-//                    busiest rank sends are known
-//   network bytes    "gbit_per_s"; "percent_of_link" if the links' speed is known
-//   points           "gb_per_s" of memory bytes, "glup_per_s" (10^9 points updated a second)
-//   tokens           "tokens_per_s", "tflops"
-//   samples          "samples_per_s", "tflops"
-//   FLOP             "tflops"
-//   wire bytes       "gb_per_s"
-//   memory bytes     "gb_per_s"
+// The rates that follow from the cost of a benchmark's call and its time, as its RecordKind says.
 // Empty if `seconds` is not positive.
-Rates rates_from(const Cost& cost, double seconds);
+Rates rates_of(const std::string& benchmark, const Cost& cost, double seconds);
 
 // The heading of a column of this rate: "TFLOP/s", "GB/s"; for a rate that a benchmark adds, its
 // name with the unit: "limit GB/s".
@@ -43,16 +29,7 @@ std::string main_rate(const Record& record);
 // do not bound their median. "" if the median is 0.
 std::string interval_text(const Seconds& seconds);
 
-// What a list prints after a collective's main rate: "algbw 1.817 GB/s, wire 1.363 GB/s, wrong 0,
-// count 65536". "" for other records.
-std::string collective_text(const Record& record);
-
 // The value of the first rate; for an overlap, which has no rate, its fraction of the ideal.
 std::optional<double> main_value(const Record& record);
-
-// What a table prints after the main rate of messages over a network: "98% of link, p50 2.11 ms,
-// p95 2.13 ms, p99 2.20 ms", then the times of a proxy's steps if the record has them. "" for other
-// records.
-std::string network_text(const Record& record);
 
 }  // namespace duet

@@ -6,27 +6,27 @@ namespace duet {
 namespace {
 
 TEST(Rates, FlopGiveTflopsAndNoBandwidth) {
-  const Rates rates = rates_from({2e12, 1e9, 0}, 0.5);
+  const Rates rates = rates_of("gemm", {2e12, 1e9, 0}, 0.5);
   ASSERT_EQ(rates.size(), 1u);
   EXPECT_EQ(rates[0].first, "tflops");
   EXPECT_DOUBLE_EQ(rates[0].second, 4);
 }
 
 TEST(Rates, BytesOnTheWireComeBeforeMemory) {
-  const Rates rates = rates_from({0, 2e9, 1e9}, 0.5);
+  const Rates rates = rates_of("copy", {0, 2e9, 1e9}, 0.5);
   ASSERT_EQ(rates.size(), 1u);
   EXPECT_EQ(rates[0].first, "gb_per_s");
   EXPECT_DOUBLE_EQ(rates[0].second, 2);
 }
 
 TEST(Rates, MemoryBytesCountWhereNothingTravels) {
-  EXPECT_DOUBLE_EQ(rates_from({0, 2e9, 0}, 0.5).at(0).second, 4);
+  EXPECT_DOUBLE_EQ(rates_of("of no workload", {0, 2e9, 0}, 0.5).at(0).second, 4);
 }
 
 TEST(Rates, GridsCountByMemoryAndByPoints) {
   Cost cost{4e9, 8e9, 1e6};
-  cost.points = 1e9;
-  const Rates rates = rates_from(cost, 0.5);
+  cost.more = {{"points", 1e9}};
+  const Rates rates = rates_of("halo", cost, 0.5);
   ASSERT_EQ(rates.size(), 2u);
   EXPECT_EQ(rates[0].first, "gb_per_s");
   EXPECT_DOUBLE_EQ(rates[0].second, 16);
@@ -35,8 +35,8 @@ TEST(Rates, GridsCountByMemoryAndByPoints) {
 }
 
 TEST(Rates, NoTimeOrNoCostGivesNone) {
-  EXPECT_TRUE(rates_from({1, 1, 1}, 0).empty());
-  EXPECT_TRUE(rates_from({}, 1).empty());
+  EXPECT_TRUE(rates_of("copy", {1, 1, 1}, 0).empty());
+  EXPECT_TRUE(rates_of("copy", {}, 1).empty());
 }
 
 TEST(Rates, WhatAnOverlapKeepsStandsInThePlaceOfARate) {
@@ -60,28 +60,30 @@ TEST(Rates, WhatAnOverlapKeepsStandsInThePlaceOfARate) {
 
 TEST(Rates, NetworksCountInBitsAndAgainstTheirLinks) {
   Cost cost;
-  cost.network_bytes = 125e6;
-  EXPECT_EQ(rates_from(cost, 0.5), (Rates{{"gbit_per_s", 2.0}}));
-  cost.link_gbit_per_s = 4;
-  EXPECT_EQ(rates_from(cost, 0.5), (Rates{{"gbit_per_s", 2.0}, {"percent_of_link", 50.0}}));
-  cost.algorithm_bytes = cost.bus_bytes = 500e6;  // a collective over nodes
-  EXPECT_EQ(rates_from(cost, 0.5),
+  cost.more = {{"network_bytes", 125e6}};
+  EXPECT_EQ(rates_of("fabric", cost, 0.5), (Rates{{"gbit_per_s", 2.0}}));
+  cost.more.set("link_gbit_per_s", 4);
+  EXPECT_EQ(rates_of("fabric", cost, 0.5), (Rates{{"gbit_per_s", 2.0}, {"percent_of_link", 50.0}}));
+  cost.more.set("algorithm_bytes", 500e6);
+  cost.more.set("bus_bytes", 500e6);
+  EXPECT_EQ(rates_of("collective", cost, 0.5),
             (Rates{{"busbw_gb_per_s", 1.0}, {"algbw_gb_per_s", 1.0}, {"percent_of_rails", 50.0}}));
 }
 
 TEST(Rates, MessagesHaveLatenciesBehindTheirRate) {
+  const auto text_of = record_kind("fabric").more_text;
   Record record;
   record.rates = {{"gbit_per_s", 98.0}};
-  EXPECT_EQ(network_text(record), "");
+  EXPECT_EQ(text_of(record), "");
   record.rates.set("latency_p50_us", 20);
   record.rates.set("latency_p95_us", 30);
   record.rates.set("latency_p99_us", 1500);
-  EXPECT_EQ(network_text(record), "p50 20.00 us, p95 30.00 us, p99 1.500 ms");
+  EXPECT_EQ(text_of(record), "p50 20.00 us, p95 30.00 us, p99 1.500 ms");
   record.rates.set("percent_of_link", 98.04);
   for (const char* part : {"push_us", "poll_us", "post_us", "completion_us"}) {
     record.rates.set(part, 2);
   }
-  EXPECT_EQ(network_text(record),
+  EXPECT_EQ(text_of(record),
             "98% of link, p50 20.00 us, p95 30.00 us, p99 1.500 ms; push 2.00 us, poll 2.00 us, "
             "post 2.00 us, completion 2.00 us");
 }

@@ -49,7 +49,8 @@ void add_sampling(Record& record, const Measurement& measurement) {
   if (!sampling.telemetry.empty()) record.telemetry = summary_of(sampling.telemetry);
   record.cost = measurement.cost;
   record.warnings.insert(record.warnings.end(), sampling.warnings.begin(), sampling.warnings.end());
-  for (const auto& [rate, value] : rates_from(measurement.cost, record.seconds.median)) {
+  for (const auto& [rate, value] :
+       rates_of(measurement.id.benchmark, measurement.cost, record.seconds.median)) {
     record.rates.set(rate, rounded(value));
   }
   for (const auto& [curve, values] : measurement.curves) record.curves.set(curve, rounded(values));

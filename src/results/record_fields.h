@@ -4,6 +4,7 @@
 //   Of<T>                          T, or const T where it only reads the objects
 //   required(key, value)           a field that is always there
 //   optional(key, value, write)    one that may be missing; `write`: this object has it
+//   quantities(values)             amounts by name, of those that workloads name (record_kind.h)
 //   usual(key, value, unknown)     one that may be missing, which Duet's own lines always have, and
 //                                  those of other tools where it is not `unknown`
 // Values are texts, truths, numbers (Amount: not negative), lists of them, values by name,
@@ -77,15 +78,7 @@ void describe(V& v, typename V::template Of<Cost>& c) {
   v.required("flop", Amount{c.flop});
   v.required("memory_bytes", Amount{c.memory_bytes});
   v.required("wire_bytes", Amount{c.wire_bytes});
-  v.optional("algorithm_bytes", Amount{c.algorithm_bytes}, c.algorithm_bytes > 0);
-  v.optional("bus_bytes", Amount{c.bus_bytes}, c.algorithm_bytes > 0);
-  v.optional("busiest_wire_bytes", Amount{c.busiest_wire_bytes},
-             c.algorithm_bytes > 0 && c.busiest_wire_bytes > 0);
-  v.optional("network_bytes", Amount{c.network_bytes}, c.network_bytes > 0);
-  v.optional("link_gbit_per_s", Amount{c.link_gbit_per_s}, c.network_bytes > 0);
-  v.optional("tokens", Amount{c.tokens}, c.tokens > 0);
-  v.optional("samples", Amount{c.samples}, c.samples > 0);
-  v.optional("points", Amount{c.points}, c.points > 0);
+  v.quantities(c.more);
 }
 
 template <typename V>

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "results/record_fields.h"
+#include "results/record_kind.h"
 
 namespace duet {
 namespace {
@@ -271,6 +272,20 @@ struct Form<std::map<std::string, std::string>> : Plain<std::map<std::string, st
   static Json schema() { return Form<ByName<std::string>>::schema(); }
 };
 
+// All names of Cost::more, each once.
+const std::vector<std::string>& quantities() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names;
+    for (const RecordKind& kind : record_kinds()) {
+      for (const std::string& name : kind.quantities) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    }
+    return names;
+  }();
+  return all;
+}
+
 class Reader {
  public:
   template <typename T>
@@ -302,6 +317,14 @@ class Reader {
     optional(key, value, true);
   }
   void usual(const char* key, int& value, int) { optional(key, value, true); }
+  void quantities(ByName<double>& values) {
+    for (const std::string& name : duet::quantities()) {
+      double value = 0;
+      if (!object_.contains(name)) continue;
+      required(name.c_str(), Amount{value});
+      values.set(name, value);
+    }
+  }
   void reason(const char* key, std::string& value, bool) {
     if (!object_.contains(key)) return;
     if (!object_[key].is_object()) throw Error(fmt::format("\"{}\": expected an object", key));
@@ -346,6 +369,9 @@ class Maker {
   void usual(const char* key, Amount<T> value) {
     if (!sparse_ || value.value > 0) required(key, value);
   }
+  void quantities(const ByName<double>& values) {
+    for (const auto& [name, value] : values) required(name.c_str(), value);
+  }
   void reason(const char* key, const std::string& value, bool write) {
     if (write) object_[key] = {{"reason", value}};
   }
@@ -383,6 +409,11 @@ class Schema {
     optional(key, value, true);
   }
   void usual(const char* key, int& value, int) { optional(key, value, true); }
+  void quantities(ByName<double>&) {
+    for (const std::string& name : duet::quantities()) {
+      schema_["properties"][name] = read_schema<Amount<double>>();
+    }
+  }
   void reason(const char* key, std::string& value, bool) {
     Json& reason = schema_["properties"][key] = type_schema("object");
     Schema(reason).required("reason", value);

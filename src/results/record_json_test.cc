@@ -29,7 +29,7 @@ const Json kResult = Json::parse(R"({
   "rates": {"gb_per_s": 1.0, "algbw_gb_per_s": 0.5}, "metrics": {"bound": 0.5},
   "cost": {"flop": 0.0, "memory_bytes": 0.0, "wire_bytes": 1.0, "algorithm_bytes": 1.0,
            "bus_bytes": 1.0, "busiest_wire_bytes": 1.0, "network_bytes": 1.0,
-           "link_gbit_per_s": 1.0, "tokens": 1.0, "samples": 1.0, "points": 1.0},
+           "link_gbit_per_s": 1.0, "points": 1.0, "tokens": 1.0, "samples": 1.0},
   "timeline": [{"compute": [0.0, 1.0], "communication": [0.5, 2.0]}],
   "notes": {"count": "3", "algorithm": "7"}, "warnings": ["warm"], "curves": {"loss": [2.0, 1.5]},
   "samples": [1.0, 1.0, 1.0], "load": {"average": 0.5, "others": 0.1, "steal": 0.0}})");

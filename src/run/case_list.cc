@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/affinity.h"
+#include "results/record_kind.h"
 #include "results/writers/axis_columns.h"
 #include "results/writers/progress.h"
 
@@ -19,18 +20,11 @@ constexpr int kOtherCalls = 5;
 // A CPU that is slower than this on all its cores is rare.
 constexpr double kFlopPerCoreAndSecond = 2e10;
 
-double number(const CaseId& id, const char* axis) {
-  return static_cast<double>(id.axes.number(axis).value_or(0));
-}
-
 // FLOP of a call, or of a step, on a CPU; 0: not known from the axes, or not on a CPU, where alone
 // one call may take longer than the time to measure.
 double cpu_flop(const CaseId& id) {
-  if (id.device.rfind("host", 0) != 0) return 0;
-  if (id.benchmark == "gemm") return 2 * number(id, "m") * number(id, "n") * number(id, "k");
-  const double tokens = number(id, "batch") * number(id, "sequence");
-  const bool trains = id.benchmark == "train" || id.benchmark == "train_run";
-  return trains ? 6 * number(id, "parameters") * tokens : 0;
+  const RecordKind& kind = record_kind(id.benchmark);
+  return id.device.rfind("host", 0) == 0 && kind.cpu_flop != nullptr ? kind.cpu_flop(id) : 0;
 }
 
 // Nothing for `loop`, which has a number of calls and no time, and for simulated devices, whose
@@ -39,8 +33,8 @@ std::optional<double> seconds_of(const Case& one) {
   if (one.id.device.rfind("sim:", 0) == 0) return std::nullopt;  // as all such machines are named
   const double cores = std::max<double>(1, static_cast<double>(allowed_cores().size()));
   const double call = cpu_flop(one.id) / (kFlopPerCoreAndSecond * cores);
-  if (one.id.benchmark == "train_run") {
-    return kPreparationSeconds + call * (kOtherCalls + number(one.id, "steps"));
+  if (const auto calls = record_kind(one.id.benchmark).calls) {
+    return kPreparationSeconds + call * (kOtherCalls + calls(one.id));
   }
   if (!one.mode || one.mode->kind == ModeKind::loop) return std::nullopt;
   const double by_time = one.mode->warm_up_seconds + one.mode->seconds;

@@ -28,7 +28,7 @@ std::string cut_to(std::string text, std::size_t width) {
 // overlap that is no faster than serial execution: "no gain (-0.04)".
 std::string figure_text(const Record& record, double value) {
   const std::string rate = main_rate(record);
-  if (record.id.benchmark == "overlap" && value <= 0) {
+  if (record.rates.empty() && value <= 0) {
     return fmt::format("no gain ({})", rate.substr(0, rate.find(' ')));
   }
   return rate.substr(0, rate.find(','));

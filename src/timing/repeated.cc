@@ -9,14 +9,7 @@ Repeated::Repeated(Work& piece, int times) : piece_(piece), times_(times) {
   throw BadArgument(fmt::format("{} {} times: expected once or more", piece.name(), times));
 }
 
-Cost Repeated::cost() const {
-  Cost cost = piece_.cost();
-  for (double* each : {&cost.flop, &cost.memory_bytes, &cost.wire_bytes, &cost.algorithm_bytes,
-                       &cost.bus_bytes, &cost.busiest_wire_bytes, &cost.network_bytes}) {
-    *each *= times_;
-  }
-  return cost;
-}
+Cost Repeated::cost() const { return times(piece_.cost(), times_); }
 
 void Repeated::enqueue(Rank& rank, Stream& stream) {
   for (int i = 0; i < times_; ++i) piece_.enqueue(rank, stream);

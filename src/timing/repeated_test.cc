@@ -15,7 +15,7 @@ class Piece : public Work {
  public:
   explicit Piece(int calls = 1) : calls_(calls) {}
   std::string name() const override { return "piece"; }
-  Cost cost() const override { return {1, 2, 3, 4, 5, 6}; }
+  Cost cost() const override { return {1, 2, 3, {{"tokens", 4}, {"link_gbit_per_s", 5}}}; }
   void prepare(Rank&, const Placement&) override {}
   void enqueue(Rank&, Stream& stream) override {
     for (int i = 0; i < calls_; ++i) {
@@ -47,9 +47,7 @@ TEST(Repeated, CostsSoManyTimes) {
   EXPECT_EQ(cost.flop, 3);
   EXPECT_EQ(cost.memory_bytes, 6);
   EXPECT_EQ(cost.wire_bytes, 9);
-  EXPECT_EQ(cost.algorithm_bytes, 12);
-  EXPECT_EQ(cost.bus_bytes, 15);
-  EXPECT_EQ(cost.busiest_wire_bytes, 18);
+  EXPECT_EQ(cost.more, (ByName<double>{{"tokens", 12}, {"link_gbit_per_s", 5}}));
 }
 
 TEST(Repeated, TakesTheTimeOfAllPieces) {

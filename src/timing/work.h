@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/by_name.h"
 #include "core/error.h"
 #include "device/stream.h"
 #include "team/team.h"
@@ -16,18 +17,14 @@ struct Cost {
   double flop = 0;
   double memory_bytes = 0;  // moved to and from device memory
   double wire_bytes = 0;    // moved between devices
-  // Collectives only, as nccl-tests counts them (docs/measuring.md): the bytes behind the algorithm
-  // bandwidth; these times the bus factor; the bytes that leave the busiest rank (0: unknown).
-  double algorithm_bytes = 0, bus_bytes = 0, busiest_wire_bytes = 0;
-  // Of network messages the bytes of one, and the nominal rate in Gbit/s of the links that it may
-  // use (0: unknown). Of collectives over nodes the bytes that leave their nodes (0: none, or
-  // unknown), and the rate of all ranks' links between nodes, one direction.
-  double network_bytes = 0, link_gbit_per_s = 0;
-  // Training only: the tokens of a step, or, of models without tokens, its samples.
-  double tokens = 0, samples = 0;
-  // Halo exchange only: the points of the grid, which an iteration updates.
-  double points = 0;
+  // What else the workload counts, by a name that ends in its unit ("bus_bytes", "tokens");
+  // RecordKind::quantities lists them. Those that end in "_per_s" are no amounts: they do not grow
+  // with the number of iterations.
+  ByName<double> more = {};
 };
+
+// The cost of so many iterations.
+Cost times(const Cost& cost, double iterations);
 
 // How the stream of a rank's part of the work is created.
 struct Placement {

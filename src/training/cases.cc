@@ -95,11 +95,11 @@ void add_timeline(Measurement& result, const std::vector<StepTimeline::Part>& pa
 
 void add_energy(Measurement& result, const PowerDraw& draw) {
   const double joules = draw.joules(0);  // steps follow each other without a gap
-  const double items = result.cost.tokens > 0 ? result.cost.tokens : result.cost.samples;
+  const bool of_tokens = result.cost.more.contains(kTokens);
+  const double items = result.cost.more.value(of_tokens ? kTokens : kSamples);
   result.metrics.emplace_back("joules", joules);
   result.metrics.emplace_back("watts", draw.watts);
-  result.metrics.emplace_back(result.cost.tokens > 0 ? "joules_per_token" : "joules_per_sample",
-                              joules / items);
+  result.metrics.emplace_back(of_tokens ? "joules_per_token" : "joules_per_sample", joules / items);
   result.metrics.emplace_back("energy_resolution", draw.resolution);
 }
 
@@ -283,8 +283,7 @@ Measurement run_case(Machine& machine, const RunCase& one, const std::function<b
   result.id = one.id;
   const ModelDescription& model = settings.model.model;
   const auto batches = static_cast<double>(settings.accumulate * settings.ranks);
-  result.cost.tokens = model.cost.tokens * batches;
-  result.cost.flop = model.cost.flop * batches;
+  result.cost = times(model.cost, batches);
   result.sampling.emplace();
   result.sampling->samples = curves.seconds;
   result.sampling->stopped_by = result.sampling->mode = "steps";

@@ -236,7 +236,7 @@ TrainingCurves TrainingRun::run(const std::function<bool()>& stop,
                                 const std::function<void(const TrainingCurves&)>& after_step) {
   TrainingCurves curves;
   curves.first_step = done_ + 1;
-  curves.tokens = settings_.model.model.cost.tokens *
+  curves.tokens = settings_.model.model.cost.more.value(kTokens) *
                   static_cast<double>(settings_.accumulate * settings_.ranks);
   while (done_ < settings_.learning_rate.steps) {
     const double asked = stop && stop() ? 1 : 0;

@@ -72,13 +72,8 @@ Cost TrainingWork::cost() const {
   const Recipe& recipe = settings_.recipe;
   Cost cost = description_.cost;
   cost.memory_bytes = description_.elements_moved * static_cast<double>(size_of(recipe.compute));
-  for (double* each : {&cost.flop, &cost.memory_bytes, &cost.tokens, &cost.samples}) {
-    *each *= static_cast<double>(settings_.accumulate);
-  }
   const double ranks = team_.size();
-  for (double* each : {&cost.flop, &cost.memory_bytes, &cost.tokens, &cost.samples}) {
-    *each *= ranks;
-  }
+  cost = times(cost, static_cast<double>(settings_.accumulate) * ranks);
   const double updated = parallel_.kind == Parallel::zero3 ? 1 : ranks;  // models
   cost.memory_bytes +=
       updated * description_.trained_parameters * optimizer_bytes(recipe, settings_.optimizer.kind);

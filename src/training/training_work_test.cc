@@ -37,7 +37,7 @@ TEST(TrainingWork, VerifiesItsSteps) {
   Team team(*machine, {0});
   TrainingWork work(team, describe(one_block()), {find_recipe("fp32")});
   EXPECT_TRUE(Sampler(team).measure(work, brief()).verified);
-  EXPECT_EQ(work.cost().tokens, 16);
+  EXPECT_EQ(work.cost().more.value(kTokens), 16);
   EXPECT_EQ(work.cost().flop, 16 * flop_per_token(one_block()).model);
 }
 
@@ -135,7 +135,7 @@ TEST(TrainingWork, AddsUpBatches) {
   Team team(*machine, {0});
   TrainingWork work(team, describe(one_block()), {find_recipe("fp32"), {}, 3});
   EXPECT_TRUE(Sampler(team).measure(work, brief()).verified);
-  EXPECT_EQ(work.cost().tokens, 48);
+  EXPECT_EQ(work.cost().more.value(kTokens), 48);
 }
 
 TEST(TrainingWork, VerifiesStepsOfSeveralRanks) {
@@ -147,7 +147,7 @@ TEST(TrainingWork, VerifiesStepsOfSeveralRanks) {
       TrainingWork work(team, describe(one_narrow_block()), {find_recipe("fp32"), {}, accumulate},
                         {Parallel::ddp, session.get(), 1000});
       EXPECT_TRUE(Sampler(team).measure(work, brief()).verified) << device;
-      EXPECT_EQ(work.cost().tokens, 16 * accumulate * team.size());
+      EXPECT_EQ(work.cost().more.value(kTokens), 16 * accumulate * team.size());
       EXPECT_GT(work.cost().wire_bytes, 0);
       EXPECT_EQ(work.notes().at("buckets"), "4");
     }

@@ -1,6 +1,6 @@
 // What a result should be. On a GPU it follows from the device spec, on a CPU from the peaks that
-// Duet measured there. Each benchmark has a file (gemm.cc, copy.cc, collective.cc, halo.cc,
-// fabric.cc, training.cc). docs/verdicts.md has the reasons.
+// Duet measured there. Each workload has a function for its records (RecordKind::expect).
+// docs/verdicts.md has the reasons.
 #pragma once
 
 #include <map>
@@ -12,17 +12,14 @@
 
 namespace duet {
 
-// The rate that a gemm_peak or a copy_peak reached on a device, in the unit of its record.
+// A record that is a peak (RecordKind::is_peak), and the rates that it reached, in the unit of its
+// first rate.
 struct MeasuredPeak {
-  double usual = 0;       // by the median
-  double fastest = 0;     // by the fastest sample
-  double bytes = 0;       // size of a copy_peak; 0: a gemm_peak
-  bool by_tiles = false;  // a gemm_peak by AMX instructions
+  Record record;
+  double usual = 0;    // by the median
+  double fastest = 0;  // by the fastest sample
 };
-struct MeasuredPeaks {
-  std::map<std::string, MeasuredPeak> tflops;    // by dtype
-  std::map<std::string, MeasuredPeak> gb_per_s;  // by executor; bytes read plus written
-};
+using MeasuredPeaks = std::map<std::string, MeasuredPeak>;  // by RecordKind::peak: "gemm bf16"
 
 // The machine on which a record was measured. `machine` must outlive the site.
 struct Site {
@@ -44,13 +41,6 @@ struct Expectation {
   std::string advice;              // text: what to try if the rate is lower
   bool measured_bound = false;     // the bound is a measurement and has noise
 };
-
-Expectation expect_gemm(const Record& record, const Site& site);
-Expectation expect_copy(const Record& record, const Site& site);
-Expectation expect_collective(const Record& record, const Site& site);
-Expectation expect_halo(const Record& record, const Site& site);
-Expectation expect_fabric(const Record& record, const Site& site);
-Expectation expect_training(const Record& record, const Site& site);
 
 // The size of the last-level cache in front of a device's memory: the larger of the driver's value
 // and the spec's. The site must have a spec.

@@ -9,25 +9,10 @@
 #include "core/names.h"
 #include "results/host_load.h"
 #include "results/rates.h"
+#include "results/record_kind.h"
 
 namespace duet {
 namespace {
-
-// Benchmarks that are not in this table have no expectation.
-constexpr struct {
-  const char* benchmark;
-  Expectation (*expect)(const Record&, const Site&);
-} kExpectations[] = {{"gemm", expect_gemm},     {"gemm_search", expect_gemm},
-                     {"copy", expect_copy},     {"collective", expect_collective},
-                     {"halo", expect_halo},     {"fabric", expect_fabric},
-                     {"train", expect_training}};
-
-// Cases that `halo_scaling` compares, whatever the ranks and how they exchange.
-std::string problem_of(const Record& record) {
-  CaseId id = record.id;
-  id.axes = id.axes.without({"ranks", "overlap", "graph"});
-  return id.device + "|" + id.axes.key();
-}
 
 constexpr const char* kComparison = "no verdict on the machine, where another engine passes";
 
@@ -41,31 +26,28 @@ std::string model_of(const MachineFacts& machine) {
   return model;
 }
 
-bool is_peak(const Record& record) {
-  return record.id.benchmark == "gemm_peak" || record.id.benchmark == "copy_peak";
+const RecordKind& kind_of(const Record& record) { return record_kind(record.id.benchmark); }
+
+// "": none.
+std::string peak_of(const Record& record) {
+  const auto peak = kind_of(record).peak;
+  return peak != nullptr ? peak(record.id) : "";
 }
 
-// What a peak is of, and which peak a figure is compared with: "gemm bf16", "copy dma". Sweeps of
-// halo exchange are compared with the copy by all cores.
-std::string peak_key(const Record& record) {
-  const std::string& benchmark = record.id.benchmark;
-  if (benchmark == "gemm" || benchmark == "gemm_peak") {
-    return "gemm " + axis_word(record.id, "dtype");
-  }
-  if (benchmark == "halo") return "copy kernel";
-  return benchmark.substr(0, benchmark.find('_')) + ' ' + axis_word(record.id, "executor");
+std::string baseline_of(const Record& record) {
+  const auto baseline = kind_of(record).baseline;
+  return baseline != nullptr ? baseline(record.id) : "";
+}
+
+Rates rates_in(const Record& record, double seconds) {
+  return rates_of(record.id.benchmark, record.cost, seconds);
 }
 
 void take_peak(MeasuredPeaks& peaks, const Record& record) {
-  const Rates usual = rates_from(record.cost, record.seconds.median);
-  const Rates fastest = rates_from(record.cost, record.seconds.min);
+  const Rates usual = rates_in(record, record.seconds.median);
+  const Rates fastest = rates_in(record, record.seconds.min);
   if (usual.empty() || fastest.empty()) return;
-  // AMX has "tdpbf16ps, tiles of 16 x 64 bytes"; other instructions work on vectors.
-  const bool by_tiles = record.notes.value("instruction").find("tiles") != std::string::npos;
-  const MeasuredPeak peak{usual[0].second, fastest[0].second, axis_number(record.id, "bytes"),
-                          by_tiles};
-  if (record.id.benchmark == "gemm_peak") peaks.tflops[axis_word(record.id, "dtype")] = peak;
-  if (record.id.benchmark == "copy_peak") peaks.gb_per_s[axis_word(record.id, "executor")] = peak;
+  peaks[peak_of(record)] = {record, usual[0].second, fastest[0].second};
 }
 
 std::string shown(const std::string& rate, double value) {
@@ -75,8 +57,8 @@ std::string shown(const std::string& rate, double value) {
 Verdict without(const Record& record, const std::string& reason) {
   Verdict verdict;
   verdict.sentence = "no expectation: " + reason;
-  const Finished finished = finished_of(record);
-  const Rates rates = rates_from(finished.cost, finished.median_seconds);
+  if (record.outcome != Outcome::measured) return verdict;
+  const Rates rates = rates_in(record, record.seconds.median);
   if (rates.empty()) return verdict;
   verdict.rate = rates[0].first;
   verdict.value = rates[0].second;
@@ -184,29 +166,32 @@ const Evaluator::DeviceUnderVerdict* Evaluator::place_of(const Record& record) c
 void Evaluator::see(const Record& record) {
   auto* const place = const_cast<DeviceUnderVerdict*>(place_of(record));
   if (place == nullptr || record.outcome != Outcome::measured) return;
-  const auto load = busy_with(record);
-  if (is_peak(record)) place->disturbed.erase(peak_key(record));
-  if (load && is_peak(record)) place->disturbed[peak_key(record)] = load_text(*load);
-  if (!load) take_peak(place->peaks, record);
+  if (kind_of(record).is_peak) {
+    const auto load = busy_with(record);
+    place->disturbed.erase(peak_of(record));
+    if (load) place->disturbed[peak_of(record)] = load_text(*load);
+    if (!load) take_peak(place->peaks, record);
+  }
   const Verdict alone = evaluate_alone(record);
   auto& passed = passed_[key_without_engine(record)];
   passed.erase(record.id.engine);
   if (alone.word == Word::pass) passed[record.id.engine] = alone.value;
-  if (record.id.benchmark == "halo" && axis_number(record.id, "ranks") == 1) {
-    see_baseline(record, alone);
-  }
+  see_baseline(record, alone);
 }
 
-// The fastest one counts, as in halo_scaling.
+// The fastest one counts.
 void Evaluator::see_baseline(const Record& record, const Verdict& verdict) {
+  const std::string name = baseline_of(record);
+  if (name.empty()) return;
   const double seconds = record.seconds.median;
-  const auto [known, is_new] = baselines_.try_emplace(problem_of(record));
+  const auto [known, is_new] = baselines_.try_emplace(name);
   if (is_new || seconds < known->second.seconds) known->second = {seconds, verdict};
 }
 
 std::string Evaluator::warning(const Record& record) const {
-  if (record.id.benchmark != "halo_scaling") return "";
-  const auto baseline = baselines_.find(problem_of(record));
+  const std::string over = record.outcome == Outcome::derived ? baseline_of(record) : "";
+  if (over.empty()) return "";
+  const auto baseline = baselines_.find(over);
   if (baseline == baselines_.end()) return "the journal does not have its baseline";
   const Verdict& verdict = baseline->second.verdict;
   if (verdict.word == Word::pass) return "";
@@ -239,12 +224,10 @@ Verdict Evaluator::evaluate_alone(const Record& record) const {
   if (const auto load = busy_with(record)) {
     return busy(without(record, ""), "it", load_text(*load));
   }
-  const std::string& benchmark = record.id.benchmark;
-  if (is_peak(record)) return without(record, "it is what the other figures are held against");
-  const auto known = std::find_if(std::begin(kExpectations), std::end(kExpectations),
-                                  [&](const auto& entry) { return benchmark == entry.benchmark; });
-  if (known == std::end(kExpectations)) {
-    return without(record, "nothing is promised for " + benchmark);
+  const RecordKind& kind = kind_of(record);
+  if (kind.is_peak) return without(record, "it is what the other figures are held against");
+  if (kind.expect == nullptr) {
+    return without(record, "nothing is promised for " + record.id.benchmark);
   }
   const std::vector<DeviceInfo>& devices = place->machine.devices;
   const bool cpu = !devices.empty() && devices.front().kind == "host";
@@ -254,9 +237,9 @@ Verdict Evaluator::evaluate_alone(const Record& record) const {
   }
   Verdict verdict = without(record, "the work moved and computed nothing");
   if (verdict.rate.empty()) return verdict;
-  const Expectation expectation = known->expect(record, where);
+  const Expectation expectation = kind.expect(record, where);
   const bool open = !expectation.expected && !expectation.bound;
-  const auto beside = place->disturbed.find(peak_key(record));
+  const auto beside = place->disturbed.find(peak_of(record));
   if (open && beside != place->disturbed.end()) {
     return busy(std::move(verdict), "the CPU's peak", beside->second);
   }

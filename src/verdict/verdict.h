@@ -54,8 +54,8 @@ class Evaluator {
   // The verdict of a record with outcome `measured`. Its environment and peaks must have been seen.
   // Other engines of the case may be seen later; that may change LOW to no expectation.
   Verdict evaluate(const Record& record) const;
-  // What is to be said of a derived record, "" if nothing: an efficiency (`halo_scaling`) over a
-  // baseline that is slower than it should be, or of which that is not known, shows little.
+  // What is to be said of a derived record, "" if nothing: an efficiency (RecordKind::baseline)
+  // over a baseline that is slower than it should be, or of which that is not known, shows little.
   std::string warning(const Record& record) const;
   // The ceilings by the device of records, from all records seen.
   std::map<std::string, Ceilings> ceilings() const;
@@ -68,7 +68,6 @@ class Evaluator {
     // By what a peak is of: the load beside one that was therefore not taken.
     std::map<std::string, std::string> disturbed;
   };
-  // Of halo exchange on one rank.
   struct Baseline {
     double seconds = 0;
     Verdict verdict;
@@ -85,7 +84,7 @@ class Evaluator {
       parts_;  // single devices of machines, as cuda:3 of cuda
   // By the case's key without the engine: the engines whose last record passed, with their rates.
   std::map<std::string, std::map<std::string, double>> passed_;
-  std::map<std::string, Baseline> baselines_;  // by problem
+  std::map<std::string, Baseline> baselines_;  // by RecordKind::baseline
   ByName<std::string> variables_;
 };
 

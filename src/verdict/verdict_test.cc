@@ -161,7 +161,7 @@ TEST(Verdicts, ADisturbedPeakIsNoCeiling) {
   evaluator.see(beside_load(cpu_gemm("gemm_peak", "fma-peak", 0.08), 0.57));
   const Record fast = cpu_gemm("gemm", "cpu", 0.14);
   EXPECT_EQ(evaluator.evaluate(fast).word, Word::busy);
-  EXPECT_TRUE(evaluator.ceilings().at("host").peaks.tflops.empty());
+  EXPECT_TRUE(evaluator.ceilings().at("host").peaks.empty());
   // Figures that are not compared with it are not in doubt for it.
   Record other_type = fast;
   other_type.id.axes.set("dtype", "bf16");
@@ -282,7 +282,7 @@ CaseId halo_case(const char* benchmark, std::int64_t ranks) {
 
 Record swept(std::int64_t ranks, double gb_per_s) {
   Cost cost;
-  cost.points = 1e9;
+  cost.more = {{"points", 1e9}};
   cost.memory_bytes = 8e9;
   return record(halo_case("halo", ranks), cost, 8 / gb_per_s);
 }

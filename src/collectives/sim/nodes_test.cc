@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/collective_work.h"
+#include "collectives/cost.h"
 #include "collectives/sim/engine.h"
 #include "core/error.h"
 #include "timing/sampler.h"
@@ -30,7 +31,7 @@ class OverNodes : public ::testing::Test {
     CollectiveWork work(team, *session, collective, false, true);
     const Sampling sampling = Sampler(team).measure(work, mode);
     verified_ = sampling.verified;
-    return work.cost().bus_bytes / sampling.samples.back() / 1e9;
+    return work.cost().more.value(kBusBytes) / sampling.samples.back() / 1e9;
   }
 
   // Returns the simulated bandwidths, for two nodes and more.

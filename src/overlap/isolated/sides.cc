@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "collectives/cost.h"
+
 namespace duet {
 namespace {
 
@@ -78,7 +80,7 @@ Measurement IsolatedSides::communication(const Collective& collective, const std
       fmt::format("{} {} by {}", name(collective.kind), collective.count, engine);
   Measurement one = measured(communication_id(collective, engine, units), result);
   one.metrics = {{"slowdown", slowdown(side, units, seconds, run)},
-                 {"memory_gb_per_s", 2 * result.cost.bus_bytes / seconds / 1e9}};
+                 {"memory_gb_per_s", 2 * result.cost.more.value(kBusBytes) / seconds / 1e9}};
   if (units > 0) return one;
   const bool grown = seconds > kGrown * latency(collective, engine);
   one.notes.emplace_back("class", grown ? "bandwidth-bound" : "latency-bound");

@@ -8,14 +8,13 @@
 #include "core/plain_text.h"
 #include "core/units.h"
 #include "results/rates.h"
-#include "results/writers/crossover_text.h"
+#include "results/record_kind.h"
 #include "results/writers/doubt_mark.h"
 #include "results/writers/interval_lines.h"
 #include "results/writers/missing_lines.h"
 #include "results/writers/pivot.h"
 #include "results/writers/short_table.h"
 #include "results/writers/text_table.h"
-#include "results/writers/training_text.h"
 
 namespace duet {
 namespace {
@@ -89,7 +88,7 @@ void ConsoleWriter::show(const Record& record) {
       cells.push_back(interval_text(record.seconds));
       // The result of a search is the shape that it found.
       if (const std::string* shape = record.notes.find("shape")) cells.push_back(*shape);
-      for (const auto more : {network_text, collective_text}) {
+      if (const auto more = record_kind(record.id.benchmark).more_text) {
         if (const std::string text = more(record); !text.empty()) cells.push_back(text);
       }
       out_ << "  " << table_row(columns_, cells) << std::endl;
@@ -124,7 +123,7 @@ std::string ConsoleWriter::summary(const std::string& benchmark) const {
       }
     }
   }
-  const AxisColumns axes(cases, benchmark == "fabric_recommendation" ? "mode" : "");
+  const AxisColumns axes(cases, record_kind(benchmark).answer);
   std::string without;
   std::vector<Column> columns = axes.columns();
   for (const std::string& rate : rates) columns.push_back({rate_heading(rate), Align::right});
@@ -153,12 +152,12 @@ std::string ConsoleWriter::summaries() const {
   }
   std::string text;
   for (const std::string& kind : kinds) {
-    const bool sentences = kind == "collective_crossover";
-    const std::string part = sentences ? crossover_lines(results_) : summary(kind);
-    const std::size_t heading = sentences ? 1 : 3;  // lines
+    const auto sentences = record_kind(kind).sentences;
+    const std::string part = sentences != nullptr ? sentences(results_) : summary(kind);
+    const std::size_t heading = sentences != nullptr ? 1 : 3;  // lines
     const auto lines = static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n'));
     const bool is_short =
-        lines <= kShortDerived + heading && (sentences || width_of(part) <= kShortWidth);
+        lines <= kShortDerived + heading && (sentences != nullptr || width_of(part) <= kShortWidth);
     if (detail_ == Detail::every_case || is_short) {
       text += part;
     } else {
@@ -203,8 +202,9 @@ void ConsoleWriter::end() {
     const std::string missing = missing_lines(results_);
     out_ << figures << (missing.empty() ? "" : "\n") << missing;
   }
-  if (detail_ == Detail::every_case || results_.size() <= kShortDerived) {
-    out_ << training_tables(results_);
+  const auto tables = record_kind(benchmark_).tables;
+  if (tables != nullptr && (detail_ == Detail::every_case || results_.size() <= kShortDerived)) {
+    out_ << tables(results_);
   }
   out_ << summaries() << warnings() << interval_lines(results_) << doubt_line(results_);
   out_.flush();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "results/figure_names.h"
+#include "results/record_kind.h"
 
 namespace duet {
 namespace {
@@ -81,7 +81,7 @@ CsvWriter::CsvWriter(const std::vector<Section>& planned,
   for (const Section& section : planned) {
     for (const CaseId& id : section.cases) {
       add_axes(axes_, id);
-      add_names(figures_, figure_names(id.benchmark));
+      add_names(figures_, record_kind(id.benchmark).figures);
     }
   }
   std::vector<std::string> header = {"benchmark", "device", "engine"};

@@ -26,7 +26,7 @@ class CsvWriter : public Writer {
  public:
   // The columns do not change during a run, and each has a name of its own: benchmark, device,
   // engine, the axes of the planned cases in order of appearance, then outcome, times and the
-  // figures of the planned benchmarks (figure_names.h). `write` receives whole lines.
+  // figures of the planned benchmarks (RecordKind::figures). `write` receives whole lines.
   CsvWriter(const std::vector<Section>& planned, std::function<void(std::string_view)> write);
 
   void begin(const Section&) override {}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "results/record_kind.h"
 #include "timing/median_interval.h"
 #include "timing/mode.h"
 
@@ -22,7 +23,8 @@ bool is_wide(const Seconds& seconds) {
 // Whether a sample is one call and nothing is between two, so that the samples tell how long the
 // case was measured, and more time gives more of them.
 bool has_a_sample_a_call(const Record& record) {
-  const bool several = record.id.benchmark == "halo" || axis_number(record.id, "graph_calls") > 0;
+  const bool several =
+      record_kind(record.id.benchmark).several_calls || axis_number(record.id, "graph_calls") > 0;
   const bool can_grow = kTimesHalving * static_cast<double>(record.seconds.n) <=
                         static_cast<double>(Mode{}.max_iterations);
   return !several && can_grow && record.mode == name(ModeKind::adaptive) && !record.flushed;

@@ -9,6 +9,7 @@
 
 #include "core/units.h"
 #include "results/rates.h"
+#include "results/record_kind.h"
 #include "results/writers/axis_columns.h"
 #include "results/writers/doubt_mark.h"
 #include "results/writers/pivot.h"
@@ -244,20 +245,11 @@ class Grid {
   std::map<std::pair<std::size_t, std::size_t>, const Figure*> cells_;
 };
 
-// The sets of axes that may be columns; the first set that fits is used.
-std::vector<Words> choices(const std::string& benchmark) {
-  if (benchmark == "collective") return {{"engine", "in_place"}, {"engine"}, {"in_place"}};
-  if (benchmark == "overlap") return {{"policy"}};
-  if (benchmark == "copy") return {{"bytes"}};
-  return {{"engine"}};
-}
-
-Layout chosen(const std::string& benchmark, const std::vector<Figure>& figures) {
+Layout chosen(const TableForm& form, const std::vector<Figure>& figures) {
   const Layout lines = plain(figures);
-  // Copies have one engine. If there are few, a line for each case shows more.
-  const bool best = benchmark != "copy";
+  const bool best = form.marks_best;
   if (!best && lines.lines <= kShortRows && lines.width <= kShortWidth) return lines;
-  for (const Words& beside : choices(benchmark)) {
+  for (const Words& beside : form.beside) {
     Layout grid = Grid(figures, beside).layout(best);
     if (grid.columns < 2 || grid.width > kShortWidth) continue;
     grid.text =
@@ -268,10 +260,10 @@ Layout chosen(const std::string& benchmark, const std::vector<Figure>& figures) 
   return lines;
 }
 
-// False for the parts of a policy's sweep, which the sweep's own line sums up, and for records of
-// other benchmarks, such as peaks, which get lines below the table.
+// False for the parts of a policy's sweep, which the sweep's own line sums up, and for records that
+// get lines below the table.
 bool in_table(const std::string& benchmark, const CaseId& id, bool swept) {
-  if (benchmark == "gemm" || benchmark == "copy") return id.benchmark == benchmark;
+  if (record_kind(benchmark).table.alone) return id.benchmark == benchmark;
   return !swept || axis_cell(id, "policy").find(':') == std::string::npos;
 }
 
@@ -338,7 +330,7 @@ std::string short_table(const std::string& benchmark, const std::vector<Record>&
     left_out += (left_out.empty() ? "" : ", ") + what;
   };
   if (!figures.empty()) {
-    const Layout layout = chosen(benchmark, figures);
+    const Layout layout = chosen(record_kind(benchmark).table, figures);
     text += layout.text;
     if (layout.shown < layout.lines) {
       leave_out(fmt::format("{} of {} lines", layout.shown, layout.lines));

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "results/record_kind.h"
 #include "results/writers/console.h"
-#include "results/writers/crossover_text.h"
 #include "results/writers/csv.h"
 #include "results/writers/missing_lines.h"
 #include "results/writers/progress.h"
@@ -362,9 +362,7 @@ Record collective(const char* engine, bool in_place, double seconds) {
            {"ranks", std::int64_t{2}}}};
   m.sampling.emplace();
   m.sampling->samples = {seconds};
-  m.cost.algorithm_bytes = 4096;
-  m.cost.bus_bytes = 2048;
-  m.cost.busiest_wire_bytes = 2048;
+  m.cost.more = {{"algorithm_bytes", 4096}, {"bus_bytes", 2048}, {"busiest_wire_bytes", 2048}};
   m.rates = {{"wrong", 0}};
   m.notes = {{"count", "512"}};
   return make_record(m);
@@ -402,12 +400,12 @@ TEST(CrossoverText, SaysFromWhereOn) {
                      {"smallest_bytes", 4096},
                      {"largest_bytes", 1048576},
                      {"times_as_fast", 1.5}};
-  EXPECT_EQ(crossover_lines({crossover}),
+  EXPECT_EQ(record_kind("collective_crossover").sentences({crossover}),
             "\n  all_gather fp32: dma is the fastest from 8.000 KiB on, 1.50 times nccl at "
             "1.000 MiB\n");
   crossover.id.axes.set("packet", std::int64_t{65536});
   crossover.id.axes.set("against_packet", std::int64_t{4096});
-  EXPECT_EQ(crossover_lines({crossover}),
+  EXPECT_EQ(record_kind("collective_crossover").sentences({crossover}),
             "\n  all_gather fp32: dma (packets of 64 KiB) is the fastest from 8.000 KiB on, 1.50 "
             "times nccl (packets of 4 KiB) at 1.000 MiB\n");
 }

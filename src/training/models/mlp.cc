@@ -92,7 +92,7 @@ ModelDescription describe(const MlpConfig& config) {
   model.axes = {{"batch", config.batch},
                 {"layers", config.layers()},
                 {"parameters", static_cast<std::int64_t>(count)}};
-  model.cost.samples = batch;
+  model.cost.more = {{kSamples, batch}};
   model.cost.flop = (6 * count - 2 * first) * batch;
   model.trained_parameters = count;
   model.elements_moved = 4 * batch * static_cast<double>(config.widths.back());  // the loss's

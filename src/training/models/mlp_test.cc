@@ -81,7 +81,7 @@ TEST_F(MlpTest, DescendsAlongItsGradient) {
 TEST(Mlp, CountsAsTheStudyDoes) {
   const ModelDescription model = describe(study_mlp());
   EXPECT_EQ(model.axes.number("parameters"), 134217728);
-  EXPECT_EQ(model.cost.samples, 256);
+  EXPECT_EQ(model.cost.more.value(kSamples), 256);
   EXPECT_NEAR(model.cost.flop, 189e9, 0.1e9);  // the first layer's input needs no gradient
   EXPECT_NEAR(model.six_n, 206.2e9, 0.1e9);
 }

@@ -88,6 +88,10 @@ class Model {
   Tensor loss_, squares_, gradient_norm_, state_;
 };
 
+// Names of Cost::more: the tokens of a step or, of models without tokens, its samples.
+inline constexpr const char* kTokens = "tokens";
+inline constexpr const char* kSamples = "samples";
+
 // A model that has not been constructed: the cost of its steps, and how to construct it.
 struct ModelDescription {
   std::string name;

@@ -87,7 +87,7 @@ ModelDescription describe_token_model(const Config& config, const std::string& m
                 {"layers", config.layers},
                 {"parameters", parameter_count(config)}};
   if (config.recompute != Recompute::none) model.axes.set("recompute", name(config.recompute));
-  model.cost.tokens = tokens;
+  model.cost.more = {{kTokens, tokens}};
   model.cost.flop = flop.model * tokens;
   for (const ModelParameter& each : parameters(config)) {
     if (!each.frozen) model.trained_parameters += static_cast<double>(each.count());

@@ -1,4 +1,4 @@
-#include "results/writers/crossover_text.h"
+#include "collectives/crossover_text.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "verdict/expectation.h"
+#include "copy/workload.h"
 #include "verdict/peer_links.h"
 
 namespace duet {
@@ -62,12 +62,12 @@ std::string advice(const Record& record, const Site& site) {
 Expectation copy_on_cpu(const Record& record, const Site& site) {
   Expectation expectation;
   const std::string executor = axis_word(record.id, "executor");
-  const auto peak = site.peaks.gb_per_s.find(executor);
-  if (peak == site.peaks.gb_per_s.end()) {
+  const auto peak = site.peaks.find(copy_peak_name(executor));
+  if (peak == site.peaks.end()) {
     expectation.unknown = "the run has no copy peak of this CPU";
   } else if (axis_word(record.id, "kind") != "local") {
     expectation.unknown = "the copy peak is of copies within one device";
-  } else if (bytes_of(record) < peak->second.bytes) {
+  } else if (bytes_of(record) < bytes_of(peak->second.record)) {
     expectation.unknown = "the copy is smaller than the copy peak's, and may sit in the cache";
   } else {
     expectation.bound = peak->second.fastest;

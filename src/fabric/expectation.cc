@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "verdict/expectation.h"
+#include "fabric/workload.h"
+#include "timing/network_cost.h"
 
 namespace duet {
 namespace {
@@ -17,7 +18,7 @@ constexpr double kBytesInFlight = 8 << 20;  // with fewer bytes in flight latenc
 
 // Why no figure is expected of the record; "" if one is.
 std::string unjudged(const Record& record, double in_flight) {
-  if (record.cost.link_gbit_per_s <= 0) {
+  if (record.cost.more.value(kLinkGbitPerS) <= 0) {
     return "the link's speed is not known: --link-gbit says it";
   }
   const std::string path = axis_word(record.id, "memory_path");
@@ -36,7 +37,7 @@ Expectation expect_fabric(const Record& record, const Site&) {
   const double bytes = axis_number(record.id, "bytes");
   const double window =
       std::min(axis_number(record.id, "window"), axis_number(record.id, "messages"));
-  const double link = record.cost.link_gbit_per_s;
+  const double link = record.cost.more.value(kLinkGbitPerS);
   if (link > 0) expectation.bound = link;
   expectation.unknown = unjudged(record, bytes * window);
   if (!expectation.unknown.empty()) return expectation;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "verdict/expectation.h"
+#include "gemm/workload.h"
+#include "training/models/model.h"
+#include "training/workload.h"
 
 namespace duet {
 namespace {
@@ -20,8 +22,8 @@ double peak_of(const Site& site, DType dtype) {
     const auto peak = site.spec->tflops.find(dtype);
     return peak == site.spec->tflops.end() ? 0 : peak->second;
   }
-  const auto peak = site.peaks.tflops.find(std::string(name(dtype)));
-  return peak == site.peaks.tflops.end() ? 0 : peak->second.fastest;
+  const auto peak = site.peaks.find(gemm_peak_name(name(dtype)));
+  return peak == site.peaks.end() ? 0 : peak->second.fastest;
 }
 
 // Of the sum of the parts below; docs/results/h200/train has 0.87 (narrow models) to 1.06.
@@ -118,7 +120,7 @@ Expectation expect_training(const Record& record, const Site& site) {
   const double moving = site.spec != nullptr && site.spec->memory_gb_per_s > 0
                             ? cost.memory_bytes / ranks / site.spec->memory_gb_per_s / 1e9
                             : 0;
-  const double items = cost.tokens > 0 ? cost.tokens : cost.samples;
+  const double items = cost.more.value(kTokens, cost.more.value(kSamples));
   if (items <= 0) {
     expectation.unknown = "the record counts neither tokens nor samples";
     return expectation;

@@ -1,4 +1,4 @@
-#include "results/writers/training_text.h"
+#include "training/tables.h"
 
 #include <fmt/format.h>
 

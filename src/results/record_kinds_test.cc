@@ -1,7 +1,5 @@
 // The table of each journal in docs/results: names of columns are unique, and every rate has a
 // column.
-#include "results/figure_names.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <sstream>
 
 #include "results/journal.h"
+#include "results/record_kind.h"
 #include "results/writers/csv.h"
 
 namespace duet {
@@ -50,7 +49,7 @@ Table table_of(const std::vector<JournalRun>& runs) {
   return table;
 }
 
-TEST(FigureNames, EveryRateOfEveryJournalHasAColumnOfItsOwn) {
+TEST(RecordKinds, EveryRateOfEveryJournalHasAColumnOfItsOwn) {
   int journals = 0;
   std::set<std::string> benchmarks;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(DUET_RESULTS)) {

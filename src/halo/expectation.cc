@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
-#include "verdict/expectation.h"
+#include <utility>
+
+#include "copy/workload.h"
+#include "halo/workload.h"
 
 namespace duet {
 namespace {
@@ -23,9 +26,9 @@ Expectation no_sweep(std::string why) {
 
 Expectation sweep_on_cpu(const Record& record, const Site& site) {
   if (axis_number(record.id, "ranks") > 1) return no_sweep("the ranks of a CPU share its memory");
-  const auto peak = site.peaks.gb_per_s.find("kernel");  // by all cores, as a sweep
-  if (peak == site.peaks.gb_per_s.end()) return no_sweep("the run has no copy peak of this CPU");
-  if (bytes_of_rank(record) < peak->second.bytes) {
+  const auto peak = site.peaks.find(copy_peak_name("kernel"));  // by all cores, as a sweep
+  if (peak == site.peaks.end()) return no_sweep("the run has no copy peak of this CPU");
+  if (bytes_of_rank(record) < axis_number(peak->second.record.id, "bytes")) {
     return no_sweep("the fields are smaller than the copy peak's, and may sit in the cache");
   }
   if (axis_word(record.id, "norm") != "none") return no_sweep("a CPU computes for the norm");

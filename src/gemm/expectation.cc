@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "verdict/expectation.h"
+#include "gemm/workload.h"
 
 namespace duet {
 namespace {
@@ -72,8 +73,8 @@ double amx_share(double smallest) {
 
 Expectation gemm_on_cpu(const Record& record, const Site& site) {
   const std::string dtype = axis_word(record.id, "dtype");
-  const auto peak = site.peaks.tflops.find(dtype);
-  if (peak == site.peaks.tflops.end()) {
+  const auto peak = site.peaks.find(gemm_peak_name(dtype));
+  if (peak == site.peaks.end()) {
     return unknown(fmt::format("the run has no multiply-add peak of this CPU in {}", dtype));
   }
   Expectation expectation;
@@ -85,12 +86,15 @@ Expectation gemm_on_cpu(const Record& record, const Site& site) {
     expectation.unknown = "the shape is small: packing and threads decide, not the units";
     return expectation;
   }
-  const double share = peak->second.by_tiles ? amx_share(smallest) : kCpuGemmShare;
+  // AMX has "tdpbf16ps, tiles of 16 x 64 bytes"; other instructions work on vectors.
+  const std::string instruction = peak->second.record.notes.value("instruction");
+  const bool by_tiles = instruction.find("tiles") != std::string::npos;
+  const double share = by_tiles ? amx_share(smallest) : kCpuGemmShare;
   expectation.expected = share * peak->second.fastest;
   expectation.basis = fmt::format(
       "{:.0f}% of the {:.4g} TFLOP/s that this CPU's multiply-add peak{} "
       "measured",
-      100 * share, peak->second.fastest, peak->second.by_tiles ? " (AMX)" : "");
+      100 * share, peak->second.fastest, by_tiles ? " (AMX)" : "");
   expectation.advice = cpu_advice(record, site);
   return expectation;
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-#include "verdict/expectation.h"
+#include "collectives/cost.h"
+#include "collectives/workload.h"
+#include "timing/network_cost.h"
 #include "verdict/peer_links.h"
 
 namespace duet {
@@ -65,12 +67,12 @@ std::string unjudged(const Record& record, const Site& site) {
   if (axis_word(record.id, "collective") == "all_to_all_v") {
     return "how much of an all_to_all_v stays on its rank is not in the record";
   }
-  return record.cost.bus_bytes > 0 ? "" : "the record has no bus bytes";
+  return record.cost.more.value(kBusBytes) > 0 ? "" : "the record has no bus bytes";
 }
 
 // Sets the figure that is expected by what healthy machines reached, or the reason why none is.
 void by_lines(Expectation& expectation, const Record& record, const Site& site) {
-  const double bytes = record.cost.bus_bytes;
+  const double bytes = record.cost.more.value(kBusBytes);
   const CollectiveLine* line = line_of(site, record, bytes);
   if (line == nullptr) {
     expectation.unknown =
@@ -92,7 +94,7 @@ void by_lines(Expectation& expectation, const Record& record, const Site& site) 
   }
 }
 
-// Over nodes: shares of the rails' rate (as fabric.cc has them) and of a device's links within its
+// Over nodes: shares of the rails' rate (as those of fabric) and of a device's links within its
 // node (copies between H200s reach 0.87), when both carry pieces of one call at the same time.
 // Reductions wait for kernels between the two.
 constexpr double kOfRails = 0.95, kOfLinks = 0.85, kOfReductions = 0.92;
@@ -102,7 +104,8 @@ constexpr double kLatencyDecides = 2e-3;  // seconds of the whole call, and belo
 Expectation over_nodes(const Record& record, const Site& site) {
   Expectation expectation;
   const Cost& cost = record.cost;
-  if (cost.link_gbit_per_s <= 0) {
+  const double network = cost.more.value(kNetworkBytes), link = cost.more.value(kLinkGbitPerS);
+  if (link <= 0) {
     expectation.unknown = "the rails' speed is not known: --link-gbit says it";
     return expectation;
   }
@@ -118,11 +121,11 @@ Expectation over_nodes(const Record& record, const Site& site) {
   }
   const bool reduced = collective == "all_reduce" || collective == "reduce_scatter";
   const bool linked = site.spec != nullptr && site.spec->link;
-  const double rails = 8 * cost.network_bytes / cost.link_gbit_per_s / 1e9;
-  const double inside = (cost.wire_bytes - cost.network_bytes) / axis_number(record.id, "ranks");
+  const double rails = 8 * network / link / 1e9;
+  const double inside = (cost.wire_bytes - network) / axis_number(record.id, "ranks");
   const double links = linked ? inside / site.spec->link->gb_per_s / 1e9 : 0;
   const double least = std::max(rails, links);
-  expectation.bound = cost.bus_bytes / least / 1e9;
+  expectation.bound = cost.more.value(kBusBytes) / least / 1e9;
   if (reduced && site.spec == nullptr) {
     expectation.unknown = "what a CPU should reach in a reduction is not known";
   } else if (axis_number(record.id, "graph_launches") > 0) {
@@ -132,7 +135,7 @@ Expectation over_nodes(const Record& record, const Site& site) {
   } else {
     const double share = reduced ? kOfReductions : 1;
     const double seconds = std::max(rails / kOfRails, links / kOfLinks) / share;
-    expectation.expected = cost.bus_bytes / seconds / 1e9;
+    expectation.expected = cost.more.value(kBusBytes) / seconds / 1e9;
     expectation.basis =
         fmt::format("{:.0f}% of what {} at least, {:.4g} ms", 100 * least / seconds,
                     rails > links ? "the rails take" : "links in the node take", 1e3 * least);
@@ -144,7 +147,7 @@ Expectation over_nodes(const Record& record, const Site& site) {
 }  // namespace
 
 Expectation expect_collective(const Record& record, const Site& site) {
-  if (record.cost.network_bytes > 0) return over_nodes(record, site);
+  if (record.cost.more.value(kNetworkBytes) > 0) return over_nodes(record, site);
   Expectation expectation;
   expectation.unknown = unjudged(record, site);
   if (!expectation.unknown.empty()) return expectation;

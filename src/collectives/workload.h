@@ -1,0 +1,20 @@
+#pragma once
+
+#include "verdict/expectation.h"
+#include "workload/workload.h"
+
+namespace duet {
+
+// RecordKind::expect of `collective`.
+Expectation expect_collective(const Record& record, const Site& site);
+
+// RecordKind::rates of `collective`: "busbw_gb_per_s", "algbw_gb_per_s"; "wire_gb_per_s" if the
+// bytes that the busiest rank sends are known, "percent_of_rails" if those between nodes and their
+// links are. Without the bytes of a collective: usual_rates().
+Rates collective_rates(const Cost& cost, double seconds);
+
+// What a list prints after a collective's main rate: "algbw 1.817 GB/s, wire 1.363 GB/s, wrong 0,
+// count 65536". "" for records without these rates.
+std::string collective_text(const Record& record);
+
+}  // namespace duet

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "verdict/expectation.h"
+#include "workload/workload.h"
+
+namespace duet {
+
+// The name in Cost::more of the grid's points, which an iteration updates.
+inline constexpr const char* kPoints = "points";
+
+// RecordKind::expect of `halo`.
+Expectation expect_halo(const Record& record, const Site& site);
+
+// RecordKind::rates of `halo`: "gb_per_s" of memory bytes, "glup_per_s" (10^9 points updated a
+// second).
+Rates halo_rates(const Cost& cost, double seconds);
+
+}  // namespace duet

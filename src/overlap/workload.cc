@@ -1,0 +1,67 @@
+#include "workload/workload.h"
+
+#include "collectives/workload.h"
+#include "overlap/cases.h"
+
+namespace duet {
+namespace {
+
+std::vector<RecordKind> overlap_records() {
+  RecordKind overlap{"overlap"}, isolated{"overlap_isolated"};
+  overlap.figures = {"best_seconds",      "ahead",
+                     "fraction_of_ideal", "bound",
+                     "speedup",           "ideal_speedup",
+                     "compute_slowdown",  "communication_slowdown",
+                     "compute_seconds",   "communication_seconds",
+                     "engine_seconds"};
+  overlap.table.beside = {{"policy"}};
+  isolated.rates = collective_rates;  // of a GEMM: the usual ones
+  isolated.figures = {"tflops",
+                      "gb_per_s",
+                      "busbw_gb_per_s",
+                      "algbw_gb_per_s",
+                      "wire_gb_per_s",
+                      "percent_of_rails",
+                      "ideal_speedup",
+                      "slowdown",
+                      "units_taken",
+                      "flop_per_byte",
+                      "device_flop_per_byte",
+                      "memory_gb_per_s",
+                      "compute_seconds",
+                      "communication_seconds"};
+  isolated.more_text = collective_text;
+  return {overlap, isolated};
+}
+
+// One scenario under the policies that every machine supports.
+OverlapOptions one_scenario(const char* compute, const char* communication) {
+  OverlapOptions options;
+  options.scenarios = {parse_scenario(compute, communication)};
+  options.policies = parse_policies("serial,base,priority,dma");
+  return options;
+}
+
+std::optional<Benchmark> among_devices(Machine& machine, const OverlapOptions& options,
+                                       const std::function<bool()>& stop) {
+  if (machine.size() < 2) return std::nullopt;
+  return overlap_benchmark(machine, options, stop);
+}
+
+std::vector<SuiteEntry> overlap_suites() {
+  const auto entry = [](const char* device, bool if_there, const OverlapOptions& options) {
+    return SuiteEntry{"quick", device, if_there, with_options(among_devices, options)};
+  };
+  const OverlapOptions on_gpus = one_scenario("gemm:8192x57344x8192:bf16", "all_gather:896M");
+  return {entry("host:2", false, one_scenario("gemm:512x512x512:fp32", "all_gather:4M")),
+          entry("sim:mi300x-8", false, on_gpus), entry("cuda", true, on_gpus)};
+}
+
+}  // namespace
+
+const Workload& overlap_workload() {
+  static const Workload overlap{"overlap", overlap_records(), overlap_suites()};
+  return overlap;
+}
+
+}  // namespace duet

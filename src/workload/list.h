@@ -1,0 +1,9 @@
+// Every workload, in the order in which suites run them and `duet --help` shows their commands. A
+// line is all that is said of a workload outside its folder, which defines NAME_workload().
+DUET_WORKLOAD(gemm)
+DUET_WORKLOAD(copy)
+DUET_WORKLOAD(collective)
+DUET_WORKLOAD(halo)
+DUET_WORKLOAD(fabric)
+DUET_WORKLOAD(overlap)
+DUET_WORKLOAD(train)

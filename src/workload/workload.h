@@ -1,0 +1,53 @@
+// A workload is all that Duet says about one kind of work: its records, with their rates, tables
+// and expectations, and its part of suites. Its folder defines it, and list.h names it; suites,
+// writers and verdicts go through workloads() and name none.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/machine.h"
+#include "results/record_kind.h"
+#include "timing/measurement.h"
+
+namespace duet {
+
+// A benchmark of a suite, on one machine.
+struct SuiteEntry {
+  std::string suite;      // "quick"
+  std::string device;     // as in --device; of the suite "health" "host", or "" for all others
+  bool if_there = false;  // left out if the device cannot be opened
+  // The benchmark on the opened machine; `device` is how it was opened, and `stop` lets a case end
+  // early. Nothing if the machine has too few devices for it, or no engine.
+  using Make = std::function<std::optional<Benchmark>(Machine& machine, const std::string& device,
+                                                      const std::function<bool()>& stop)>;
+  Make make;
+};
+
+// For an entry: what `benchmark(machine, options, stop)` makes, with the machine's name in
+// `options.device_name`.
+template <typename Make, typename Options>
+SuiteEntry::Make with_options(Make benchmark, Options options) {
+  return [benchmark, options](Machine& machine, const std::string&,
+                              const std::function<bool()>& stop) -> std::optional<Benchmark> {
+    Options own = options;
+    own.device_name = machine.name();
+    return benchmark(machine, own, stop);
+  };
+}
+
+struct Workload {
+  std::string name;  // of its command, and what the names of its records begin with: "gemm"
+  std::vector<RecordKind> records;
+  std::vector<SuiteEntry> suites = {};  // in the order in which a suite runs them
+};
+
+#define DUET_WORKLOAD(name) const Workload& name##_workload();
+#include "workload/list.h"
+#undef DUET_WORKLOAD
+
+const std::vector<const Workload*>& workloads();
+
+}  // namespace duet
