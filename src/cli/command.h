@@ -25,15 +25,11 @@ class Command {
   }
 };
 
-// Each command is in its own file, src/cli/NAME.cc.
+// A workload's command is in its folder, in command/; the others are in src/cli/NAME.cc.
+#define DUET_WORKLOAD(name) std::unique_ptr<Command> make_##name##_command(CLI::App& root);
+#include "workload/list.h"
+#undef DUET_WORKLOAD
 std::unique_ptr<Command> make_info_command(CLI::App& root);
-std::unique_ptr<Command> make_gemm_command(CLI::App& root);
-std::unique_ptr<Command> make_copy_command(CLI::App& root);
-std::unique_ptr<Command> make_collective_command(CLI::App& root);
-std::unique_ptr<Command> make_halo_command(CLI::App& root);
-std::unique_ptr<Command> make_fabric_command(CLI::App& root);
-std::unique_ptr<Command> make_overlap_command(CLI::App& root);
-std::unique_ptr<Command> make_train_command(CLI::App& root);
 std::unique_ptr<Command> make_advise_command(CLI::App& root);
 std::unique_ptr<Command> make_calibrate_command(CLI::App& root);
 std::unique_ptr<Command> make_predict_command(CLI::App& root);

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/completion.h"
+#include "cli/flag_values.h"
 
 namespace duet {
 namespace {
@@ -18,6 +19,7 @@ class CompletionCommand : public Command {
             "fish (duet completion fish | source)")
         ->required()
         ->type_name("");
+    offer(*app_, "shell", {"bash", "zsh", "fish"});
   }
 
   CLI::App& app() override { return *app_; }

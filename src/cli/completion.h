@@ -22,7 +22,7 @@ struct Completion {
 Completion complete(const CLI::App& root, const std::vector<std::string>& words);
 
 // The command that takes such a word behind its name: "duet collective" for "all_gather"; "": none.
-std::string command_with_word(const std::string& word);
+std::string command_with_word(const CLI::App& root, const std::string& word);
 
 // The script by which a shell (bash, zsh, fish) asks `duet complete`. Throws UsageError for another
 // shell.

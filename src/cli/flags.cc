@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "cli/flag_values.h"
 #include "cli/lists.h"
 #include "core/error.h"
+#include "device/sim/platform.h"
 
 namespace duet {
 namespace {
@@ -183,6 +185,7 @@ void add_mode_flags(CLI::App& app, ModeFlags& flags) {
   add_yes_no(app, "--flush,!--no-flush", flags.flush,
              "Overwrite the last-level cache before each iteration, or do not; default: the mode's")
       ->group("Measuring");
+  offer(app, "--mode", mode_names);
 }
 
 Mode mode_of(const ModeFlags& flags) {
@@ -205,6 +208,12 @@ void shorten_for_cpu(Mode& mode, const ModeFlags& flags) {
   if (flags.mode.empty() && !flags.seconds) mode.seconds = std::min(mode.seconds, kCpuSeconds);
 }
 
+Words device_words() {
+  Words words = {"host", "cuda", "hip"};
+  for (const std::string& platform : sim::platform_names()) words.push_back("sim:" + platform);
+  return words;
+}
+
 void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& default_text) {
   app.add_option(
          "--device", flags.devices,
@@ -215,6 +224,7 @@ void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& defa
       ->type_name("DEVICE")
       ->allow_extra_args(false)  // the next argument belongs to the command, not to this flag
       ->take_all();
+  offer(app, "--device", device_words);
 }
 
 std::vector<std::string> device_names(const DeviceFlags& flags) {

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include "device/machine.h"
+#include "results/writers/writer.h"
 #include "timing/mode.h"
 
 namespace duet {
@@ -28,7 +31,8 @@ struct OutputFlags {
   bool reproducible = false;
   bool check = false;
   bool list = false;
-  std::string table;                   // "nccl": in the columns of nccl-tests
+  // Shows the figures in place of the usual tables; none: these.
+  std::function<std::unique_ptr<Writer>(std::ostream&)> table;
   std::optional<std::string> report;   // "": a name derived from the journal's
   std::vector<NamedFile> other_files;  // that the command writes
 };
@@ -62,6 +66,8 @@ double energy_seconds_of(const EnergyFlags& flags);
 struct DeviceFlags {
   std::vector<std::string> devices;
 };
+// What shells offer for --device.
+std::vector<std::string> device_words();
 void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& default_text);
 
 // Splits --device. A comma before a letter separates devices ("host,sim:mi300x-8"); any other comma

@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/flag_values.h"
 #include "cli/lists.h"
 #include "core/error.h"
 #include "core/output_file.h"
@@ -33,6 +34,7 @@ class HistoryCommand : public Command {
     add("--time", time_, "UTC",
         "Time of measurement for journals without one, such as those of duet import: "
         "2026-11-21T02:00:00Z");
+    offer(*app_, "--device", device_words);
   }
 
   CLI::App& app() override { return *app_; }

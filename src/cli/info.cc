@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/info_text.h"
-#include "cli/tuning.h"
 #include "core/error.h"
 #include "device/sim/platform.h"
 #include "results/environment.h"
@@ -15,6 +14,7 @@
 #include "results/libraries.h"
 #include "results/record_json.h"
 #include "results/version.h"
+#include "workload/workload.h"
 
 namespace duet {
 namespace {
@@ -87,7 +87,10 @@ class InfoCommand : public Command {
     std::cout << fmt::format("duet {} ({})\n\n", version(), revision()) << host_text() << '\n'
               << backends_text(states);
     for (const auto& machine : machines) {
-      std::cout << '\n' << machine_text(*machine) << tuning_text(*machine);
+      std::cout << '\n' << machine_text(*machine);
+      for (const Workload* workload : workloads()) {
+        if (workload->info != nullptr) std::cout << workload->info(*machine);
+      }
     }
     std::cout << '\n' << fabric_text(fabric) << '\n' << libraries_text(found);
     return 0;

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "copy/cases.h"
 #include "core/error.h"
+#include "core/seed_sizes.h"
 #include "core/units.h"
 
 namespace duet {

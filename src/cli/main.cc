@@ -70,7 +70,9 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& line
   std::string text = fmt::format("unexpected word '{}'", left.front());
   const std::string flag = flag_before(left.front(), line, app);
   if (!flag.empty()) text += fmt::format(": {} takes no value", flag);
-  if (flag == "--check" && app.get_name() == "collective") text += "; nccl-tests' --check is -c";
+  if (flag == "--check" && app.get_option_no_throw("--ngpus") != nullptr) {
+    text += "; nccl-tests' --check is -c";
+  }
   return text;
 }
 
@@ -81,7 +83,7 @@ int no_command(const CLI::App& root, const std::vector<std::string>& line) {
   const std::vector<std::string> left = root.remaining();
   if (!left.empty() && left.front()[0] != '-') {
     const std::string& word = left.front();
-    const std::string command = duet::command_with_word(word);
+    const std::string command = duet::command_with_word(root, word);
     what = fmt::format("unknown command '{}'{}", word,
                        command.empty() ? duet::did_you_mean(word, names)
                                        : fmt::format(" (did you mean '{} {}'?)", command, word));
@@ -138,15 +140,17 @@ int run(int argc, char** argv) {
   root.formatter(std::make_shared<duet::HelpFormatter>());  // CLI11 requires a shared_ptr
   const std::vector<std::string> line{argv, argv + argc};
   std::vector<std::unique_ptr<duet::Command>> commands;
-  for (const auto make :
-       {duet::make_info_command,       duet::make_gemm_command,       duet::make_copy_command,
-        duet::make_collective_command, duet::make_halo_command,       duet::make_fabric_command,
-        duet::make_overlap_command,    duet::make_train_command,      duet::make_advise_command,
-        duet::make_calibrate_command,  duet::make_predict_command,    duet::make_reproduce_command,
-        duet::make_run_command,        duet::make_health_command,     duet::make_report_command,
-        duet::make_compare_command,    duet::make_import_command,     duet::make_history_command,
-        duet::make_nccl_env_command,   duet::make_completion_command, duet::make_complete_command,
-        duet::make_docs_command}) {
+  const std::vector<std::unique_ptr<duet::Command> (*)(CLI::App&)> makers = {
+      duet::make_info_command,
+#define DUET_WORKLOAD(name) duet::make_##name##_command,
+#include "workload/list.h"
+#undef DUET_WORKLOAD
+      duet::make_advise_command,    duet::make_calibrate_command, duet::make_predict_command,
+      duet::make_reproduce_command, duet::make_run_command,       duet::make_health_command,
+      duet::make_report_command,    duet::make_compare_command,   duet::make_import_command,
+      duet::make_history_command,   duet::make_nccl_env_command,  duet::make_completion_command,
+      duet::make_complete_command,  duet::make_docs_command};
+  for (const auto make : makers) {
     commands.push_back(make(root));
   }
   const std::string version = fmt::format("duet {} ({})", duet::version(), duet::revision());

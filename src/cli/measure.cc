@@ -18,7 +18,6 @@
 #include "results/environment.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
-#include "results/writers/nccl_table.h"
 #include "run/case_list.h"
 #include "run/lockstep.h"
 #include "run/suite_summary.h"
@@ -211,8 +210,8 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
     const bool colour = process_count(plan) == 1 && has_colours(file);
     if (plan.suite && !flags.verbose) {
       writers.push_back(std::make_unique<SuiteSummary>(out, environment, outputs.earlier.runs));
-    } else if (flags.table == "nccl") {
-      writers.push_back(std::make_unique<NcclTable>(out));
+    } else if (flags.table) {
+      writers.push_back(flags.table(out));
     } else {
       writers.push_back(std::make_unique<ConsoleWriter>(
           out, colour, flags.verbose ? Detail::every_case : Detail::short_tables));

@@ -1,10 +1,15 @@
 #include "cli/network_flags.h"
 
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/lists.h"
 #include "core/error.h"
 
 namespace duet {
+
+std::vector<std::string> provider_words() {
+  return {"tcp;ofi_rxm", "tcp", "verbs;ofi_rxm", "shm", "efa"};
+}
 
 void add_network_flags(CLI::App& app, NetworkFlags& flags) {
   const auto add = [&](const char* flag, std::string& value, const char* type, const char* text) {
@@ -31,6 +36,7 @@ void add_network_flags(CLI::App& app, NetworkFlags& flags) {
   app.add_flag(
       "--staged", flags.staged,
       "Between nodes: stage data in pinned memory, even if rails can access device memory");
+  offer(app, "--provider", provider_words());
 }
 
 NetworkOptions network_of(const NetworkFlags& flags) {

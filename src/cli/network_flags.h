@@ -3,6 +3,7 @@
 
 #include <CLI/App.hpp>
 #include <string>
+#include <vector>
 
 #include "team/network_options.h"
 
@@ -16,6 +17,8 @@ struct NetworkFlags {
   bool failover = false, staged = false;
 };
 void add_network_flags(CLI::App& app, NetworkFlags& flags);
+// What shells offer for --provider.
+std::vector<std::string> provider_words();
 
 // These throw UsageError.
 NetworkOptions network_of(const NetworkFlags& flags);

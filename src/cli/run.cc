@@ -6,6 +6,7 @@
 
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/measure.h"
@@ -51,6 +52,7 @@ class RunCommand : public Command {
                      "all devices of the suite that this machine has; given devices replace "
                      "those of the suite of the same kind, and the others are left out");
     add_output_flags(*app_, output_);
+    offer(*app_, "suite", [] { return own_names(suites()); });
   }
 
   CLI::App& app() override { return *app_; }

@@ -13,6 +13,7 @@
 #include "collectives/tuning/changeover.h"
 #include "copy/cases.h"
 #include "core/error.h"
+#include "core/seed_sizes.h"
 #include "team/nodes.h"
 #include "timing/sampler.h"
 

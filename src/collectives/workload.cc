@@ -6,6 +6,7 @@
 #include "collectives/cost.h"
 #include "collectives/crossover_text.h"
 #include "collectives/engine.h"
+#include "collectives/tuning/tuning_file.h"
 #include "core/units.h"
 #include "timing/network_cost.h"
 
@@ -115,7 +116,8 @@ std::string collective_text(const Record& record) {
 }
 
 const Workload& collective_workload() {
-  static const Workload collective{"collective", collective_records(), collective_suites()};
+  static const Workload collective{"collective", collective_records(), collective_suites(),
+                                   tuning_text};
   return collective;
 }
 

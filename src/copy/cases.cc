@@ -8,14 +8,13 @@
 #include "copy/copy_work.h"
 #include "copy/cpu/peak_cases.h"
 #include "core/error.h"
+#include "core/seed_sizes.h"
 #include "timing/sampler.h"
 
 namespace duet {
 namespace {
 
 constexpr int kMostThreads = 1024;  // per block, on every GPU that Duet supports
-constexpr std::uint64_t kSmallest = 4096;
-constexpr std::uint64_t kLargest = 4096ull * 128256 * 4;
 
 template <typename Value>
 bool has(const std::vector<Value>& list, Value value) {
@@ -249,13 +248,6 @@ class CopyCases {
 };
 
 }  // namespace
-
-std::vector<std::uint64_t> seed_sizes() {
-  std::vector<std::uint64_t> sizes;
-  for (std::uint64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) sizes.push_back(bytes);
-  sizes.push_back(kLargest);
-  return sizes;
-}
 
 Benchmark copy_benchmark(Machine& machine, const CopyOptions& options, std::function<bool()> stop) {
   return CopyCases(machine, options, std::move(stop)).benchmark();

@@ -36,10 +36,6 @@ struct CopyOptions {
   std::string device_name;  // --device, as the journal shows it
 };
 
-// The sizes of the MI300X study's benchmark: powers of two from 4 KiB, and its largest size,
-// 2,101,346,304 bytes (4096 x 128256 x 4, Llama 3's embedding).
-std::vector<std::uint64_t> seed_sizes();
-
 // The cases of `duet copy`. The machine must outlive the benchmark; `stop` is called between
 // batches. Throws UsageError for pairs of devices that the machine does not have, and for block
 // sizes that no GPU runs. A case that cannot run throws OutOfMemory or Unavailable.

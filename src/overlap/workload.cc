@@ -2,6 +2,7 @@
 
 #include "collectives/workload.h"
 #include "overlap/cases.h"
+#include "overlap/study_records.h"
 
 namespace duet {
 namespace {
@@ -60,7 +61,8 @@ std::vector<SuiteEntry> overlap_suites() {
 }  // namespace
 
 const Workload& overlap_workload() {
-  static const Workload overlap{"overlap", overlap_records(), overlap_suites()};
+  static const Workload overlap{"overlap", overlap_records(), overlap_suites(), nullptr,
+                                studies_beside};
   return overlap;
 }
 

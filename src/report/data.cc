@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "overlap/study.h"
 #include "results/environment.h"
 #include "results/version.h"
 #include "verdict/verdict.h"
+#include "workload/workload.h"
 
 namespace duet {
 namespace {
@@ -40,66 +40,6 @@ Json ceilings_to_json(const Ceilings& ceilings) {
     }
   }
   return json;
-}
-
-// The outcomes of a device's overlap records on so many ranks, by scenario. A policy that was swept
-// counts with its fastest point.
-std::vector<StudyOutcome> outcomes_of(const std::vector<const Record*>& records,
-                                      const std::string& device, int ranks) {
-  std::map<std::string, StudyOutcome> found;
-  for (const Record* record : records) {
-    const CaseId& id = record->id;
-    const double* fraction = record->metrics.find("fraction_of_ideal");
-    if (id.benchmark != "overlap" || id.device != device || axis_number(id, "ranks") != ranks ||
-        axis_true(id, "in_place") || fraction == nullptr) {
-      continue;
-    }
-    const std::string scenario = axis_word(id, "scenario"), policy = axis_word(id, "policy");
-    StudyOutcome& outcome = found[scenario];
-    outcome.scenario = scenario;
-    outcome.collective = axis_word(id, "collective");
-    const auto known =
-        outcome.fraction.emplace(policy.substr(0, policy.find(':')), *fraction).first;
-    known->second = std::max(known->second, *fraction);
-  }
-  std::vector<StudyOutcome> all;
-  for (auto& [name, outcome] : found) all.push_back(std::move(outcome));
-  return all;
-}
-
-Json range_to_json(const std::map<std::string, FractionRange>& ranges) {
-  Json json = Json::object();
-  for (const auto& [collective, range] : ranges) json[collective] = {range.low, range.high};
-  return json;
-}
-
-// What studies report of a device and of scenarios that a journal has, beside the journal's
-// figures.
-Json studies_to_json(const std::vector<const Record*>& records,
-                     const std::map<std::string, Ceilings>& ceilings) {
-  Json list = Json::array();
-  for (const auto& [device, ceiling] : ceilings) {
-    for (const Study& study : studies()) {
-      if (study.device != ceiling.model) continue;
-      Json rows = Json::array();
-      for (const StudyRow& row : beside_study(study, outcomes_of(records, device, study.ranks))) {
-        rows.push_back({{"name", row.reported.name},
-                        {"policies", row.policies},
-                        {"scenarios", row.scenarios},
-                        {"reported", row.reported.mean},
-                        {"mean", row.mean},
-                        {"reported_ranges", range_to_json(row.reported.ranges)},
-                        {"ranges", range_to_json(row.ranges)}});
-      }
-      if (rows.empty()) continue;
-      list.push_back({{"device", device},
-                      {"name", study.name},
-                      {"source", study.source},
-                      {"scenarios", 2 * study.classes.size()},
-                      {"rows", rows}});
-    }
-  }
-  return list;
 }
 
 Json verdict_to_json(const Verdict& verdict) {
@@ -152,7 +92,15 @@ Json journal_to_json(const ReportJournal& journal, const std::string& name) {
   for (const Record* record : counting) records.push_back(std::move(all[record]));
   Json ceilings = Json::object();
   for (const auto& [device, one] : evaluator.ceilings()) ceilings[device] = ceilings_to_json(one);
-  const Json studies = studies_to_json(counting, evaluator.ceilings());
+  Json studies = Json::array();
+  for (const auto& [device, ceiling] : evaluator.ceilings()) {
+    for (const Workload* workload : workloads()) {
+      if (workload->studies == nullptr) continue;
+      for (Json& study : workload->studies(counting, device, ceiling.model)) {
+        studies.push_back(std::move(study));
+      }
+    }
+  }
   return {{"name", name},         {"studies", studies},           {"environments", environments},
           {"ceilings", ceilings}, {"warnings", journal.warnings}, {"records", records}};
 }

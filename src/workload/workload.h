@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/machine.h"
+#include "results/record_json.h"
 #include "results/record_kind.h"
 #include "timing/measurement.h"
 
@@ -42,6 +43,12 @@ struct Workload {
   std::string name;  // of its command, and what the names of its records begin with: "gemm"
   std::vector<RecordKind> records;
   std::vector<SuiteEntry> suites = {};  // in the order in which a suite runs them
+  // What `duet info` says of it on a machine, in lines; nullptr: nothing.
+  std::string (*info)(Machine& machine) = nullptr;
+  // What studies report of a model, beside the records of a device of it, for the report page;
+  // nullptr: nothing.
+  std::vector<Json> (*studies)(const std::vector<const Record*>& records, const std::string& device,
+                               const std::string& model) = nullptr;
 };
 
 #define DUET_WORKLOAD(name) const Workload& name##_workload();

@@ -8,6 +8,7 @@
 #include "collectives/tuning/tuning_file.h"
 #include "core/deadline.h"
 #include "core/drop_in_packets.h"
+#include "core/units.h"
 
 namespace duet {
 
@@ -15,6 +16,12 @@ TuningSetup tuning_setup(Machine& machine, int ranks, bool several_processes) {
   const std::string& model = machine.device(0).info().model;
   const bool simulated = machine.is_virtual();
   return {simulated ? machine.name() : model, ranks, several_processes, model, simulated};
+}
+
+std::string dma_from_text(std::uint64_t dma_from) {
+  if (dma_from == 0) return "by dma at every size";
+  if (dma_from == Thresholds::kNever) return "by kernel at every size";
+  return fmt::format("by kernel below {}", format_bytes(dma_from));
 }
 
 std::string in_words(const TuningSetup& setup) {

@@ -50,6 +50,9 @@ class Thresholds {
   std::map<CollectiveKind, std::uint64_t> set_;
 };
 
+// "by kernel below 1 MiB", of Thresholds::dma_from().
+std::string dma_from_text(std::uint64_t dma_from);
+
 // The collectives that Duet's drop-in for NCCL (docs/pytorch.md) makes as packets, all up to one
 // size.
 constexpr std::array<CollectiveKind, 4> kInPackets = {

@@ -159,4 +159,24 @@ void TuningFile::write() const {
   file_.replace(json.dump(1) + '\n');
 }
 
+std::string tuning_text(Machine& machine) {
+  if (machine.size() < 2) return "";
+  const std::string path = TuningFile::usual_path();
+  try {
+    const Thresholds found =
+        TuningFile(path).thresholds(tuning_setup(machine, machine.size(), false));
+    std::string measured;
+    for (const auto& [kind, bytes] : found.all()) {
+      measured +=
+          fmt::format("{}{} {}", measured.empty() ? "" : ", ", name(kind), dma_from_text(bytes));
+    }
+    const std::string what =
+        measured.empty() ? "as built in, nothing measured (duet collective --tune)" : measured;
+    return fmt::format("\n  collectives' engine auto: {}; tuning file: {}\n", what,
+                       path.empty() ? "none" : path);
+  } catch (const UsageError& error) {
+    return fmt::format("\n  collectives' engine auto: {}\n", error.what());
+  }
+}
+
 }  // namespace duet

@@ -50,4 +50,8 @@ std::string thresholds_text(const Thresholds& thresholds);
 // Throws UsageError whose message begins with `source`.
 Thresholds parse_thresholds(const std::string& text, const std::string& source);
 
+// A line of `duet info`: the sizes from which the engine auto uses copy engines on this machine; ""
+// for one device.
+std::string tuning_text(Machine& machine);
+
 }  // namespace duet

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/flag_values.h"
 #include "cli/lists.h"
 #include "collectives/tuning/tuning_file.h"
 #include "core/drop_in_packets.h"
@@ -235,6 +236,7 @@ class NcclEnvCommand : public Command {
                    "Take over small calls too, as packets, if they were measured to be as fast as "
                    "NCCL's, and up to that size");
     app_->add_flag("--json", json_, "Print all of it as JSON");
+    offer(*app_, "--for", {"shell", "torchrun", "srun", "mpirun", "docker", "mpijob"});
   }
 
   CLI::App& app() override { return *app_; }

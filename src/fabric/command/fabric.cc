@@ -6,6 +6,7 @@
 
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
@@ -49,6 +50,16 @@ std::vector<bool> parse_directions(const std::string& text) {
   throw UsageError("--direction: unknown '" + text + "'" +
                    did_you_mean(text, {"one-way", "two-way", "both"}) +
                    ": expected one-way, two-way or both");
+}
+
+Words fabric_choices() {
+  Words names = {"all"};
+  for (const int processes : {2, 3}) {  // some are between two only, others between more
+    for (const std::string& each : names_of(fabric_operations(processes))) {
+      if (std::find(names.begin(), names.end(), each) == names.end()) names.push_back(each);
+    }
+  }
+  return names;
 }
 
 class FabricCommand : public Command {
@@ -104,6 +115,7 @@ class FabricCommand : public Command {
     add_rail_flags();
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
+    offer_values();
   }
 
   CLI::App& app() override { return *app_; }
@@ -121,6 +133,17 @@ class FabricCommand : public Command {
   }
 
  private:
+  void offer_values() {
+    offer(*app_, "operations", fabric_choices);
+    offer(*app_, "--rail-mode", {"single", "split", "round_robin"});
+    offer(*app_, "--direction", {"one-way", "two-way", "both"});
+    offer(*app_, "--memory", {"host", "pinned", "device"});
+    offer(*app_, "--memory-path", {"auto", "direct", "ipc", "staged"});
+    offer(*app_, "--issue", {"direct", "blocking", "nonblocking"});
+    offer(*app_, "--fifo-memory", {"pinned", "managed", "device"});
+    offer(*app_, "--provider", provider_words());
+  }
+
   void add_rail_flags() {
     add("--rails", options_.settings.rails, "LIST",
         "A list of NICs by name or address (interfaces for tcp), the number of nearest NICs to "

@@ -1,4 +1,4 @@
-#include "cli/advice_text.h"
+#include "overlap/command/advice_text.h"
 
 #include <fmt/format.h>
 

@@ -5,6 +5,7 @@
 
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
@@ -12,13 +13,13 @@
 #include "cli/network_flags.h"
 #include "cli/outputs.h"
 #include "cli/own_machines.h"
-#include "cli/training_run_flags.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "core/units.h"
 #include "gemm/tuning.h"
 #include "training/cases.h"
+#include "training/command/training_run_flags.h"
 #include "training/models/gpt.h"
 #include "training/models/mlp.h"
 #include "training/models/qwen3.h"
@@ -27,7 +28,7 @@
 namespace duet {
 namespace {
 
-constexpr int kMost = 1 << 20;  // of a batch, a sequence, layers
+constexpr int kMostOfModel = 1 << 20;  // of a batch, a sequence, layers
 constexpr int kMostLoraRank = 1024;
 
 // A line on standard error after each evaluation and, at most every two seconds, after a step.
@@ -135,6 +136,7 @@ class TrainCommand : public Command {
     add_training_run_flags(*app_, run_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
+    offer_values();
   }
 
   CLI::App& app() override { return *app_; }
@@ -146,6 +148,20 @@ class TrainCommand : public Command {
   }
 
  private:
+  void offer_values() {
+    offer(*app_, "kind", {"gpt", "qwen3", "mlp"});
+    offer(*app_, "--model", [] { return and_also(gpt_names(), "seed"); });
+    offer_files(*app_, "--model");
+    offer(*app_, "--recipe", [] { return own_names(duet::recipes()); });
+    offer(*app_, "--parallel", {"none", "ddp", "zero3"});
+    offer(*app_, "--engine", {"none", "auto", "dma", "kernel", "nccl", "rccl", "vendor-model"});
+    offer(*app_, "--optimizer", {"adamw", "sgd"});
+    offer(*app_, "--update", {"after", "beside"});
+    offer(*app_, "--recompute", {"none", "attention", "block"});
+    offer(*app_, "--fp8-gradients", {"e4m3", "e5m2"});
+    offer(*app_, "--lora-targets", [] { return names_of(all_lora_targets()); });
+  }
+
   int run_in(Processes& processes, const std::vector<std::string>& line) {
     if (kind_ != "qwen3") {
       refuse_given({{"--lora", !lora_rank_.empty()},
@@ -400,8 +416,9 @@ class TrainCommand : public Command {
   // Those of --batch; empty: the model's own.
   std::vector<int> batches() const {
     if (batches_.empty()) return {};
-    return parse_list(
-        batches_, [](const std::string& text) { return parse_number(text, 1, "--batch", kMost); });
+    return parse_list(batches_, [](const std::string& text) {
+      return parse_number(text, 1, "--batch", kMostOfModel);
+    });
   }
 
   std::vector<ModelDescription> mlps() const {
@@ -427,7 +444,8 @@ class TrainCommand : public Command {
   std::vector<TokenModelDescription> sized(const std::vector<Config>& configs) const {
     std::vector<TokenModelDescription> all;
     for (Config config : configs) {
-      if (!sequence_.empty()) config.sequence = parse_number(sequence_, 1, "--sequence", kMost);
+      if (!sequence_.empty())
+        config.sequence = parse_number(sequence_, 1, "--sequence", kMostOfModel);
       if (!layers_.empty()) {
         config.layers = parse_number(layers_, 1, "--layers", static_cast<int>(config.layers));
       }

@@ -1,4 +1,4 @@
-#include "cli/training_run_flags.h"
+#include "training/command/training_run_flags.h"
 
 #include <fmt/format.h>
 

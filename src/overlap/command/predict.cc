@@ -4,13 +4,13 @@
 #include <cmath>
 #include <iostream>
 
-#include "cli/advice_tables.h"
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/interrupt.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "overlap/command/advice_tables.h"
 #include "overlap/prediction/prediction.h"
 #include "results/writers/text_table.h"
 

@@ -15,6 +15,7 @@
 
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "core/error.h"
@@ -228,6 +229,11 @@ class ReproduceCommand : public Command {
     add_device_flags(*app_, devices_, "sim:mi300x-8");
     app_->add_flag("--sensitivity", sensitivity_,
                    "Also vary each fitted figure of the simulated machine by 20%");
+    offer(*app_, "STUDY", [] {
+      Words keys;
+      for (const Study& study : studies()) keys.push_back(study.key);
+      return keys;
+    });
   }
 
   CLI::App& app() override { return *app_; }

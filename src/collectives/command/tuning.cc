@@ -1,4 +1,4 @@
-#include "cli/tuning.h"
+#include "collectives/command/tuning.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,16 +18,10 @@
 namespace duet {
 namespace {
 
-std::string way(std::uint64_t dma_from) {
-  if (dma_from == 0) return "by dma at every size";
-  if (dma_from == Thresholds::kNever) return "by kernel at every size";
-  return fmt::format("by kernel below {}", format_bytes(dma_from));
-}
-
 std::string line(CollectiveKind kind, std::uint64_t from, std::uint64_t before, bool measured) {
   const bool changes = from != 0 && from != Thresholds::kNever;
-  return fmt::format("auto: {} {}{} (was {}, {})\n", name(kind), way(from),
-                     changes ? ", by dma from there on" : "", way(before),
+  return fmt::format("auto: {} {}{} (was {}, {})\n", name(kind), dma_from_text(from),
+                     changes ? ", by dma from there on" : "", dma_from_text(before),
                      measured ? "measured" : "built in");
 }
 
@@ -140,25 +134,6 @@ void CollectiveTuning::store(std::ostream& out) const {
     const std::string text =
         store_in(file, setup, changeovers(tuned.finished), beside_nccl(tuned.finished));
     out << text << std::flush;
-  }
-}
-
-std::string tuning_text(Machine& machine) {
-  if (machine.size() < 2) return "";
-  const std::string path = TuningFile::usual_path();
-  try {
-    const Thresholds found =
-        TuningFile(path).thresholds(tuning_setup(machine, machine.size(), false));
-    std::string measured;
-    for (const auto& [kind, bytes] : found.all()) {
-      measured += fmt::format("{}{} {}", measured.empty() ? "" : ", ", name(kind), way(bytes));
-    }
-    const std::string what =
-        measured.empty() ? "as built in, nothing measured (duet collective --tune)" : measured;
-    return fmt::format("\n  collectives' engine auto: {}; tuning file: {}\n", what,
-                       path.empty() ? "none" : path);
-  } catch (const UsageError& error) {
-    return fmt::format("\n  collectives' engine auto: {}\n", error.what());
   }
 }
 

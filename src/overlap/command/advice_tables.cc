@@ -1,4 +1,4 @@
-#include "cli/advice_tables.h"
+#include "overlap/command/advice_tables.h"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,7 @@
 
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
@@ -55,6 +56,12 @@ class HaloCommand : public Command {
     add_network_flags(*app_, network_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
+    offer(*app_, "--norm", [] { return and_also(names_of(all_norms()), "all"); });
+    offer(*app_, "--scaling", [] { return names_of(all_scalings()); });
+    offer(*app_, "--overlap", {"yes", "no", "both"});
+    offer(*app_, "--engine",
+          {"dma", "kernel", "host", "nccl", "nccl-window", "rccl", "nvshmem-p", "nvshmem-block",
+           "nvshmem-signal", "mpi"});
   }
 
   CLI::App& app() override { return *app_; }

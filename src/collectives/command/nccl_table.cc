@@ -1,4 +1,4 @@
-#include "results/writers/nccl_table.h"
+#include "collectives/command/nccl_table.h"
 
 #include <fmt/format.h>
 

@@ -5,6 +5,7 @@
 
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
@@ -72,6 +73,12 @@ class CopyCommand : public Command {
         "names of its tests; one of --sizes, default 512M");
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
+    offer(*app_, "--set", [] { return and_also(nvbandwidth_tests("nvbandwidth"), "nvbandwidth"); });
+    offer(*app_, "--kind", {"peer", "local", "host_to_device", "device_to_host"});
+    offer(*app_, "--executor", {"dma", "sdma", "kernel", "host"});
+    offer(*app_, "--issue", {"push", "pull"});
+    offer(*app_, "--pattern", {"pair", "all_pairs"});
+    offer(*app_, "--host-memory", {"pinned", "pageable"});
   }
 
   CLI::App& app() override { return *app_; }

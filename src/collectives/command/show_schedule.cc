@@ -1,4 +1,4 @@
-#include "cli/show_schedule.h"
+#include "collectives/command/show_schedule.h"
 
 #include <fmt/format.h>
 
@@ -188,11 +188,10 @@ void require_show_schedule(const ShowScheduleFlags& flags, const OutputFlags& ou
                         "expected --show-schedule as well");
   }
   std::vector<std::pair<const char*, bool>> refused = {
-      {"--csv", !output.csv.empty()},    {"--report", output.report.has_value()},
-      {"--check", output.check},         {"--resume", output.resume},
-      {"--list", output.list},           {"--quiet", output.quiet},
-      {"--verbose", output.verbose},     {"--reproducible", output.reproducible},
-      {"--table", !output.table.empty()}};
+      {"--csv", !output.csv.empty()}, {"--report", output.report.has_value()},
+      {"--check", output.check},      {"--resume", output.resume},
+      {"--list", output.list},        {"--quiet", output.quiet},
+      {"--verbose", output.verbose},  {"--reproducible", output.reproducible}};
   refused.insert(refused.end(), measuring.begin(), measuring.end());
   refuse_given(refused, "expected without --show-schedule, which measures nothing");
   if (!flags.rank.empty() && !output.json.empty()) {

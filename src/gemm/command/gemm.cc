@@ -2,11 +2,13 @@
 
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "gemm/cases.h"
+#include "gemm/shapes.h"
 #include "gemm/tuning.h"
 
 namespace duet {
@@ -14,6 +16,14 @@ namespace {
 
 constexpr const char* kDefaultShapes = "seed,llama";
 constexpr const char* kDefaultShapesOfCpus = "quick";  // the others take minutes there
+
+std::vector<DType> gemm_dtypes() {
+  std::vector<DType> types;
+  for (const DType type : all_dtypes()) {
+    if (type != DType::int32) types.push_back(type);
+  }
+  return types;
+}
 
 class GemmCommand : public Command {
  public:
@@ -47,6 +57,13 @@ class GemmCommand : public Command {
                    "Measure each device of a machine separately; default: the first device only");
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
+    offer(*app_, "--dtype", [] { return names_of(gemm_dtypes()); });
+    offer(*app_, "--set", shape_set_names);
+    offer(*app_, "--engine",
+          {"onednn", "openblas", "fma-peak", "cublas", "cublaslt", "cublaslt-tuned", "rocblas",
+           "hipblaslt", "hipblaslt-tuned", "model"});
+    offer(*app_, "--layout", {"nn", "nt", "tn"});
+    offer(*app_, "--epilogue", {"none", "gelu", "gelu_backward"});
   }
 
   CLI::App& app() override { return *app_; }

@@ -4,17 +4,19 @@
 
 #include <iostream>
 
-#include "cli/advice_tables.h"
-#include "cli/advice_text.h"
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/flag_values.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/outputs.h"
+#include "collectives/collective.h"
 #include "core/error.h"
 #include "core/output_file.h"
 #include "overlap/advisor/table_file.h"
+#include "overlap/command/advice_tables.h"
+#include "overlap/command/advice_text.h"
 
 namespace duet {
 namespace {
@@ -43,6 +45,7 @@ class AdviseCommand : public Command {
         "Minimum iterations per case; default 9, after 6 to warm up");
     add("--json", output_.json, "FILE", "Write measurements to a new journal");
     app_->add_flag("--quiet", output_.quiet, "Do not show the cases that are measured");
+    offer(*app_, "--collectives", [] { return names_of(all_collectives()); });
   }
 
   CLI::App& app() override { return *app_; }

@@ -7,17 +7,19 @@
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
-#include "cli/nccl_tests_flags.h"
 #include "cli/network_flags.h"
 #include "cli/outputs.h"
 #include "cli/own_machines.h"
-#include "cli/show_schedule.h"
-#include "cli/tuning.h"
 #include "collectives/cases.h"
+#include "collectives/command/nccl_table.h"
+#include "collectives/command/nccl_tests_flags.h"
+#include "collectives/command/show_schedule.h"
+#include "collectives/command/tuning.h"
 #include "collectives/tuning/changeover.h"
 #include "core/error.h"
 #include "core/suggestion.h"
@@ -96,11 +98,12 @@ class CollectiveCommand : public Command {
     add_nccl_tests_flags(*app_, nccl_tests_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
-    app_->add_option("--table", output_.table,
+    app_->add_option("--table", table_,
                      "How the console shows the figures: nccl, in the columns of nccl-tests; "
                      "default: one table with a column per engine")
         ->type_name("NAME")
         ->group("Output");
+    offer_values();
   }
 
   CLI::App& app() override { return *app_; }
@@ -111,6 +114,20 @@ class CollectiveCommand : public Command {
   }
 
  private:
+  void offer_values() {
+    offer(*app_, "collectives", [] { return and_also(names_of(all_collectives()), "all"); });
+    offer(*app_, "--engine",
+          {"dma", "kernel", "auto", "sdma", "host", "nccl", "nccl-window", "nccl-zero-cta",
+           "nccl-duet", "rccl", "rccl-window", "rccl-zero-cta", "nvshmem", "nvshmem-block",
+           "nvshmem-grid", "mpi", "vendor-model"});
+    offer(*app_, "--datatype",
+          {"float", "half", "bfloat16", "int32", "uint8", "fp32", "fp16", "bf16", "int8", "all"});
+    offer(*app_, "--op", [] { return and_also(names_of(all_reductions()), "all"); });
+    offer(*app_, "--in-place", {"out", "in", "both"});
+    offer(*app_, "--skew", {"even", "random", "one_heavy"});
+    offer(*app_, "--table", {"nccl"});
+  }
+
   int run_in(Processes& processes, const std::vector<std::string>& line) {
     CollectiveOptions options = parsed();
     std::vector<std::string> devices = device_names(devices_);
@@ -137,6 +154,9 @@ class CollectiveCommand : public Command {
       Benchmark benchmark = collective_benchmark(machine, options, interrupted, &processes);
       if (tuning) tuning->observe(machine, options, benchmark);
       add_job(plan, machine, std::move(benchmark), plan.names[i]);
+    }
+    if (table_ == "nccl") {
+      output_.table = [](std::ostream& out) { return std::make_unique<NcclTable>(out); };
     }
     const int code = measure(plan, output_, line);
     std::ostream nowhere(nullptr);
@@ -219,6 +239,7 @@ class CollectiveCommand : public Command {
     if (!engines_.empty()) options.engines = split(engines_, ',');
     require_show_schedule(schedule_, output_,
                           {{"--tune", tune_},
+                           {"--table", !table_.empty()},
                            {"-G", !graph_.empty()},
                            {"--loop", loop_},
                            {"-n", !iterations_.empty()},
@@ -248,8 +269,8 @@ class CollectiveCommand : public Command {
     if (!checks_.empty()) options.verified = parse_number(checks_, 0, "-c") > 0;
     options.mode = mode();
     require_as_nccl_tests(nccl_tests_);
-    if (!output_.table.empty() && output_.table != "nccl") {
-      throw UsageError(fmt::format("--table: unknown '{}': expected nccl", output_.table));
+    if (!table_.empty() && table_ != "nccl") {
+      throw UsageError(fmt::format("--table: unknown '{}': expected nccl", table_));
     }
     if (!graph_.empty()) capture_calls(parse_number(graph_, 0, "-G"), options);
     require_effect(options);
@@ -351,7 +372,7 @@ class CollectiveCommand : public Command {
   NetworkFlags network_;
   OutputFlags output_;
   std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_,
-      packets_;
+      packets_, table_;
   std::string iterations_, warm_ups_, checks_, gpus_, threads_, timeout_, graph_;
   NcclTestsFlags nccl_tests_;
   ShowScheduleFlags schedule_;

@@ -10,7 +10,9 @@
 #include <map>
 
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
+#include "collectives/collective.h"
 #include "core/error.h"
 #include "core/output_file.h"
 #include "core/units.h"
@@ -65,6 +67,7 @@ class ImportCommand : public Command {
         "program");
     add("--bytes", bytes_, "SIZE",
         "The buffer size of nvbandwidth (its --bufferSize), which its output does not contain");
+    offer(*app_, "--collective", [] { return names_of(all_collectives()); });
   }
 
   CLI::App& app() override { return *app_; }

@@ -48,8 +48,4 @@ class CollectiveTuning {
   std::deque<TunedRun> tuned_runs_;  // benchmarks point into it
 };
 
-// A line of `duet info`: the sizes from which the engine auto uses copy engines on this machine; ""
-// for one device.
-std::string tuning_text(Machine& machine);
-
 }  // namespace duet

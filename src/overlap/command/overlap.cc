@@ -5,9 +5,9 @@
 #include <optional>
 #include <sstream>
 
-#include "cli/advice_tables.h"
 #include "cli/as_one.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
@@ -17,8 +17,10 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "overlap/cases.h"
+#include "overlap/command/advice_tables.h"
 #include "overlap/engines.h"
 #include "overlap/isolated/cases.h"
+#include "overlap/scenario.h"
 
 namespace duet {
 namespace {
@@ -62,6 +64,11 @@ class OverlapCommand : public Command {
                      "Also measure energy, where the devices report it: of each side alone and of "
                      "both together, with many more iterations");
     add_output_flags(*app_, output_);
+    offer(*app_, "scenarios", [] { return and_also(scenario_set_names(), "all"); });
+    offer_files(*app_, "scenarios");
+    offer(*app_, "--policy",
+          {"serial", "base", "priority", "partition", "priority+partition", "zero-cta", "dma",
+           "dma+partition", "all"});
   }
 
   CLI::App& app() override { return *app_; }

@@ -1,4 +1,4 @@
-#include "cli/nccl_tests_flags.h"
+#include "collectives/command/nccl_tests_flags.h"
 
 #include <fmt/format.h>
 
