@@ -1,4 +1,5 @@
-#include "device/gpu/module.h"
+#include "gemm/gpu/register.h"
+
 #include "gemm/gpu/reference.h"
 #include "gemm/lt/engines.h"
 #ifdef DUET_GPU_HIP
@@ -9,7 +10,7 @@
 
 namespace duet::DUET_GPU {
 
-void register_gpu_gemm() {
+void register_gemm() {
   register_gemm_reference(DUET_GPU_NAME, reference_by_gpu);
   register_lt_engines();
 #ifdef DUET_GPU_HIP

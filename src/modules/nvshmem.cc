@@ -1,12 +1,12 @@
-// Entry point of the module. Before NVSHMEM starts, multicast is switched off, which some systems
-// do not permit, and so is NCCL, which NVSHMEM would otherwise take for its calls on streams where
-// it finds it.
-#include "collectives/nvshmem/module.h"
-
+// Entry point of the module duet_nvshmem. Before NVSHMEM starts, multicast is switched off, which
+// some systems do not permit, and so is NCCL, which NVSHMEM would otherwise take for its calls on
+// streams where it finds it.
 #include <cstdlib>
 
 #include "collectives/nvshmem/engine.h"
 #include "collectives/nvshmem/library.h"
+#include "halo/nvshmem/engine.h"
+#include "halo/nvshmem/library.h"
 
 extern "C" void duet_register();
 
@@ -17,5 +17,7 @@ void duet_register() {
   for (const Initiation initiation : {Initiation::stream, Initiation::block, Initiation::grid}) {
     duet::register_collective_engine(make_engine(library_calls(), initiation, "cuda"));
   }
-  if (register_nvshmem_halo != nullptr) register_nvshmem_halo();
+  for (const Put put : {Put::words, Put::blocks, Put::signals}) {
+    duet::register_halo_engine(make_halo_engine(library_halo_calls(), put, "cuda"));
+  }
 }
