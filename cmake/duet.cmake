@@ -23,6 +23,15 @@ set(DUET_PLAIN_PARTS "^(calibration|importing|health|history|overlap|report|resu
 set(DUET_PLAIN_OPTIMISATION "" CACHE STRING
     "How the command line and parts without loops over data are optimised; empty: as all else")
 
+# A compiler cache, where one is installed and none was chosen. CCACHE_DISABLE=1 switches it off.
+find_program(DUET_CCACHE ccache)
+mark_as_advanced(DUET_CCACHE)
+foreach(language CXX CUDA)
+  if(DUET_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+    set(CMAKE_${language}_COMPILER_LAUNCHER ${DUET_CCACHE})
+  endif()
+endforeach()
+
 # Tests of code that only computes with records: not built with sanitizers. The readers of records are
 # in the fuzz tests, which are.
 set(DUET_RECORD_TESTS "^(calibration|health|history|report|run|verdict)$")
