@@ -27,8 +27,8 @@ trap 'rm -rf "$objects"' EXIT
 flags=(-std=c++17 -O3 -DNDEBUG "-arch=${ARCH:-native}" -rdc=true -Xcompiler -fPIC -DFMT_SHARED
   -Isrc -isystem "$folder/include")
 compiling=()
-for source in src/collectives/nvshmem/{engine,pe,plan,session,module}.cc src/collectives/nvshmem/library.cu \
-  src/halo/nvshmem/{engine,plan,module}.cc src/halo/nvshmem/kernels.cu src/halo/gpu/tiles.cc; do
+for source in src/collectives/nvshmem/{engine,pe,plan,session}.cc src/modules/nvshmem.cc src/collectives/nvshmem/library.cu \
+  src/halo/nvshmem/{engine,plan}.cc src/halo/nvshmem/kernels.cu src/halo/gpu/tiles.cc; do
   nvcc "${flags[@]}" -c "$source" -o "$objects/${source//\//-}.o" &
   compiling+=($!)
 done

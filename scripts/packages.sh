@@ -7,7 +7,7 @@
 set -euo pipefail
 
 build=(
-  g++ cmake ninja-build pkgconf git
+  g++ cmake ninja-build pkgconf git python3
   libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libssl-dev libgtest-dev
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libfabric-dev
 )

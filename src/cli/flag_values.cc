@@ -11,7 +11,7 @@ struct Offer {
   bool files = false;
 };
 
-// CLI11's options have no place for it. Commands live as long as the program.
+// CLI11's options have no place for it. A program has one root, whose commands live as long as it.
 std::map<const CLI::Option*, Offer>& offers() {
   static std::map<const CLI::Option*, Offer> all;
   return all;

@@ -252,4 +252,10 @@ std::vector<std::unique_ptr<Machine>> open_machines(const std::vector<std::strin
   return machines;
 }
 
+std::vector<std::unique_ptr<Machine>> open_machines(const DeviceFlags& flags,
+                                                    const std::string& otherwise) {
+  const std::vector<std::string> names = device_names(flags);
+  return open_machines(names.empty() ? std::vector<std::string>{otherwise} : names);
+}
+
 }  // namespace duet

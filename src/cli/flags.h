@@ -74,8 +74,10 @@ void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& defa
 // belongs to a device ("cuda:0,1"). Throws UsageError if a device is given twice.
 std::vector<std::string> device_names(const DeviceFlags& flags);
 
-// Throws UsageError.
+// Throw UsageError. `otherwise`: what is opened without --device.
 std::vector<std::unique_ptr<Machine>> open_machines(const std::vector<std::string>& devices);
+std::vector<std::unique_ptr<Machine>> open_machines(const DeviceFlags& flags,
+                                                    const std::string& otherwise);
 
 // Adds a pair of flags, `names` "--yes,!--no". `value` stays empty if neither is given, which flags
 // of CLI11 do not support.

@@ -11,7 +11,6 @@
 #include "collectives/crossover.h"
 #include "collectives/open_sessions.h"
 #include "collectives/tuning/changeover.h"
-#include "copy/cases.h"
 #include "core/error.h"
 #include "core/seed_sizes.h"
 #include "team/nodes.h"

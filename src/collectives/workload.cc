@@ -14,7 +14,7 @@ namespace duet {
 namespace {
 
 std::vector<RecordKind> collective_records() {
-  RecordKind collective{"collective"}, crossover{"collective_crossover"}, curve{"collective_curve"};
+  RecordKind collective{"collective"}, crossover{"collective_crossover"};
   collective.quantities = {kAlgorithmBytes, kBusBytes, kBusiestWireBytes, kNetworkBytes,
                            kLinkGbitPerS};
   collective.rates = collective_rates;
@@ -27,7 +27,7 @@ std::vector<RecordKind> collective_records() {
   collective.more_text = collective_text;
   collective.expect = expect_collective;
   crossover.sentences = crossover_lines;
-  return {collective, crossover, curve};
+  return {collective, crossover};
 }
 
 // The two collectives that training uses most, at three sizes.
@@ -77,7 +77,7 @@ std::optional<Benchmark> among_devices(Machine& machine, const CollectiveOptions
 std::vector<SuiteEntry> collective_suites() {
   const auto entry = [](const char* suite, const char* device, bool if_there,
                         const CollectiveOptions& options) {
-    return SuiteEntry{suite, device, if_there, with_options(among_devices, options)};
+    return suite_entry(suite, device, if_there, among_devices, options);
   };
   return {entry("quick", "host:2", false, on_cpu()),
           entry("quick", "sim:mi300x-8", false, simulated()),
@@ -116,8 +116,7 @@ std::string collective_text(const Record& record) {
 }
 
 const Workload& collective_workload() {
-  static const Workload collective{"collective", collective_records(), collective_suites(),
-                                   tuning_text};
+  static const Workload collective{collective_records(), collective_suites(), tuning_text};
   return collective;
 }
 

@@ -10,7 +10,7 @@ namespace {
 std::string peak_of_executor(const CaseId& id) { return copy_peak_name(axis_word(id, "executor")); }
 
 std::vector<RecordKind> copy_records() {
-  RecordKind copy{"copy"}, peak{"copy_peak"}, curve{"copy_curve"};
+  RecordKind copy{"copy"}, peak{"copy_peak"};
   copy.figures = {"gb_per_s",     "gb_per_s_each",      "latency_us",       "asymptotic_gb_per_s",
                   "n_half_bytes", "bytes_50_percent",   "bytes_80_percent", "bytes_90_percent",
                   "miss_percent", "beyond_best_percent"};
@@ -19,7 +19,7 @@ std::vector<RecordKind> copy_records() {
   copy.peak = peak.peak = peak_of_executor;
   peak.figures = {"gb_per_s"};
   peak.is_peak = true;
-  return {copy, peak, curve};
+  return {copy, peak};
 }
 
 const std::vector<std::uint64_t> kFewSizes = {64ull << 10, 1ull << 20, 16ull << 20, 256ull << 20};
@@ -73,7 +73,7 @@ CopyOptions of_health_on_cpu() {
 std::vector<SuiteEntry> copy_suites() {
   const auto entry = [](const char* suite, const char* device, bool if_there,
                         const CopyOptions& options) {
-    return SuiteEntry{suite, device, if_there, with_options(copy_benchmark, options)};
+    return suite_entry(suite, device, if_there, copy_benchmark, options);
   };
   const std::vector<CopyKind> beyond{CopyKind::peer, CopyKind::host_to_device,
                                      CopyKind::device_to_host};
@@ -95,7 +95,7 @@ std::vector<SuiteEntry> copy_suites() {
 std::string copy_peak_name(std::string_view executor) { return "copy " + std::string(executor); }
 
 const Workload& copy_workload() {
-  static const Workload copy{"copy", copy_records(), copy_suites()};
+  static const Workload copy{copy_records(), copy_suites()};
   return copy;
 }
 

@@ -61,7 +61,7 @@ GemmOptions of_health() {
 std::vector<SuiteEntry> gemm_suites() {
   const auto entry = [](const char* suite, const char* device, bool if_there,
                         const GemmOptions& options) {
-    return SuiteEntry{suite, device, if_there, with_options(gemm_benchmark, options)};
+    return suite_entry(suite, device, if_there, gemm_benchmark, options);
   };
   return {entry("quick", "host", false, on_cpu("quick")),
           entry("quick", "sim:mi300x-8", false, study("seed,llama")),
@@ -81,7 +81,7 @@ std::vector<SuiteEntry> gemm_suites() {
 std::string gemm_peak_name(std::string_view dtype) { return "gemm " + std::string(dtype); }
 
 const Workload& gemm_workload() {
-  static const Workload gemm{"gemm", gemm_records(), gemm_suites()};
+  static const Workload gemm{gemm_records(), gemm_suites()};
   return gemm;
 }
 

@@ -5,6 +5,14 @@
 namespace duet {
 namespace {
 
+// RecordKind::rates of `halo`: "gb_per_s" of memory bytes, "glup_per_s" (10^9 points updated a
+// second).
+Rates halo_rates(const Cost& cost, double seconds) {
+  if (!cost.more.contains(kPoints)) return usual_rates(cost, seconds);
+  return {{"gb_per_s", cost.memory_bytes / seconds / 1e9},
+          {"glup_per_s", cost.more.value(kPoints) / seconds / 1e9}};
+}
+
 // Sweeps are compared with the copy by all cores.
 std::string copy_by_kernel(const CaseId&) { return copy_peak_name("kernel"); }
 
@@ -32,14 +40,8 @@ std::vector<RecordKind> halo_records() {
 
 }  // namespace
 
-Rates halo_rates(const Cost& cost, double seconds) {
-  if (!cost.more.contains(kPoints)) return usual_rates(cost, seconds);
-  return {{"gb_per_s", cost.memory_bytes / seconds / 1e9},
-          {"glup_per_s", cost.more.value(kPoints) / seconds / 1e9}};
-}
-
 const Workload& halo_workload() {
-  static const Workload halo{"halo", halo_records()};
+  static const Workload halo{halo_records()};
   return halo;
 }
 

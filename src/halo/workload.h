@@ -11,8 +11,4 @@ inline constexpr const char* kPoints = "points";
 // RecordKind::expect of `halo`.
 Expectation expect_halo(const Record& record, const Site& site);
 
-// RecordKind::rates of `halo`: "gb_per_s" of memory bytes, "glup_per_s" (10^9 points updated a
-// second).
-Rates halo_rates(const Cost& cost, double seconds);
-
 }  // namespace duet

@@ -31,7 +31,7 @@ JournalContents journal(int hour, double gigabytes, const std::string& host = "n
   measurement.sampling->samples = {1.0};
   JournalContents contents;
   contents.name = "a.jsonl";
-  contents.runs = {{environment, {make_record(measurement)}}};
+  contents.runs = {{environment, {make_record(measurement)}, journal_line(environment)}};
   return contents;
 }
 
@@ -39,6 +39,7 @@ JournalContents journal(int hour, double gigabytes, const std::string& host = "n
 JournalContents timeless_journal(double gigabytes = 10) {
   JournalContents contents = journal(1, gigabytes);
   contents.runs[0].environment.run.reset();
+  contents.runs[0].line = journal_line(contents.runs[0].environment);
   return contents;
 }
 
@@ -98,6 +99,18 @@ TEST_F(HistoryTest, ARunThatIsAddedAgainCountsOnce) {
   EXPECT_EQ(store.points({}).size(), 1);
 }
 
+// What a store has of a run does not depend on the fields that this version knows.
+TEST_F(HistoryTest, ARunIsKnownByItsLine) {
+  JournalContents old = journal(1, 10);
+  old.runs[0].line = R"({"type":"environment","schema":1,"later":[1]})";
+  Store store(path);
+  EXPECT_EQ(store.add(old, "").added, 1);
+  old.runs[0].environment.processes = 2;
+  EXPECT_EQ(store.add(old, "").added, 0);
+  old.runs[0].line = "";  // a journal that begins with a result: nothing is known of its run
+  EXPECT_EQ(store.add(old, "").figures, 0);
+}
+
 // As of two benchmarks whose journals were made reproducible: nothing but their cases differs.
 TEST_F(HistoryTest, TwoRunsWithoutATimeOfTheirOwnAreBothKept) {
   Store store(path);
@@ -141,7 +154,8 @@ TEST_F(HistoryTest, AWholeRunLeavesRoomForAnother) {
 // As a journal that was resumed.
 TEST_F(HistoryTest, PartsOfAJournalWithoutATimeAreBothKept) {
   JournalContents whole = timeless_journal();
-  whole.runs.push_back({whole.runs[0].environment, {of_kind("peer", whole)}});
+  whole.runs.push_back(whole.runs[0]);
+  whole.runs[1].results = {of_kind("peer", whole)};
   Store store(path);
   store.add(whole, "2026-11-22T00:00:00Z");
   EXPECT_EQ(store.points({}).size(), 2);

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "core/error.h"
 #include "core/output_file.h"
-#include "results/record_json.h"
+#include "core/units.h"
 #include "results/writers/axis_columns.h"
 
 namespace duet {
@@ -23,24 +22,25 @@ constexpr std::int64_t kVersion = 1;
 
 // One run of a journal: its environment and the last result of each case.
 struct StoredRun {
-  const Environment* environment = nullptr;
+  const JournalRun* run = nullptr;
   std::map<std::string, const Record*> results;  // by case_key()
 };
 
 std::vector<StoredRun> runs_of(const JournalContents& journal) {
   std::vector<StoredRun> runs;
   for (const JournalRun& run : journal.runs) {
-    // Results before the first environment are of no run that is known.
-    if (run.environment.machines.empty() && !run.environment.run) continue;
+    if (run.line.empty()) continue;  // nothing is known of it
     StoredRun& stored = runs.emplace_back();
-    stored.environment = &run.environment;
+    stored.run = &run;
     for (const Record& record : run.results) stored.results[case_key(record.id)] = &record;
   }
   return runs;
 }
 
 // Empty where the environment has none.
-RunFacts facts_of(const StoredRun& run) { return run.environment->run.value_or(RunFacts{}); }
+RunFacts facts_of(const StoredRun& stored) {
+  return stored.run->environment.run.value_or(RunFacts{});
+}
 
 // Models by the names that records have: those of devices and of machines.
 std::map<std::string, std::string> models_of(const Environment& environment) {
@@ -84,7 +84,7 @@ void make_tables(Database& database) {
 }
 
 void add_figures(Database& database, std::int64_t id, const StoredRun& run) {
-  const auto models = models_of(*run.environment);
+  const auto models = models_of(run.run->environment);
   for (const auto& [key, record] : run.results) {
     const CaseId& one = record->id;
     const auto model = models.find(one.device);
@@ -253,7 +253,7 @@ AddedRuns Store::add(const JournalContents& journal, const std::string& time_utc
     const bool timed = !facts.time_utc.empty();
     const std::string& time = timed ? facts.time_utc : time_utc;
     // Runs without a time are told apart by the one that was given, and by their cases.
-    std::string key = time + ' ' + to_json(*run.environment).dump();
+    std::string key = time + ' ' + trim(run.run->line);
     const KnownRun known = known_run(database_, key, figures_of(run), timed, journal.name);
     if (known.kept) {
       ++added.kept;

@@ -51,7 +51,7 @@ std::optional<Benchmark> among_devices(Machine& machine, const OverlapOptions& o
 
 std::vector<SuiteEntry> overlap_suites() {
   const auto entry = [](const char* device, bool if_there, const OverlapOptions& options) {
-    return SuiteEntry{"quick", device, if_there, with_options(among_devices, options)};
+    return suite_entry("quick", device, if_there, among_devices, options);
   };
   const OverlapOptions on_gpus = one_scenario("gemm:8192x57344x8192:bf16", "all_gather:896M");
   return {entry("host:2", false, one_scenario("gemm:512x512x512:fp32", "all_gather:4M")),
@@ -61,8 +61,7 @@ std::vector<SuiteEntry> overlap_suites() {
 }  // namespace
 
 const Workload& overlap_workload() {
-  static const Workload overlap{"overlap", overlap_records(), overlap_suites(), nullptr,
-                                studies_beside};
+  static const Workload overlap{overlap_records(), overlap_suites(), nullptr, studies_beside};
   return overlap;
 }
 

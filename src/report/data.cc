@@ -32,7 +32,7 @@ Json ceilings_to_json(const Ceilings& ceilings) {
   const MeasuredPeaks& peaks = ceilings.peaks;
   json["source"] = peaks.empty() ? "none" : "measured";
   for (const auto& [of, peak] : peaks) {
-    if (peak.record.rates.contains("tflops")) {
+    if (peak.rate == "tflops") {
       json["tflops"][axis_word(peak.record.id, "dtype")] = peak.fastest;
     } else {
       const double before = json.value("memory_gb_per_s", 0.0);

@@ -110,6 +110,13 @@ TEST(ReportData, AStudyStandsBesideTheFiguresOfItsMachine) {
   EXPECT_TRUE(studies(environment()).empty());  // another device
 }
 
+TEST(ReportData, VerdictsSayThatAMachineIsSimulated) {
+  std::vector<JournalRun> runs = {{environment(), {gemm(8192, 700)}}};
+  EXPECT_FALSE(journal_of(runs)["records"][0]["verdict"].contains("simulated"));
+  runs[0].environment.machines[0].virtual_time = true;
+  EXPECT_EQ(journal_of(runs)["records"][0]["verdict"]["simulated"], true);
+}
+
 TEST(ReportData, RecordsKnowTheirRun) {
   const std::vector<JournalRun> runs = {{environment(), {gemm(8192, 700)}},
                                         {environment(), {gemm(4096, 700)}}};

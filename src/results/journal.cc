@@ -40,20 +40,21 @@ std::string count_text(int processes) {
   return processes == 1 ? "1 process" : fmt::format("{} processes", processes);
 }
 
-void keep(JournalContents& contents, JournalLine line) {
+// File names and environment variables may hold bytes that are not UTF-8.
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void keep(JournalContents& contents, const Json& json) {
+  JournalLine line = journal_line_from(json);
   if (auto* environment = std::get_if<Environment>(&line)) {
-    contents.runs.push_back({std::move(*environment), {}});
+    contents.runs.push_back({std::move(*environment), {}, line_of(json)});
   } else if (auto* end = std::get_if<RunEnd>(&line)) {
     contents.ends.push_back(std::move(*end));
   } else {
     if (contents.runs.empty()) contents.runs.emplace_back();
     contents.runs.back().results.push_back(std::get<Record>(std::move(line)));
   }
-}
-
-// File names and environment variables may hold bytes that are not UTF-8.
-std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ JournalContents parse_journal(const std::string& name, std::string_view text) {
         return contents;
       }
       if (json.is_discarded()) throw Error("not a JSON record");
-      keep(contents, journal_line_from(json));
+      keep(contents, json);
     } catch (const Error& error) {
       throw UsageError(fmt::format("{}:{}: {}", name, line, error.what()));
     }
@@ -155,7 +156,7 @@ void check_same_processes(const std::string& path, const JournalContents& conten
   const int now = environment.processes;
   for (const JournalRun& run : contents.runs) {
     const int before = run.environment.processes;
-    if (before == now) continue;
+    if (before == now || run.line.empty()) continue;
     throw UsageError(
         fmt::format("--resume: {} is of a run of {}, this run is of {}: expected as many", path,
                     count_text(before), count_text(now)));

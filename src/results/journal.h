@@ -13,11 +13,13 @@
 
 namespace duet {
 
-// The results that follow an environment. The first run of a journal whose first line is a result
-// has an environment without machines.
+// The results that follow an environment.
 struct JournalRun {
   Environment environment;
   std::vector<Record> results;
+  // The environment's line as a journal has it, unknown fields included. "": of no journal, or a
+  // journal whose first line is a result, so that nothing is known of its first run.
+  std::string line = {};
 };
 
 struct JournalContents {
@@ -36,8 +38,8 @@ struct JournalContents {
 std::vector<const Record*> results_that_count(const std::vector<JournalRun>& runs);
 
 // Parses a journal's text; `name` names it in messages. A last line that was cut short is dropped,
-// with a warning. Throws UsageError
-// "NAME:LINE: ..." on a line that is not a record of this schema, and no other error on any bytes.
+// with a warning. Throws UsageError "NAME:LINE: ..." on a line that is not one of this schema, and
+// no other error on any bytes.
 JournalContents parse_journal(const std::string& name, std::string_view text);
 
 // Throws UsageError as parse_journal does, and if the file cannot be read. A missing file counts as

@@ -4,6 +4,8 @@
 //   Of<T>                          T, or const T where it only reads the objects
 //   required(key, value)           a field that is always there
 //   optional(key, value, write)    one that may be missing; `write`: this object has it
+//   optional(key, value)           likewise, of a std::optional
+//   reason(key, text, write)       likewise, an object with the text as its field "reason"
 //   quantities(values)             amounts by name, of those that workloads name (record_kind.h)
 //   usual(key, value, unknown)     one that may be missing, which Duet's own lines always have, and
 //                                  those of other tools where it is not `unknown`

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -84,6 +85,26 @@ TEST(RecordJson, WhatWasReadIsWrittenTheSame) {
     const JournalLine read = journal_line_from(json);
     EXPECT_EQ(std::visit([](const auto& line) { return to_json(line).dump(); }, read), json.dump());
   }
+}
+
+TEST(RecordJson, RecordsWithoutFiguresAreWrittenTheSame) {
+  const std::string head = R"({"type":"result","schema":1,"benchmark":"copy","device":"cuda",)"
+                           R"("engine":"duet","case":{"bytes":4096},"outcome":)";
+  for (const char* rest : {R"("derived","rates":{"a":1.5},"notes":{},"warnings":[]})",
+                           R"("skipped","skipped":{"reason":"x"},"notes":{},"warnings":["w"]})",
+                           R"("wrong","failed":{"reason":"byte 7"}})",
+                           R"("failed","failed":{"reason":""},"notes":{"first_median":"1 s"}})"}) {
+    const JournalLine read = journal_line_from(Json::parse(head + rest));
+    EXPECT_EQ(to_json(std::get<Record>(read)).dump(), head + rest);
+  }
+}
+
+TEST(RecordJson, AmountsMayBeLargeWholeNumbers) {
+  Json json = kResult;
+  json["cost"]["flop"] = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_DOUBLE_EQ(std::get<Record>(journal_line_from(json)).cost.flop, 0x1p64);
+  json["cost"]["flop"] = 5;
+  EXPECT_EQ(std::get<Record>(journal_line_from(json)).cost.flop, 5);
 }
 
 TEST(RecordJson, AnEndIsKeptApart) {

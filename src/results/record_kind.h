@@ -67,8 +67,8 @@ struct RecordKind {
   double (*calls)(const CaseId& id) = nullptr;
 };
 
-// All kinds of all workloads; a kind without a name and with defaults for other names, as tools
-// have them whose output was imported.
+// Defined by the list of workloads (src/workload). All kinds of all workloads; a kind without a
+// name and with defaults for other names, as tools have them whose output was imported.
 const std::vector<RecordKind>& record_kinds();
 const RecordKind& record_kind(std::string_view benchmark);
 

@@ -8,6 +8,18 @@
 namespace duet {
 namespace {
 
+// RecordKind::rates of `train` and `train_run`: "tokens_per_s", or "samples_per_s" of models
+// without tokens, and "tflops".
+Rates training_rates(const Cost& cost, double seconds) {
+  const double tflops = cost.flop / seconds / 1e12;
+  if (const double tokens = cost.more.value(kTokens); tokens > 0) {
+    return {{"tokens_per_s", tokens / seconds}, {"tflops", tflops}};
+  }
+  const double samples = cost.more.value(kSamples);
+  if (samples <= 0) return usual_rates(cost, seconds);
+  return {{"samples_per_s", samples / seconds}, {"tflops", tflops}};
+}
+
 double cpu_flop(const CaseId& id) {
   return 6 * axis_number(id, "parameters") * axis_number(id, "batch") * axis_number(id, "sequence");
 }
@@ -15,7 +27,7 @@ double cpu_flop(const CaseId& id) {
 double steps(const CaseId& id) { return axis_number(id, "steps"); }
 
 std::vector<RecordKind> training_records() {
-  RecordKind step{"train"}, run{"train_run"}, communication{"train_communication"};
+  RecordKind step{"train"}, run{"train_run"};
   for (RecordKind* kind : {&step, &run}) {
     kind->quantities = {kTokens, kSamples};
     kind->rates = training_rates;
@@ -30,7 +42,7 @@ std::vector<RecordKind> training_records() {
   run.figures = {"tokens_per_s", "samples_per_s",   "tflops",      "first_step",
                  "final_loss",   "evaluation_loss", "memory_bytes"};
   run.calls = steps;
-  return {step, run, communication};
+  return {step, run};
 }
 
 // The smallest model of the study.
@@ -74,7 +86,7 @@ Benchmark steps_of(Machine& machine, const TrainingOptions& options,
 std::vector<SuiteEntry> training_suites() {
   const auto entry = [](const char* suite, const char* device, bool if_there,
                         const TrainingOptions& options) {
-    return SuiteEntry{suite, device, if_there, with_options(steps_of, options)};
+    return suite_entry(suite, device, if_there, steps_of, options);
   };
   return {entry("quick", "host", false, on_cpu()),
           entry("quick", "sim:mi300x-8", false, short_steps("amp")),
@@ -87,18 +99,8 @@ std::vector<SuiteEntry> training_suites() {
 
 }  // namespace
 
-Rates training_rates(const Cost& cost, double seconds) {
-  const double tflops = cost.flop / seconds / 1e12;
-  if (const double tokens = cost.more.value(kTokens); tokens > 0) {
-    return {{"tokens_per_s", tokens / seconds}, {"tflops", tflops}};
-  }
-  const double samples = cost.more.value(kSamples);
-  if (samples <= 0) return usual_rates(cost, seconds);
-  return {{"samples_per_s", samples / seconds}, {"tflops", tflops}};
-}
-
 const Workload& train_workload() {
-  static const Workload train{"train", training_records(), training_suites()};
+  static const Workload train{training_records(), training_suites()};
   return train;
 }
 

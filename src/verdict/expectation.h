@@ -15,7 +15,8 @@ namespace duet {
 // A record that is a peak (RecordKind::is_peak), and the rates that it reached, in the unit of its
 // first rate.
 struct MeasuredPeak {
-  Record record;
+  Record record;       // without its samples
+  std::string rate;    // "tflops"
   double usual = 0;    // by the median
   double fastest = 0;  // by the fastest sample
 };

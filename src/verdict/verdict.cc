@@ -47,7 +47,9 @@ void take_peak(MeasuredPeaks& peaks, const Record& record) {
   const Rates usual = rates_in(record, record.seconds.median);
   const Rates fastest = rates_in(record, record.seconds.min);
   if (usual.empty() || fastest.empty()) return;
-  peaks[peak_of(record)] = {record, usual[0].second, fastest[0].second};
+  MeasuredPeak& peak = peaks[peak_of(record)];
+  peak = {record, usual[0].first, usual[0].second, fastest[0].second};
+  peak.record.samples.clear();  // nobody asks for them, and sites copy peaks
 }
 
 std::string shown(const std::string& rate, double value) {

@@ -27,21 +27,22 @@ struct SuiteEntry {
   Make make;
 };
 
-// For an entry: what `benchmark(machine, options, stop)` makes, with the machine's name in
-// `options.device_name`.
+// An entry of what `benchmark(machine, options, stop)` makes. Options have a field `device_name`,
+// which is set to the machine's.
 template <typename Make, typename Options>
-SuiteEntry::Make with_options(Make benchmark, Options options) {
-  return [benchmark, options](Machine& machine, const std::string&,
-                              const std::function<bool()>& stop) -> std::optional<Benchmark> {
-    Options own = options;
-    own.device_name = machine.name();
-    return benchmark(machine, own, stop);
-  };
+SuiteEntry suite_entry(const char* suite, const char* device, bool if_there, Make benchmark,
+                       const Options& options) {
+  return {suite, device, if_there,
+          [benchmark, options](Machine& machine, const std::string&,
+                               const std::function<bool()>& stop) -> std::optional<Benchmark> {
+            Options own = options;
+            own.device_name = machine.name();
+            return benchmark(machine, own, stop);
+          }};
 }
 
 struct Workload {
-  std::string name;  // of its command, and what the names of its records begin with: "gemm"
-  std::vector<RecordKind> records;
+  std::vector<RecordKind> records;      // of those names of which it has something to say
   std::vector<SuiteEntry> suites = {};  // in the order in which a suite runs them
   // What `duet info` says of it on a machine, in lines; nullptr: nothing.
   std::string (*info)(Machine& machine) = nullptr;

@@ -90,7 +90,7 @@ class CopyCommand : public Command {
     if (!set_.empty()) return run_set(line);
     CopyOptions options = parsed();
     RunPlan plan;
-    plan.machines = machines();
+    plan.machines = open_machines(devices_, "host");
     for (const auto& machine : plan.machines) {
       options.mode = mode_of(mode_);
       if (machine->device(0).info().kind == "host") shorten_for_cpu(options.mode, mode_);
@@ -101,18 +101,13 @@ class CopyCommand : public Command {
   }
 
  private:
-  std::vector<std::unique_ptr<Machine>> machines() const {
-    const std::vector<std::string> names = device_names(devices_);
-    return open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
-  }
-
   int run_lists(const std::vector<std::string>& line) const {
     refuse_shapes("expected without --transfers, which has its own copies");
     refuse_given({{"--set", !set_.empty()}, {"--sizes", !sizes_.empty()}},
                  "expected without --transfers, which has its own copies");
     const std::string text = text_of_file(transfers_);
     RunPlan plan;
-    plan.machines = machines();
+    plan.machines = open_machines(devices_, "host");
     for (const auto& machine : plan.machines) {
       TransferListOptions options;
       options.lists = parse_transfer_lists(transfers_, text, machine->size());
@@ -137,7 +132,7 @@ class CopyCommand : public Command {
     }
     options.mode = mode_of(mode_);
     RunPlan plan;
-    plan.machines = machines();
+    plan.machines = open_machines(devices_, "host");
     for (const auto& machine : plan.machines) {
       options.device_name = machine->name();
       add_job(plan, *machine, nvbandwidth_benchmark(*machine, options, interrupted));

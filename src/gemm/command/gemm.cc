@@ -73,8 +73,7 @@ class GemmCommand : public Command {
     GemmOptions options = parsed();
     set_tuning_cache(tuning_cache_);
     RunPlan plan;
-    const std::vector<std::string> names = device_names(devices_);
-    plan.machines = open_machines(names.empty() ? std::vector<std::string>{"host"} : names);
+    plan.machines = open_machines(devices_, "host");
     for (const auto& machine : plan.machines) {
       options.device_name = machine->name();
       options.shapes = shapes_for(*machine);
