@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <filesystem>
 #include <map>
@@ -45,10 +46,27 @@ ModuleState load(const std::string& name) {
   return state;
 }
 
+// Address space that a library cannot take while it is opened. Otherwise one that just fits would
+// leave nothing, and whatever allocates next would end the program.
+class Reserve {
+ public:
+  Reserve() : address_(mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (address_ == MAP_FAILED) throw Unavailable("no address space is left for it (ulimit -v)");
+  }
+  ~Reserve() { munmap(address_, kBytes); }
+  Reserve(const Reserve&) = delete;
+  Reserve& operator=(const Reserve&) = delete;
+
+ private:
+  static constexpr std::size_t kBytes = 16u << 20;
+  void* address_;
+};
+
 }  // namespace
 
 Library::Library(const std::vector<std::string>& names) {
   std::string reason = "no name given";
+  const Reserve reserve;
   for (const std::string& name : names) {
     handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ != nullptr) return;
