@@ -288,7 +288,7 @@ class CollectiveCases {
 
 std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine& machine) {
   if (kind == CollectiveKind::send_recv) return seed_sizes();
-  const bool cpu = machine.device(0).info().kind == "host";
+  const bool cpu = machine.device(0).info().is_cpu;
   std::vector<std::uint64_t> sizes;
   for (std::uint64_t bytes = 64 << 10; bytes <= (cpu ? 16ull << 20 : 1ull << 30); bytes *= 4) {
     sizes.push_back(bytes);

@@ -37,24 +37,6 @@ class PlainMemory : public CollectiveMemory {
   Buffer buffer_;
 };
 
-std::vector<EngineModule> modules_for(const std::string& device_kind) {
-  const EngineModule mpi{"collectives_mpi", "mpi"};
-  if (device_kind == "cuda") return {{"nccl", "nccl"}, {"nvshmem", "nvshmem"}, mpi};
-  if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
-  if (device_kind == "host") return {mpi};
-  return {};
-}
-
-[[noreturn]] void refuse_engine(const std::string& asked, Machine& machine) {
-  const CollectiveEngines known = collective_engines(machine.device(0).info().kind);
-  std::vector<std::string> names;
-  for (CollectiveEngine* engine : known.engines) names.push_back(engine->name());
-  for (const auto& [missing, reason] : known.unavailable) {
-    names.push_back(fmt::format("no {} ({})", missing, reason));
-  }
-  throw UsageError(unknown_engine_text("collective", asked, machine.name(), names));
-}
-
 }  // namespace
 
 void CollectivePlan::enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) {
@@ -78,22 +60,25 @@ std::vector<CollectiveEngine*> registered_collective_engines(const std::string& 
   return registry().of_kind(device_kind);
 }
 
+std::vector<EngineModule> collective_modules(const std::string& device_kind) {
+  const EngineModule mpi{"collectives_mpi", "mpi"};
+  if (device_kind == "cuda") return {{"nccl", "nccl"}, {"nvshmem", "nvshmem"}, mpi};
+  if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
+  if (device_kind == "host") return {mpi};
+  return {};
+}
+
 CollectiveEngines collective_engines(const std::string& device_kind,
                                      const std::vector<std::string>& wanted) {
-  return registry().find(device_kind, modules_for(device_kind), wanted);
+  return registry().find(device_kind, collective_modules(device_kind), wanted);
 }
 
 std::vector<CollectiveEngine*> engines_named(Machine& machine,
                                              const std::vector<std::string>& names) {
-  const CollectiveEngines known = collective_engines(machine.device(0).info().kind, names);
-  std::vector<CollectiveEngine*> chosen;
-  if (names.empty()) chosen = known.engines;
-  for (const std::string& asked : names) {
-    const auto same = [&](CollectiveEngine* engine) { return engine->name() == asked; };
-    const auto found = std::find_if(known.engines.begin(), known.engines.end(), same);
-    if (found == known.engines.end()) refuse_engine(asked, machine);
-    chosen.push_back(*found);
-  }
+  const std::string kind = machine.device(0).info().kind;
+  const std::vector<CollectiveEngine*> chosen = engines_of_names(
+      "collective", machine.name(), names,
+      [&](const std::vector<std::string>& wanted) { return collective_engines(kind, wanted); });
   if (chosen.empty()) throw UsageError(machine.name() + " has no collective engine");
   return chosen;
 }

@@ -146,6 +146,9 @@ class CollectiveEngine {
   virtual std::unique_ptr<CollectiveSession> open(Team& team) = 0;
 };
 
+// The modules that bring engines for a kind of device.
+std::vector<EngineModule> collective_modules(const std::string& device_kind);
+
 void register_collective_engine(std::unique_ptr<CollectiveEngine> engine);
 
 // Those for a kind of device that have registered so far.

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/module.h"
+#include "core/suggestion.h"
 
 namespace duet {
 
@@ -79,5 +81,32 @@ class EngineRegistry {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Engine>> engines_;
 };
+
+// The engines of these names, in their order; all if `names` is empty. `find(wanted)` returns
+// FoundEngines, as EngineRegistry::find(). Throws UsageError for a name that no engine has: it
+// lists those that the machine's devices have. `workload`: "halo".
+template <typename Find>
+auto engines_of_names(const std::string& workload, const std::string& machine,
+                      const std::vector<std::string>& names, Find find) {
+  auto known = find(names);
+  if (names.empty()) return known.engines;
+  decltype(known.engines) chosen;
+  for (const std::string& asked : names) {
+    const auto found = std::find_if(known.engines.begin(), known.engines.end(),
+                                    [&](const auto* engine) { return engine->name() == asked; });
+    if (found != known.engines.end()) {
+      chosen.push_back(*found);
+      continue;
+    }
+    known = find(std::vector<std::string>{});
+    std::vector<std::string> there;
+    for (const auto* engine : known.engines) there.push_back(engine->name());
+    for (const auto& [missing, reason] : known.unavailable) {
+      there.push_back("no " + missing + " (" + reason + ")");
+    }
+    throw UsageError(unknown_engine_text(workload, asked, machine, there));
+  }
+  return chosen;
+}
 
 }  // namespace duet

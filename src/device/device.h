@@ -22,6 +22,7 @@ namespace duet {
 struct DeviceInfo {
   std::string name;       // "cuda:0", "host:1", "sim:mi300x-8:3"
   std::string kind;       // "cuda", "hip", "host", "sim"
+  bool is_cpu = false;    // cores of this host, which its program shares
   std::string model;      // "NVIDIA H200"
   std::string bus;        // PCI address; "" if there is none
   int ordinal = -1;       // its number in the vendor's runtime; -1: there is none

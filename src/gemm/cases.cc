@@ -100,7 +100,7 @@ class GemmCases {
     const Target target{machine_, device, options_.each_device ? info.name : options_.device_name};
     require_known(target);
     const GemmEngines found = gemm_engines(info.kind, options_.engines);
-    if (info.kind == "host" && wanted(kPeakEngine)) {
+    if (info.is_cpu && wanted(kPeakEngine)) {
       for (DType dtype : options_.dtypes) add_peak(target, dtype);
     }
     std::vector<GemmEngine*> engines;
@@ -280,7 +280,7 @@ std::vector<std::string> gemm_engine_names(const std::string& device_kind) {
 
 DType default_gemm_dtype(Machine& machine) {
   Device& device = machine.device(0);
-  if (device.info().kind != "host") return DType::bf16;
+  if (!device.info().is_cpu) return DType::bf16;
   const GemmProblem any{64, 64, 64, DType::bf16, DType::bf16, Layout::nn};
   const std::vector<GemmEngine*> engines = gemm_engines("host").engines;
   const bool has_bf16 = std::any_of(engines.begin(), engines.end(), [&](const GemmEngine* engine) {

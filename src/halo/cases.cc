@@ -193,7 +193,7 @@ class HaloCases {
 
 std::vector<std::int64_t> default_halo_sizes(Machine& machine) {
   if (machine.is_virtual()) return {1024};
-  if (machine.device(0).info().kind == "host") return {4096};
+  if (machine.device(0).info().is_cpu) return {4096};
   return {16384, 20480};
 }
 

@@ -27,14 +27,6 @@ EngineRegistry<HaloEngine>& registry() {
   return engines;
 }
 
-std::vector<EngineModule> modules_for(const std::string& device_kind) {
-  const EngineModule mpi{"collectives_mpi", "mpi"};
-  if (device_kind == "cuda") return {{"nccl", "nccl"}, {"nvshmem", "nvshmem"}, mpi};
-  if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
-  if (device_kind == "host") return {mpi};
-  return {};
-}
-
 // The engines of `duet collective` that exchange halos as well.
 constexpr std::string_view kByCollectives[] = {"host", "nccl",        "nccl-window",
                                                "rccl", "rccl-window", "mpi"};
@@ -53,7 +45,7 @@ void add_collective_engines(const std::string& device_kind) {
 
 FoundEngines<HaloEngine> find_engines(const std::string& device_kind,
                                       const std::vector<std::string>& wanted) {
-  const std::vector<EngineModule> modules = modules_for(device_kind);
+  const std::vector<EngineModule> modules = collective_modules(device_kind);
   add_collective_engines(device_kind);
   for (const EngineModule& module : modules) {
     if (module.brings_any_of(wanted) && module.load().empty()) add_collective_engines(device_kind);
@@ -86,24 +78,9 @@ void register_halo_engine(std::unique_ptr<HaloEngine> engine) { registry().add(s
 
 std::vector<HaloEngine*> halo_engines(Machine& machine, const std::vector<std::string>& names) {
   const std::string kind = machine.device(0).info().kind;
-  FoundEngines<HaloEngine> known = find_engines(kind, names);
-  if (names.empty()) return known.engines;
-  std::vector<HaloEngine*> chosen;
-  for (const std::string& asked : names) {
-    const auto found = std::find_if(known.engines.begin(), known.engines.end(),
-                                    [&](HaloEngine* engine) { return engine->name() == asked; });
-    if (found == known.engines.end()) {
-      known = find_engines(kind, {});  // all, which the message names
-      std::vector<std::string> there;
-      for (HaloEngine* engine : known.engines) there.push_back(engine->name());
-      for (const auto& [missing, reason] : known.unavailable) {
-        there.push_back(fmt::format("no {} ({})", missing, reason));
-      }
-      throw UsageError(unknown_engine_text("halo", asked, machine.name(), there));
-    }
-    chosen.push_back(*found);
-  }
-  return chosen;
+  return engines_of_names(
+      "halo", machine.name(), names,
+      [&](const std::vector<std::string>& wanted) { return find_engines(kind, wanted); });
 }
 
 }  // namespace duet

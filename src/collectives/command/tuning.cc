@@ -105,7 +105,7 @@ std::vector<std::string> CollectiveTuning::engines(Machine& machine) {
 std::vector<std::uint64_t> CollectiveTuning::sizes(const std::vector<std::uint64_t>& asked,
                                                    Machine& machine) const {
   if (!asked.empty()) return asked;
-  const bool cpu = machine.device(0).info().kind == "host";
+  const bool cpu = machine.device(0).info().is_cpu;
   std::vector<std::uint64_t> sizes;
   for (std::uint64_t bytes = has_nccl_ ? 8 << 10 : 64 << 10; bytes <= (cpu ? 16u << 20 : 1u << 30);
        bytes *= 2) {

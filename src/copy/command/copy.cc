@@ -93,7 +93,7 @@ class CopyCommand : public Command {
     plan.machines = open_machines(devices_, "host");
     for (const auto& machine : plan.machines) {
       options.mode = mode_of(mode_);
-      if (machine->device(0).info().kind == "host") shorten_for_cpu(options.mode, mode_);
+      if (machine->device(0).info().is_cpu) shorten_for_cpu(options.mode, mode_);
       options.device_name = machine->name();
       add_job(plan, *machine, copy_benchmark(*machine, options, interrupted));
     }

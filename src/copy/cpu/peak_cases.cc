@@ -39,7 +39,7 @@ std::int64_t copy_peak_bytes(const DeviceInfo& info) {
 
 std::optional<std::uint64_t> size_beyond_cache(const DeviceInfo& info,
                                                const std::vector<std::uint64_t>& sizes) {
-  if (info.kind != "host") return std::nullopt;
+  if (!info.is_cpu) return std::nullopt;
   const auto bytes = static_cast<std::uint64_t>(copy_peak_bytes(info));
   if (4 * bytes > info.memory_bytes) return std::nullopt;
   const auto reaches = [bytes](std::uint64_t size) { return size >= bytes; };
@@ -64,7 +64,7 @@ std::vector<Case> copy_peak_cases(Machine& machine, const CopyOptions& options,
                                   const std::function<bool()>& stop) {
   std::vector<Case> cases;
   const DeviceInfo& info = machine.device(0).info();
-  if (info.kind != "host") return cases;
+  if (!info.is_cpu) return cases;
   const std::int64_t bytes = copy_peak_bytes(info);
   const auto held = [bytes](const Case& copy) { return held_against_peak(copy, bytes); };
   if (std::none_of(copies.begin(), copies.end(), held)) return cases;

@@ -94,7 +94,7 @@ TEST(CopyPeakCases, AreForLargeCopiesOnTheCpuOneAnExecutor) {
 
 TEST(CopyPeakCases, LargeCachesHaveALargerCopy) {
   DeviceInfo cpu;
-  cpu.kind = "host";
+  cpu.is_cpu = true;
   cpu.memory_bytes = 16ull << 30;
   cpu.cache_bytes = 32 << 20;
   EXPECT_EQ(size_beyond_cache(cpu, {1 << 20, 256 << 20}), std::nullopt);
@@ -105,7 +105,7 @@ TEST(CopyPeakCases, LargeCachesHaveALargerCopy) {
   cpu.memory_bytes = 16 * cpu.cache_bytes - 1;
   EXPECT_EQ(size_beyond_cache(cpu, {1 << 20}), std::nullopt);
   cpu.memory_bytes = 16ull << 30;
-  cpu.kind = "sim";
+  cpu.is_cpu = false;
   EXPECT_EQ(size_beyond_cache(cpu, {1 << 20}), std::nullopt);
 }
 

@@ -177,6 +177,7 @@ HostMachine::HostMachine(int devices, std::size_t most_copies)
     DeviceInfo info;
     info.name = fmt::format("host:{}", i);
     info.kind = "host";
+    info.is_cpu = true;
     info.model = cpu_model();
     info.compute_units = static_cast<int>(mine.size());
     info.memory_bytes = memory / static_cast<std::uint64_t>(devices);

@@ -121,7 +121,7 @@ class GemmCommand : public Command {
     if (!shapes_.empty()) list += (list.empty() ? "" : ",") + shapes_;
     if (!list.empty()) return parse_shapes(list);
     if (search_) return {};
-    const bool cpu = machine.device(0).info().kind == "host";
+    const bool cpu = machine.device(0).info().is_cpu;
     return parse_shapes(cpu ? kDefaultShapesOfCpus : kDefaultShapes);
   }
 

@@ -93,7 +93,7 @@ class HaloCommand : public Command {
   static void add_copy_peak(RunPlan& plan, Machine& machine, const std::string& device_name,
                             const Benchmark& halo) {
     const DeviceInfo& info = machine.device(0).info();
-    if (info.kind != "host") return;
+    if (!info.is_cpu) return;
     const auto held = [&](const Case& one) {
       const Axes& axes = one.id.axes;
       return axes.number("ranks") == 1 && axes.text("norm") == name(NormMode::none) &&

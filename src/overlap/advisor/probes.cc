@@ -26,7 +26,7 @@ constexpr ProbeSizes kCpu = {"512x512x512", "4x2048x2048",       64 << 10,
                              8 << 20,       {1 << 20, 16 << 20}, {256 << 10, 4 << 20}};
 
 const ProbeSizes& sizes_for(Machine& machine) {
-  return machine.device(0).info().kind == "host" ? kCpu : kGpu;
+  return machine.device(0).info().is_cpu ? kCpu : kGpu;
 }
 
 // A scenario whose bytes are rounded down to what the ranks can divide.

@@ -173,7 +173,7 @@ class OverlapCommand : public Command {
           scenarios_));
     }
     if (!compute_.empty()) return {parse_scenario(compute_, communicate_)};
-    if (scenarios_.empty() && info.kind == "host") {
+    if (scenarios_.empty() && info.is_cpu) {
       return {parse_scenario(kCpuCompute, kCpuCommunicate)};
     }
     std::vector<OverlapScenario> all;

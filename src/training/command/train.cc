@@ -351,7 +351,7 @@ class TrainCommand : public Command {
     refuse_given({{"--fp8-gradients", !any_fp8 && !fp8_gradients_.empty()}},
                  "expected --recipe fp8");
     if (!asked.empty()) return asked;
-    return {find_recipe(machine.device(0).info().kind == "host" ? "fp32" : "amp")};
+    return {find_recipe(machine.device(0).info().is_cpu ? "fp32" : "amp")};
   }
 
   std::vector<ModelDescription> models(Machine& machine) const {
@@ -364,7 +364,7 @@ class TrainCommand : public Command {
 
   // None where the kind has none.
   std::vector<TokenModelDescription> models_of_tokens(Machine& machine) const {
-    const bool cpu = machine.device(0).info().kind == "host";
+    const bool cpu = machine.device(0).info().is_cpu;
     if (kind_ == "gpt") {
       return sized(models_ == "seed" ? gpt_configs()
                                      : parse_list(models_or(cpu ? "tiny" : "small"), find_gpt));

@@ -238,7 +238,7 @@ class CpuOperations : public LinearOperations {
   // By loops on host devices, which have no GEMM engine for fp8.
   void multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
                        const Tensor& addend, const Tensor& y, Sums sums) override {
-    if (device_.info().kind != "host") {
+    if (!device_.info().is_cpu) {
       return LinearOperations::multiply_scaled(stream, a, b, addend, y, sums);
     }
     require_scaled(a, b, addend, y);
@@ -439,7 +439,7 @@ class CpuOperations : public LinearOperations {
 
   void run(Stream& stream, const char* name, const Demand& demand, const Tensor& result,
            std::function<void()> body) {
-    if (device_.info().kind == "host" && result.dtype != DType::fp32) {
+    if (device_.info().is_cpu && result.dtype != DType::fp32) {
       throw Unavailable(fmt::format("{} trains in fp32, not in {} (recipe fp32)",
                                     device_.info().name, duet::name(result.dtype)));
     }
