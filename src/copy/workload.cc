@@ -14,7 +14,9 @@ std::vector<RecordKind> copy_records() {
   copy.figures = {"gb_per_s",     "gb_per_s_each",      "latency_us",       "asymptotic_gb_per_s",
                   "n_half_bytes", "bytes_50_percent",   "bytes_80_percent", "bytes_90_percent",
                   "miss_percent", "beyond_best_percent"};
-  copy.table = {{{"bytes"}}, false, true};
+  copy.table.beside = {{"bytes"}};
+  copy.table.marks_best = false;
+  copy.table.few_as_lines = copy.table.alone = true;
   copy.expect = expect_copy;
   copy.peak = peak.peak = peak_of_executor;
   peak.figures = {"gb_per_s"};

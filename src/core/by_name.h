@@ -34,15 +34,17 @@ class ByName {
 
   // Replaces the value of the name in its place, or appends it.
   void set(std::string_view name, T value) {
-    if (const T* found = find(name)) {
-      const_cast<T&>(*found) = std::move(value);
-    } else {
-      entries_.emplace_back(name, std::move(value));
+    for (Entry& entry : entries_) {
+      if (entry.first != name) continue;
+      entry.second = std::move(value);
+      return;
     }
+    entries_.emplace_back(name, std::move(value));
   }
 
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
+  using Iterator = typename std::vector<Entry>::const_iterator;
+  Iterator begin() const { return entries_.begin(); }
+  Iterator end() const { return entries_.end(); }
   const Entry& front() const { return entries_.front(); }
   std::size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }

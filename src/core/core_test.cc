@@ -1,8 +1,13 @@
 // Units, element types, random numbers and run-time loading.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <sstream>
 
@@ -195,6 +200,25 @@ TEST(Modules, SayWhyTheyAreNotThere) {
   EXPECT_FALSE(state.loaded);
   EXPECT_EQ(state.reason, "not built in");
   EXPECT_THROW(Library({"libduet-no-such-thing.so.1"}), Unavailable);
+}
+
+// Ends with 0 if a small library is refused where it would fit, but nothing else would behind it.
+[[noreturn]] void open_where_little_is_left() {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t most = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + (8u << 20);
+  const rlimit limit{most, most};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
+  try {
+    Library({"libanl.so.1"});
+    std::_Exit(1);
+  } catch (const Unavailable& error) {
+    std::_Exit(std::string(error.what()).find("no address space") == std::string::npos ? 2 : 0);
+  }
+}
+
+TEST(ModulesWithLittleMemory, LeaveAddressSpaceToTheProgram) {
+  EXPECT_EXIT(open_where_little_is_left(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(PlainText, EscapesWhatATerminalWouldObey) {

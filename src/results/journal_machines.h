@@ -7,7 +7,7 @@
 
 namespace duet {
 
-// A machine that an environment record names.
+// A machine that an environment names.
 struct JournalMachine {
   std::string name;                  // "cuda"
   std::vector<std::string> devices;  // names by index: "cuda:0"
@@ -18,7 +18,7 @@ struct JournalMachine {
   }
 };
 
-// The machines of all environment records (a resumed journal has several), each once, in order of
+// The machines of all environments (a resumed journal has several), each once, in order of
 // appearance. The same name with other devices is another machine.
 std::vector<JournalMachine> machines_in(const std::vector<JournalRun>& runs);
 

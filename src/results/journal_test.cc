@@ -243,6 +243,9 @@ TEST_F(Journal, AnotherNumberOfProcessesIsRefused) {
   EXPECT_THROW(check_same_processes(path_, contents, alone), UsageError);
   pair.processes = 3;
   EXPECT_THROW(check_same_processes(path_, contents, pair), UsageError);
+  // Nothing is known of the run of results before the first environment.
+  const Record first = make_record({"copy", "host", "duet", {}}, Failure{false, "x"});
+  EXPECT_NO_THROW(check_same_processes("j", parse_journal("j", journal_line(first)), pair));
 }
 
 TEST_F(Journal, InUseByAnotherFileOfThisProcessIsRefused) {

@@ -24,8 +24,10 @@ Rates usual_rates(const Cost& cost, double seconds);
 struct TableForm {
   // Sets of axes that may be columns; the first set that fits is used.
   std::vector<std::vector<std::string>> beside = {{"engine"}};
-  // Marks the best figure of a line. If false, few cases get a line each.
+  // Marks the best figure of a line.
   bool marks_best = true;
+  // Few cases get a line each, with their times, and no axis is a column.
+  bool few_as_lines = false;
   // Records of the section's other kinds (peaks) get lines below the table.
   bool alone = false;
 };

@@ -35,23 +35,6 @@ bool is_label(const AxisValue& value) {
   return std::holds_alternative<std::vector<std::string>>(value);
 }
 
-void Axes::set(std::string_view name, AxisValue value) {
-  const auto same = [name](const Axis& axis) { return axis.first == name; };
-  const auto found = std::find_if(axes_.begin(), axes_.end(), same);
-  if (found == axes_.end()) {
-    axes_.emplace_back(name, std::move(value));
-  } else {
-    found->second = std::move(value);
-  }
-}
-
-const AxisValue* Axes::find(std::string_view name) const {
-  for (const Axis& axis : axes_) {
-    if (axis.first == name) return &axis.second;
-  }
-  return nullptr;
-}
-
 std::optional<std::string> Axes::text(std::string_view name) const {
   return value_of<std::string>(find(name));
 }
@@ -66,7 +49,7 @@ Axes Axes::without(const std::vector<std::string>& names) const {
   Axes others;
   for (const Axis& axis : axes_) {
     if (std::find(names.begin(), names.end(), axis.first) == names.end()) {
-      others.axes_.push_back(axis);
+      others.axes_.set(axis.first, axis.second);
     }
   }
   return others;

@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/by_name.h"
+
 namespace duet {
 
 // A list of texts is a label (the sets that a shape belongs to): shown, but no part of a case's
@@ -21,17 +23,17 @@ bool is_label(const AxisValue& value);
 // Axes in the order in which they are shown and written to journals. Names are unique.
 class Axes {
  public:
-  using Axis = std::pair<std::string, AxisValue>;
-  using Iterator = std::vector<Axis>::const_iterator;
+  using Axis = ByName<AxisValue>::Entry;
+  using Iterator = ByName<AxisValue>::Iterator;
 
   Axes() = default;
   Axes(std::initializer_list<Axis> axes) : axes_(axes) {}
 
   // Replaces the value of the axis in its place, or appends a new axis.
-  void set(std::string_view name, AxisValue value);
+  void set(std::string_view name, AxisValue value) { axes_.set(name, std::move(value)); }
 
   // nullptr if there is no such axis. Valid until the next set().
-  const AxisValue* find(std::string_view name) const;
+  const AxisValue* find(std::string_view name) const { return axes_.find(name); }
 
   // The value of an axis; nothing if there is no such axis or its value has another type.
   std::optional<std::string> text(std::string_view name) const;
@@ -54,7 +56,7 @@ class Axes {
   bool operator!=(const Axes& other) const { return axes_ != other.axes_; }
 
  private:
-  std::vector<Axis> axes_;
+  ByName<AxisValue> axes_;
 };
 
 }  // namespace duet

@@ -37,7 +37,7 @@ struct Verdict {
 
 // The ceilings of a device, for the charts of the report.
 struct Ceilings {
-  std::string model;                 // of the environment record
+  std::string model;                 // as the environment names it
   const DeviceSpec* spec = nullptr;  // nullptr: specs/devices does not have the model
   MeasuredPeaks peaks;
   double link_gb_per_s = 0;  // between two devices, in one direction; 0: not known

@@ -248,7 +248,7 @@ class Grid {
 Layout chosen(const TableForm& form, const std::vector<Figure>& figures) {
   const Layout lines = plain(figures);
   const bool best = form.marks_best;
-  if (!best && lines.lines <= kShortRows && lines.width <= kShortWidth) return lines;
+  if (form.few_as_lines && lines.lines <= kShortRows && lines.width <= kShortWidth) return lines;
   for (const Words& beside : form.beside) {
     Layout grid = Grid(figures, beside).layout(best);
     if (grid.columns < 2 || grid.width > kShortWidth) continue;
