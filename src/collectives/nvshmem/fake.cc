@@ -164,13 +164,9 @@ class FakeBlock {
     return there;
   }
   void deliver(const Put& put) const {
-    const bool early = fault == FakeFault::signals_before_puts && put.word != nullptr;
-    if (early) {
-      fake_signal(put.word, 1, true);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    if (put.there != nullptr) std::memcpy(put.there, put.from, put.bytes);
-    if (!early && put.word != nullptr) fake_signal(put.word, 1, true);
+    const bool overtaken = fault == FakeFault::signals_before_puts && put.word != nullptr;
+    if (put.there != nullptr && !overtaken) std::memcpy(put.there, put.from, put.bytes);
+    if (put.word != nullptr) fake_signal(put.word, 1, true);
   }
 
   int pe_, pes_;

@@ -7,8 +7,9 @@
 
 namespace duet::nvshmem {
 
-// What the fake does wrong, for tests of the tests; and, which NVSHMEM may do as well, `late_puts`:
-// of PE 0 the first put with a signal of each row arrives after those of the next row.
+// What the fake does wrong, for tests of the tests. `signals_before_puts`: puts with a signal are
+// still under way when anybody reads. `late_puts`, which NVSHMEM may do as well: of PE 0 the first
+// put with a signal of each row arrives after those of the next row.
 enum class FakeFault { none, loses_last_put, loses_signals, signals_before_puts, late_puts };
 
 // NVSHMEM over host memory: the ranks of one process are the PEs, and its memory is symmetric as
