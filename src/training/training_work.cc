@@ -96,7 +96,7 @@ void TrainingWork::set_state(Rank& rank, const RankState& own, const StepState& 
 void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   RankState& own = state(rank);
   rank.team.free_retired(rank);  // memory of earlier plans
-  own.operations = std::make_unique<TimedOperations>(rank.device, settings_.operations);
+  own.operations = make_operations(rank.device, settings_.operations);
   make_model(rank, own);
   begin_anew(rank, own);
   own.updates = std::make_unique<ForkedStream>(rank.device, StreamOptions{});

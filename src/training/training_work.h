@@ -11,7 +11,7 @@
 #include "timing/work.h"
 #include "training/models/model.h"
 #include "training/operations/forked_stream.h"
-#include "training/operations/timed_operations.h"
+#include "training/operations/operations.h"
 #include "training/parallel/parallel.h"
 
 namespace duet {
@@ -72,7 +72,7 @@ class TrainingWork : public Work {
 
  private:
   struct RankState {  // of a local rank
-    std::unique_ptr<TimedOperations> operations;
+    std::unique_ptr<Operations> operations;
     std::unique_ptr<Model> model;  // uses the operations
     std::unique_ptr<ForkedStream> updates;
     std::unique_ptr<ParallelStep> parallel;

@@ -46,7 +46,7 @@ template <typename T>
 struct Blocks {
   T* matrix;
   std::int64_t rows, columns, width;  // width: columns of a block
-  RowRange all[kMostBlocks];
+  RowRange all[KeepBlocks::kMost];
 };
 
 template <typename T>

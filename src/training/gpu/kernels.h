@@ -4,7 +4,8 @@
 #pragma once
 
 #include "device/gpu/vendor.h"
-#include "training/operations/operations.h"
+#include "device/stream.h"
+#include "training/operations/operation.h"
 
 namespace duet::DUET_GPU {
 

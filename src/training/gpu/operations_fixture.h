@@ -52,6 +52,7 @@ struct Side {
   Stream& stream;
   bool is_host;
 
+  void run(const AnyOperation& operation) const { operations.run(stream, operation); }
   const Tensor& operator()(const Pair& pair) const { return is_host ? pair.host : pair.device; }
 };
 
@@ -120,8 +121,8 @@ class DeviceOperations : public ::testing::TestWithParam<DeviceAndType> {
     const QuantisedPair made = quantised(x.host.rows, x.host.columns, fp8, values, transposed);
     const Pair magnitude = sums(1);
     both([&](const Side& on) {
-      on.operations.magnitude(on.stream, on(x), on(magnitude));
-      on.operations.quantise(on.stream, on(x), on(magnitude), made(on));
+      on.run(Magnitude{on(x), on(magnitude)});
+      on.run(Quantise{on(x), on(magnitude), made(on)});
     });
     return made;
   }

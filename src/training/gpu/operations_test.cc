@@ -13,8 +13,8 @@ TEST_P(DeviceOperations, MakeTheSameTokens) {
   const Pair made = tokens(1000, 2);
   both([&](const Side& on) {
     const Span& span = on.is_host ? at_host.span() : at_device.span();
-    on.operations.advance(on.stream, span);
-    on.operations.random_tokens(on.stream, span, 50257, 1, on(made));
+    on.run(Advance{span});
+    on.run(RandomTokens{span, 50257, 1, on(made)});
   });
   expect_same(made, "tokens", 0);
 }
@@ -27,12 +27,11 @@ TEST_P(DeviceOperations, Embed) {
     const Pair dtable = normal(11, width, 5), dplaces = normal(length, width, 6);
     const Pair tokens_alone = normal(rows, width, 7), dtokens_alone = normal(11, width, 8);
     both([&](const Side& on) {
-      on.operations.embedding(on.stream, on(ids), on(table), on(places), on(x));
-      on.operations.embedding_backward(on.stream, on(ids), on(dx), on(dtable), on(dplaces),
-                                       width == 8 ? Accumulate::yes : Accumulate::no);
-      on.operations.embedding(on.stream, on(ids), on(table), {}, on(tokens_alone));
-      on.operations.embedding_backward(on.stream, on(ids), on(dx), on(dtokens_alone), {},
-                                       Accumulate::no);
+      on.run(Embedding{on(ids), on(table), on(places), on(x)});
+      on.run(EmbeddingBackward{on(ids), on(dx), on(dtable), on(dplaces),
+                               width == 8 ? Accumulate::yes : Accumulate::no});
+      on.run(Embedding{on(ids), on(table), {}, on(tokens_alone)});
+      on.run(EmbeddingBackward{on(ids), on(dx), on(dtokens_alone), {}, Accumulate::no});
     });
     expect_same(tokens_alone, "x without positions", 0);
     expect_same(dtokens_alone, "token gradient without positions");
@@ -54,8 +53,8 @@ TEST_P(DeviceOperations, Normalise) {
       both([&](const Side& on) {
         const NormTensors norm{on(x),       on(weight),  on(bias), on(mean),
                                on(inverse), on(dweight), on(dbias)};
-        on.operations.layer_norm(on.stream, norm, on(y));
-        on.operations.layer_norm_backward(on.stream, norm, on(dy), on(dx), accumulate, accumulate);
+        on.run(LayerNorm{norm, on(y)});
+        on.run(LayerNormBackward{norm, on(dy), on(dx), accumulate, accumulate});
       });
       const std::string shape = std::to_string(rows) + " x " + std::to_string(width);
       expect_same(y, shape.c_str());
@@ -75,13 +74,11 @@ TEST_P(DeviceOperations, NormaliseByTheRootMeanSquare) {
       const Accumulate accumulate = rows == 1 ? Accumulate::no : Accumulate::yes;
       both([&](const Side& on) {
         const RmsNormTensors norm{on(x), on(weight), on(inverse), on(dweight)};
-        on.operations.rms_norm(on.stream, norm, on(y));
-        on.operations.rms_norm_backward(on.stream, norm, on(dy), on(dx), accumulate, accumulate);
+        on.run(RmsNorm{norm, on(y)});
+        on.run(RmsNormBackward{norm, on(dy), on(dx), accumulate, accumulate});
         const RmsNormTensors frozen{on(x), on(weight), on(inverse), {}};
-        on.operations.rms_norm_backward(on.stream, frozen, on(dy), on(dx), Accumulate::yes,
-                                        Accumulate::no);
-        on.operations.rms_norm_backward(on.stream, norm, on(dy), on(dy), Accumulate::no,
-                                        Accumulate::yes);
+        on.run(RmsNormBackward{frozen, on(dy), on(dx), Accumulate::yes, Accumulate::no});
+        on.run(RmsNormBackward{norm, on(dy), on(dy), Accumulate::no, Accumulate::yes});
       });
       const std::string shape = std::to_string(rows) + " x " + std::to_string(width);
       expect_same(y, shape.c_str());
@@ -97,10 +94,10 @@ TEST_P(DeviceOperations, Activate) {
   const Pair x = normal(37, 88, 1, 3), y = normal(37, 88, 2), dy = normal(37, 88, 3),
              other = normal(37, 88, 4);
   both([&](const Side& on) {
-    on.operations.gelu(on.stream, on(x), on(y));
-    on.operations.gelu_backward(on.stream, on(x), on(dy), on(dy));
-    on.operations.relu(on.stream, on(x), on(x));
-    on.operations.relu_backward(on.stream, on(x), on(other), on(other));
+    on.run(Gelu{on(x), on(y)});
+    on.run(GeluBackward{on(x), on(dy), on(dy)});
+    on.run(Relu{on(x), on(x)});
+    on.run(ReluBackward{on(x), on(other), on(other)});
   });
   expect_same(y, "gelu");
   expect_same(dy, "gelu backward");
@@ -122,10 +119,9 @@ TEST_P(DeviceOperations, Rotate) {
     both([&](const Side& on) {
       const RotaryTensors tensors{s,           on(qkv),       on(q_weight), on(k_weight),
                                   on(inverse), on(dq_weight), on(dk_weight)};
-      on.operations.rotate(on.stream, tensors, on(rotated));
-      on.operations.rotate_backward(on.stream, tensors, on(drotated), on(dqkv), accumulate);
-      on.operations.rotate_backward(on.stream, tensors, on(drotated), on(drotated),
-                                    Accumulate::yes);
+      on.run(Rotate{tensors, on(rotated)});
+      on.run(RotateBackward{tensors, on(drotated), on(dqkv), accumulate});
+      on.run(RotateBackward{tensors, on(drotated), on(drotated), Accumulate::yes});
     });
     const std::string shape = std::to_string(s.heads) + " heads of " + std::to_string(dim);
     expect_same(rotated, shape.c_str());
@@ -144,8 +140,8 @@ TEST_P(DeviceOperations, RotateAlone) {
              dqkv = normal(s.tokens, s.qkv_width(), 3);
   both([&](const Side& on) {
     const RotaryTensors tensors{s, on(qkv), {}, {}, {}, {}, {}};
-    on.operations.rotate(on.stream, tensors, on(rotated));
-    on.operations.rotate_backward(on.stream, tensors, on(rotated), on(dqkv), Accumulate::no);
+    on.run(Rotate{tensors, on(rotated)});
+    on.run(RotateBackward{tensors, on(rotated), on(dqkv), Accumulate::no});
   });
   const double tolerance = dtype() == DType::fp32 ? 1e-6 : 1e-2;
   expect_same(rotated, "rotated", tolerance);
@@ -158,9 +154,9 @@ TEST_P(DeviceOperations, Gate) {
     const Pair gate_up = normal(19, 2 * columns, 1, 3), y = normal(19, columns, 2),
                dy = normal(19, columns, 3), d = normal(19, 2 * columns, 4);
     both([&](const Side& on) {
-      on.operations.swiglu(on.stream, on(gate_up), on(y));
-      on.operations.swiglu_backward(on.stream, on(gate_up), on(dy), on(d));
-      on.operations.swiglu_backward(on.stream, on(gate_up), on(dy), on(gate_up));
+      on.run(SwiGlu{on(gate_up), on(y)});
+      on.run(SwiGluBackward{on(gate_up), on(dy), on(d)});
+      on.run(SwiGluBackward{on(gate_up), on(dy), on(gate_up)});
     });
     expect_same(y, "swiglu");
     expect_same(d, "swiglu backward");
@@ -208,7 +204,7 @@ TEST_P(DeviceOperations, QuantiseWhatIsNotUsual) {
   }
   const Tensor odd = normal(16, 24, 1).device, one = sums(1).device;
   const Quantised to{quantised(16, 24, DType::fp8_e4m3).values.device, {}, one};
-  EXPECT_THROW(operations_->quantise(*stream_, odd, one, to), Unavailable);
+  EXPECT_THROW(operations_->run(*stream_, Quantise{odd, one, to}), Unavailable);
 }
 
 // Fast sums, and those of tensor cores between additions in fp32, have few bits.
@@ -219,14 +215,10 @@ TEST_P(DeviceOperations, MultiplyInFp8) {
   const Pair added = normal(48, 80, 3), y = normal(48, 80, 4), sum = normal(48, 80, 5),
              dy = normal(48, 80, 6);
   both([&](const Side& on) {
-    on.operations.multiply_scaled(on.stream, gradient(on).by_rows(), b(on).by_rows(), {}, on(dy),
-                                  Sums::precise);
-    on.operations.multiply_scaled(on.stream, a(on).by_rows(), b(on).by_rows(), {}, on(y),
-                                  Sums::fast);
-    on.operations.multiply_scaled(on.stream, a(on).by_rows(), b(on).by_rows(), on(added), on(sum),
-                                  Sums::fast);
-    on.operations.multiply_scaled(on.stream, a(on).by_rows(), b(on).by_rows(), on(added), on(added),
-                                  Sums::precise);
+    on.run(MultiplyScaled{gradient(on).by_rows(), b(on).by_rows(), {}, on(dy), Sums::precise});
+    on.run(MultiplyScaled{a(on).by_rows(), b(on).by_rows(), {}, on(y), Sums::fast});
+    on.run(MultiplyScaled{a(on).by_rows(), b(on).by_rows(), on(added), on(sum), Sums::fast});
+    on.run(MultiplyScaled{a(on).by_rows(), b(on).by_rows(), on(added), on(added), Sums::precise});
   });
   for (const Pair& each : {y, sum, added, dy}) expect_same(each, "product in fp8", 1e-2);
 }
@@ -244,8 +236,8 @@ TEST_P(DeviceOperations, Attend) {
         make(s.batch * s.heads, s.tokens, DType::fp32, [](std::uint64_t) { return 0.0f; });
     both([&](const Side& on) {
       const AttentionTensors tensors{s, on(qkv), on(out), on(sum)};
-      on.operations.attention(on.stream, tensors);
-      on.operations.attention_backward(on.stream, tensors, on(dout), on(dqkv));
+      on.run(Attention{tensors});
+      on.run(AttentionBackward{tensors, on(dout), on(dqkv)});
     });
     const std::string shape = std::to_string(s.tokens) + " x " + std::to_string(s.head_dim) +
                               ", heads " + std::to_string(s.heads) + "/" +
@@ -264,8 +256,7 @@ TEST_P(DeviceOperations, TakeTheLoss) {
     const Pair targets = tokens(rows, static_cast<std::uint64_t>(vocabulary));
     const Pair losses = sums(rows), loss = sums(1);
     both([&](const Side& on) {
-      on.operations.cross_entropy(on.stream, on(logits), vocabulary, on(targets), on(losses),
-                                  on(loss));
+      on.run(CrossEntropy{on(logits), vocabulary, on(targets), on(losses), on(loss)});
     });
     expect_same(losses, "losses", 1e-5);
     expect_same(loss, "loss", 1e-5);
@@ -301,19 +292,18 @@ TEST_P(DeviceOperations, TakeTheLossInPieces) {
     both([&](const Side& on) {
       for (std::int64_t first = 0; first < kLossRows; first += piece) {
         const std::int64_t rows = std::min(piece, kLossRows - first);
-        on.operations.cross_entropy_piece(on.stream, rows_of(on(logits), first, rows), kLossWords,
-                                          rows_of(on(targets), first, rows), kLossRows,
-                                          rows_of(on(losses), first, rows));
+        on.run(CrossEntropyPiece{rows_of(on(logits), first, rows), kLossWords,
+                                 rows_of(on(targets), first, rows), kLossRows,
+                                 rows_of(on(losses), first, rows)});
       }
-      on.operations.mean(on.stream, on(losses), on(loss));
+      on.run(Mean{on(losses), on(loss)});
     });
     return std::array<Pair, 3>{logits, losses, loss};
   };
   const Pair logits = normal(kLossRows, kLossColumns, 1, 2), losses = sums(kLossRows),
              loss = sums(1);
   both([&](const Side& on) {
-    on.operations.cross_entropy(on.stream, on(logits), kLossWords, on(targets), on(losses),
-                                on(loss));
+    on.run(CrossEntropy{on(logits), kLossWords, on(targets), on(losses), on(loss)});
   });
   for (const std::int64_t piece : {1, 5, 13}) {
     const std::array<Pair, 3> whole{logits, losses, loss}, pieces = take(piece);
@@ -327,9 +317,9 @@ TEST_P(DeviceOperations, TakeTheLossInPieces) {
 TEST_P(DeviceOperations, ScaleAndKeepBlocks) {
   const Pair scaled = normal(19, 13, 1), blocks = normal(37, 12, 2), one = normal(9, 5, 3);
   both([&](const Side& on) {
-    on.operations.scale(on.stream, -0.375, on(scaled));
-    on.operations.keep_blocks(on.stream, {{0, 17}, {17, 18}, {30, 37}}, on(blocks));
-    on.operations.keep_blocks(on.stream, {{2, 9}}, on(one));
+    on.run(Scale{-0.375, on(scaled)});
+    on.run(KeepBlocks{{{0, 17}, {17, 18}, {30, 37}}, on(blocks)});
+    on.run(KeepBlocks{{{2, 9}}, on(one)});
   });
   for (const Pair& each : {scaled, blocks, one}) expect_same(each, "adapters");
 }
@@ -338,7 +328,7 @@ TEST_P(DeviceOperations, TakeTheSquaredError) {
   const Pair prediction = normal(19, 4136, 1), target = normal(19, 4136, 2);
   const Pair losses = sums(19), loss = sums(1);
   both([&](const Side& on) {
-    on.operations.mean_squared_error(on.stream, on(prediction), on(target), on(losses), on(loss));
+    on.run(MeanSquaredError{on(prediction), on(target), on(losses), on(loss)});
   });
   expect_same(losses, "losses", 1e-5);
   expect_same(loss, "loss", 1e-5);
@@ -351,13 +341,13 @@ TEST_P(DeviceOperations, Multiply) {
              y = normal(40, 56, 4), sum = normal(40, 56, 5), dx = normal(40, 72, 6),
              dw = normal(56, 72, 7), added = normal(56, 72, 8);
   both([&](const Side& on) {
-    on.operations.linear(on.stream, on(x), on(w), on(y));
-    on.operations.linear_add(on.stream, on(x), on(w), on(dy), on(sum));
-    on.operations.linear_backward_input(on.stream, on(dy), on(w), on(dx), Accumulate::no);
-    on.operations.linear_backward_input(on.stream, on(dy), on(w), on(dx), Accumulate::yes);
-    on.operations.linear_backward_weight(on.stream, on(dy), on(x), on(dw), Accumulate::no);
-    on.operations.linear_backward_weight(on.stream, on(dy), on(x), on(added), Accumulate::no);
-    on.operations.linear_backward_weight(on.stream, on(dy), on(x), on(added), Accumulate::yes);
+    on.run(LinearForward{on(x), on(w), on(y)});
+    on.run(LinearAdd{on(x), on(w), on(dy), on(sum)});
+    on.run(LinearBackwardInput{on(dy), on(w), on(dx), Accumulate::no});
+    on.run(LinearBackwardInput{on(dy), on(w), on(dx), Accumulate::yes});
+    on.run(LinearBackwardWeight{on(dy), on(x), on(dw), Accumulate::no});
+    on.run(LinearBackwardWeight{on(dy), on(x), on(added), Accumulate::no});
+    on.run(LinearBackwardWeight{on(dy), on(x), on(added), Accumulate::yes});
   });
   for (const Pair& each : {y, sum, dx, dw, added}) expect_same(each, "linear");
 }
@@ -371,8 +361,8 @@ TEST_P(DeviceOperations, LinearsWithGelu) {
   const Pair hidden = normal(rows, out, 5), activated = normal(rows, out, 6),
              dhidden = normal(rows, out, 7);
   both([&](const Side& on) {
-    on.operations.linear_gelu(on.stream, on(x), on(w), on(hidden), on(activated));
-    on.operations.linear_backward_gelu(on.stream, on(dy), on(back), on(hidden), on(dhidden));
+    on.run(LinearGelu{on(x), on(w), on(hidden), on(activated)});
+    on.run(LinearBackwardGelu{on(dy), on(back), on(hidden), on(dhidden)});
   });
   for (const Pair& each : {hidden, activated, dhidden}) expect_same(each, "linear with GELU");
 }
@@ -385,9 +375,8 @@ TEST_P(DeviceOperations, Clip) {
   host_.write(at_host.span(), &state);
   device_->write(at_device.span(), &state);
   both([&](const Side& on) {
-    on.operations.sum_of_squares(on.stream, {on(one), on(other)}, on(squares));
-    on.operations.clip(on.stream, on.is_host ? at_host.span() : at_device.span(), on(squares), 0.5,
-                       10, on(norm));
+    on.run(SumOfSquares{{on(one), on(other)}, on(squares)});
+    on.run(Clip{on.is_host ? at_host.span() : at_device.span(), on(squares), 0.5, 10, on(norm)});
   });
   expect_same(norm, "norm", 1e-5);
   StepState expected, found;
@@ -416,7 +405,7 @@ TEST_P(DeviceOperations, Update) {
       tensors.parameters = on(rounded);
       tensors.master = on(weights);
     }
-    on.operations.adamw(on.stream, {}, on.is_host ? at_host.span() : at_device.span(), tensors);
+    on.run(AdamW{{}, on.is_host ? at_host.span() : at_device.span(), tensors});
   });
   expect_same(weights, "weights", 1e-5);
   expect_same(first, "first moments", 1e-5);
@@ -438,7 +427,7 @@ TEST_P(DeviceOperations, RoundSmallUpdatesWithTheRightMean) {
   device_->write(at_device.span(), &state);
   AdamWOptions options;
   options.weight_decay = 0;
-  operations_->adamw(*stream_, options, at_device.span(), tensors);
+  operations_->run(*stream_, AdamW{options, at_device.span(), tensors});
   stream_->synchronize(kDeviceDeadline);
   double sum = 0;
   for (const float value : read(weights)) sum += 1 - static_cast<double>(value);
@@ -461,13 +450,13 @@ TEST_P(DeviceOperations, RoundTheSameInParts) {
       return own;
     };
     for (std::int64_t first = 0; first < count; first += count / parts) {
-      operations_->adamw(*stream_, {}, at_device.span(),
-                         {part(all[0], first),
-                          part(all[1], first),
-                          part(all[2], first),
-                          part(all[3], first),
-                          {},
-                          first});
+      const OptimizerTensors own{part(all[0], first),
+                                 part(all[1], first),
+                                 part(all[2], first),
+                                 part(all[3], first),
+                                 {},
+                                 first};
+      operations_->run(*stream_, AdamW{{}, at_device.span(), own});
     }
     stream_->synchronize(kDeviceDeadline);
     return read(all[0]);
@@ -486,8 +475,8 @@ TEST_P(DeviceOperations, KeepWhatIsNotFinite) {
   const StepState state{1, 9, 1e-4, 1};
   const auto at_device = device_->allocate(sizeof state);
   device_->write(at_device.span(), &state);
-  operations_->adamw(*stream_, {}, at_device.span(), tensors);
-  operations_->sgd(*stream_, at_device.span(), tensors);
+  operations_->run(*stream_, AdamW{{}, at_device.span(), tensors});
+  operations_->run(*stream_, Sgd{at_device.span(), tensors});
   stream_->synchronize(kDeviceDeadline);
   const std::vector<float> weights = read(tensors.parameters);
   for (std::size_t i = 0; i < weights.size(); ++i) {

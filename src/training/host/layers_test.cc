@@ -34,6 +34,8 @@ Matrix<Real> matrix(std::vector<Real>& values, std::int64_t rows, std::int64_t c
 // Each layer has: inputs(), first activations and then, from kFirstParameter on, parameters;
 // forward() of them; backward(), which leaves in d[i] the gradient of forward() . dy by inputs[i].
 
+namespace layers {
+
 template <int kRows, int kWidth>
 struct LayerNorm {
   static constexpr std::size_t kFirstParameter = 1;
@@ -324,7 +326,7 @@ struct MeanSquaredError {
 };
 
 // Odd shapes of one task, and shapes of several tasks and blocks with a rest.
-using Layers =
+using All =
     ::testing::Types<LayerNorm<5, 7>, LayerNorm<13, 150>, RmsNorm<5, 7>, RmsNorm<13, 150>, Gelu<35>,
                      Gelu<9001>, Relu<35>, Relu<9001>, SwiGlu<5, 7>, SwiGlu<9, 150>,
                      Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>, TokenEmbedding<9, 4, 7>,
@@ -334,9 +336,11 @@ using Layers =
                      Rotate<2, 9, 2, 10, 0>, Rotate<2, 5, 4, 6, 2, false>, CrossEntropy<5, 11, 16>,
                      CrossEntropy<37, 300, 320>, MeanSquaredError<5, 7>, MeanSquaredError<33, 65>>;
 
+}  // namespace layers
+
 template <class T>
 class EveryLayer : public ::testing::Test {};
-TYPED_TEST_SUITE(EveryLayer, Layers, );
+TYPED_TEST_SUITE(EveryLayer, layers::All, );
 
 template <class Real>
 struct Derived {

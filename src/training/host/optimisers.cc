@@ -14,8 +14,8 @@ constexpr std::int64_t kOptimiserCount = 4096;  // elements of a task
 }  // namespace
 
 template <class Real>
-void adamw(const AdamW& options, std::int64_t step, const Real* gradient, double gradient_factor,
-           const AdamWSpan<Real>& span) {
+void adamw(const AdamWSettings& options, std::int64_t step, const Real* gradient,
+           double gradient_factor, const AdamWSpan<Real>& span) {
   const double power = static_cast<double>(step);
   const double correction1 = 1 - std::pow(options.beta1, power);
   const double correction2 = 1 - std::pow(options.beta2, power);
@@ -73,10 +73,10 @@ double squared_norm(const Real* gradient, std::int64_t count) {
 
 double clip_factor(double norm, double limit) { return norm > limit ? limit / norm : 1.0; }
 
-#define DUET_INSTANTIATE(Real)                                               \
-  template void adamw<Real>(const AdamW&, std::int64_t, const Real*, double, \
-                            const AdamWSpan<Real>&);                         \
-  template void sgd<Real>(double, const Real*, double, Real*, std::int64_t); \
+#define DUET_INSTANTIATE(Real)                                                       \
+  template void adamw<Real>(const AdamWSettings&, std::int64_t, const Real*, double, \
+                            const AdamWSpan<Real>&);                                 \
+  template void sgd<Real>(double, const Real*, double, Real*, std::int64_t);         \
   template double squared_norm<Real>(const Real*, std::int64_t);
 DUET_INSTANTIATE(float)
 DUET_INSTANTIATE(double)

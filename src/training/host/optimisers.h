@@ -4,7 +4,7 @@
 
 namespace duet {
 
-struct AdamW {
+struct AdamWSettings {
   double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
 
@@ -24,8 +24,8 @@ struct AdamWSpan {
 //   w -= learning_rate * (m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + eps)
 //                         + weight_decay * w)
 template <class Real>
-void adamw(const AdamW& options, std::int64_t step, const Real* gradient, double gradient_factor,
-           const AdamWSpan<Real>& span);
+void adamw(const AdamWSettings& options, std::int64_t step, const Real* gradient,
+           double gradient_factor, const AdamWSpan<Real>& span);
 
 // parameters -= learning_rate * gradient_factor * gradient, of `count` elements.
 template <class Real>

@@ -11,7 +11,7 @@ TEST(AdamW, TwoStepsByHand) {
   // Step 1: m = 0.25, v = 0.0025, both corrected to 0.5 and 0.25: w = 1 - 0.1 (1 + 0.1) = 0.89.
   // Step 2: m = 0.5 * 0.25 + 0.5 * -1 = -0.375, corrected by 1 - 0.25 to -0.5;
   // v = 0.99 * 0.0025 + 0.01 * 1 = 0.012475, corrected by 1 - 0.9801 to 0.012475 / 0.0199.
-  const AdamW options{0.1, 0.5, 0.99, 0.0, 0.1};
+  const AdamWSettings options{0.1, 0.5, 0.99, 0.0, 0.1};
   double w = 1, m = 0, v = 0, gradient = 0.5;
   const AdamWSpan<double> span{&w, &m, &v, 1};
   adamw(options, 1, &gradient, 1.0, span);
@@ -26,7 +26,7 @@ TEST(AdamW, TwoStepsByHand) {
 }
 
 TEST(AdamW, AddsEpsToTheCorrectedRoot) {
-  const AdamW options{0.1, 0.9, 0.999, 0.5, 0.0};
+  const AdamWSettings options{0.1, 0.9, 0.999, 0.5, 0.0};
   double w = 1, m = 0, v = 0;
   const double gradient = 1;
   adamw(options, 1, &gradient, 1.0, AdamWSpan<double>{&w, &m, &v, 1});

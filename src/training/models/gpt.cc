@@ -103,23 +103,24 @@ const Tensor& Gpt::output_of(std::int64_t layer) const {
 }
 
 void Gpt::enqueue_forward(Stream& stream, const BlockBegins& begins) {
-  operations_.embedding(stream, tokens(), weight(token_table_), weight(position_table_),
-                        output_of(-1));
+  operations_.run(
+      stream, Embedding{tokens(), weight(token_table_), weight(position_table_), output_of(-1)});
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     begins(blocks_[static_cast<std::size_t>(layer)].all);
     forward_block(stream, layer);
   }
-  operations_.layer_norm(stream, norm_, normed_);
+  operations_.run(stream, LayerNorm{norm_, normed_});
 }
 
 void Gpt::evaluate(Stream& stream) {
-  operations_.linear(stream, normed_, weight(token_table_), logits_);
-  operations_.cross_entropy(stream, logits_, config_.vocabulary, targets(), row_losses(), loss());
+  operations_.run(stream, LinearForward{normed_, weight(token_table_), logits_});
+  operations_.run(stream,
+                  CrossEntropy{logits_, config_.vocabulary, targets(), row_losses(), loss()});
 }
 
 Tensor Gpt::next_logits(Stream& stream, std::int64_t row) {
   const Tensor logits = row_of(logits_, 0);
-  operations_.linear(stream, row_of(normed_, row), weight(token_table_), logits);
+  operations_.run(stream, LinearForward{row_of(normed_, row), weight(token_table_), logits});
   return logits;
 }
 
@@ -127,29 +128,32 @@ Tensor Gpt::next_logits(Stream& stream, std::int64_t row) {
 void Gpt::forward_block(Stream& stream, std::int64_t layer) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   attend(stream, b);
-  operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
+  operations_.run(stream,
+                  LinearAdd{b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle});
   expand(stream, b);
-  operations_.linear_add(stream, b.activated, weight(b.ffn_out), b.middle, output_of(layer));
+  operations_.run(stream, LinearAdd{b.activated, weight(b.ffn_out), b.middle, output_of(layer)});
 }
 
 void Gpt::attend(Stream& stream, const Block& b) {
-  operations_.layer_norm(stream, b.norm_1, b.normed_1);
-  operations_.linear(stream, b.normed_1, weight(b.qkv), b.attention.qkv);
-  operations_.attention(stream, b.attention);
+  operations_.run(stream, LayerNorm{b.norm_1, b.normed_1});
+  operations_.run(stream, LinearForward{b.normed_1, weight(b.qkv), b.attention.qkv});
+  operations_.run(stream, Attention{b.attention});
 }
 
 void Gpt::expand(Stream& stream, const Block& b) {
-  operations_.layer_norm(stream, b.norm_2, b.normed_2);
-  operations_.linear_gelu(stream, b.normed_2, weight(b.ffn_in), b.hidden, b.activated);
+  operations_.run(stream, LayerNorm{b.norm_2, b.normed_2});
+  operations_.run(stream, LinearGelu{b.normed_2, weight(b.ffn_in), b.hidden, b.activated});
 }
 
 void Gpt::enqueue_backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
                            const BlockBegins& begins) {
   evaluate(stream);  // leaves the logits' gradient in their place
-  operations_.linear_backward_weight(stream, logits_, normed_, gradient(token_table_), gradients);
-  operations_.linear_backward_input(stream, logits_, weight(token_table_), dnormed_,
-                                    Accumulate::no);
-  operations_.layer_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no, gradients);
+  operations_.run(stream,
+                  LinearBackwardWeight{logits_, normed_, gradient(token_table_), gradients});
+  operations_.run(stream,
+                  LinearBackwardInput{logits_, weight(token_table_), dnormed_, Accumulate::no});
+  operations_.run(stream,
+                  LayerNormBackward{norm_, dnormed_, dresidual_, Accumulate::no, gradients});
   complete({blocks_.back().all.last, parameters_.all().size()});
   for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
     const ParameterRange& block = blocks_[static_cast<std::size_t>(layer)].all;
@@ -157,8 +161,8 @@ void Gpt::enqueue_backward(Stream& stream, Accumulate gradients, const Gradients
     backward_block(stream, layer, gradients);
     complete(block);
   }
-  operations_.embedding_backward(stream, tokens(), dresidual_, gradient(token_table_),
-                                 gradient(position_table_), gradients);
+  operations_.run(stream, EmbeddingBackward{tokens(), dresidual_, gradient(token_table_),
+                                            gradient(position_table_), gradients});
   complete({0, blocks_.front().all.first});
 }
 
@@ -167,26 +171,28 @@ void Gpt::backward_block(Stream& stream, std::int64_t layer, Accumulate gradient
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   if (config_.recompute != Recompute::none) attend(stream, b);
   if (config_.recompute == Recompute::block) {
-    operations_.linear_add(stream, b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle);
+    operations_.run(stream,
+                    LinearAdd{b.attention.out, weight(b.attention_out), b.norm_1.x, b.middle});
     expand(stream, b);
   }
   const auto into_weight = [&](const Tensor& dy, const Tensor& x, std::size_t index) {
-    operations_.linear_backward_weight(stream, dy, x, gradient(index), gradients);
+    operations_.run(stream, LinearBackwardWeight{dy, x, gradient(index), gradients});
   };
   into_weight(dresidual_, b.activated, b.ffn_out);
-  operations_.linear_backward_gelu(stream, dresidual_, weight(b.ffn_out), b.hidden, dhidden_);
+  operations_.run(stream, LinearBackwardGelu{dresidual_, weight(b.ffn_out), b.hidden, dhidden_});
   into_weight(dhidden_, b.normed_2, b.ffn_in);
-  operations_.linear_backward_input(stream, dhidden_, weight(b.ffn_in), dnormed_, Accumulate::no);
-  operations_.layer_norm_backward(stream, b.norm_2, dnormed_, dresidual_, Accumulate::yes,
-                                  gradients);
+  operations_.run(stream,
+                  LinearBackwardInput{dhidden_, weight(b.ffn_in), dnormed_, Accumulate::no});
+  operations_.run(stream,
+                  LayerNormBackward{b.norm_2, dnormed_, dresidual_, Accumulate::yes, gradients});
   into_weight(dresidual_, b.attention.out, b.attention_out);
-  operations_.linear_backward_input(stream, dresidual_, weight(b.attention_out), dattended_,
-                                    Accumulate::no);
-  operations_.attention_backward(stream, b.attention, dattended_, dqkv_);
+  operations_.run(
+      stream, LinearBackwardInput{dresidual_, weight(b.attention_out), dattended_, Accumulate::no});
+  operations_.run(stream, AttentionBackward{b.attention, dattended_, dqkv_});
   into_weight(dqkv_, b.normed_1, b.qkv);
-  operations_.linear_backward_input(stream, dqkv_, weight(b.qkv), dnormed_, Accumulate::no);
-  operations_.layer_norm_backward(stream, b.norm_1, dnormed_, dresidual_, Accumulate::yes,
-                                  gradients);
+  operations_.run(stream, LinearBackwardInput{dqkv_, weight(b.qkv), dnormed_, Accumulate::no});
+  operations_.run(stream,
+                  LayerNormBackward{b.norm_1, dnormed_, dresidual_, Accumulate::yes, gradients});
 }
 
 // Per token: two norms read and write d, their backward passes read x, dy and dx and write dx; the

@@ -12,7 +12,7 @@ void Linear::forward(Operations& operations, Stream& stream, const Tensor& x,
   if (quantised_) {
     quantised_->forward(operations, stream, x, weight_, {}, y);
   } else {
-    operations.linear(stream, x, weight_, y);
+    operations.run(stream, LinearForward{x, weight_, y});
   }
   if (has_adapter()) add_adapter(operations, stream, x, y);
 }
@@ -22,16 +22,16 @@ void Linear::forward_add(Operations& operations, Stream& stream, const Tensor& x
   if (quantised_) {
     quantised_->forward(operations, stream, x, weight_, residual, y);
   } else {
-    operations.linear_add(stream, x, weight_, residual, y);
+    operations.run(stream, LinearAdd{x, weight_, residual, y});
   }
   if (has_adapter()) add_adapter(operations, stream, x, y);
 }
 
 void Linear::add_adapter(Operations& operations, Stream& stream, const Tensor& x,
                          const Tensor& y) const {
-  operations.linear(stream, x, adapter_.a, adapter_.reduced);
-  operations.scale(stream, adapter_.scale, adapter_.reduced);
-  operations.linear_add(stream, adapter_.reduced, adapter_.b, y, y);
+  operations.run(stream, LinearForward{x, adapter_.a, adapter_.reduced});
+  operations.run(stream, Scale{adapter_.scale, adapter_.reduced});
+  operations.run(stream, LinearAdd{adapter_.reduced, adapter_.b, y, y});
 }
 
 void Linear::keep(Operations& operations, Stream& stream, const Tensor& x) const {
@@ -44,18 +44,18 @@ void Linear::backward(Operations& operations, Stream& stream, const Tensor& dy, 
     quantised_->backward(operations, stream, dy, weight_, dx, gradient_, gradients);
   } else {
     if (gradient_.count() > 0) {
-      operations.linear_backward_weight(stream, dy, x, gradient_, gradients);
+      operations.run(stream, LinearBackwardWeight{dy, x, gradient_, gradients});
     }
-    operations.linear_backward_input(stream, dy, weight_, dx, Accumulate::no);
+    operations.run(stream, LinearBackwardInput{dy, weight_, dx, Accumulate::no});
   }
   if (!has_adapter()) return;
   const AdapterTensors& own = adapter_;
-  operations.linear_backward_weight(stream, dy, own.reduced, own.b_gradient, gradients);
-  operations.keep_blocks(stream, own.parts, own.b_gradient);
-  operations.linear_backward_input(stream, dy, own.b, own.reduced_gradient, Accumulate::no);
-  operations.scale(stream, own.scale, own.reduced_gradient);
-  operations.linear_backward_weight(stream, own.reduced_gradient, x, own.a_gradient, gradients);
-  operations.linear_backward_input(stream, own.reduced_gradient, own.a, dx, Accumulate::yes);
+  operations.run(stream, LinearBackwardWeight{dy, own.reduced, own.b_gradient, gradients});
+  operations.run(stream, KeepBlocks{own.parts, own.b_gradient});
+  operations.run(stream, LinearBackwardInput{dy, own.b, own.reduced_gradient, Accumulate::no});
+  operations.run(stream, Scale{own.scale, own.reduced_gradient});
+  operations.run(stream, LinearBackwardWeight{own.reduced_gradient, x, own.a_gradient, gradients});
+  operations.run(stream, LinearBackwardInput{own.reduced_gradient, own.a, dx, Accumulate::yes});
 }
 
 }  // namespace duet

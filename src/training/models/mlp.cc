@@ -50,20 +50,20 @@ void Mlp::lay_out() {
 }
 
 void Mlp::make_random_input(Stream& stream, std::uint64_t batch) {
-  operations_.random_elements(stream, state(), 2 * batch, input());
-  operations_.random_elements(stream, state(), 2 * batch + 1, targets_);
+  operations_.run(stream, RandomElements{state(), 2 * batch, input()});
+  operations_.run(stream, RandomElements{state(), 2 * batch + 1, targets_});
 }
 
 // ReLU in place: its result tells where its gradient is 0.
 void Mlp::enqueue_forward(Stream& stream, const BlockBegins&) {
   for (const Layer& layer : layers_) {
-    operations_.linear(stream, layer.x, weight(layer.weight), layer.y);
-    if (&layer != &layers_.back()) operations_.relu(stream, layer.y, layer.y);
+    operations_.run(stream, LinearForward{layer.x, weight(layer.weight), layer.y});
+    if (&layer != &layers_.back()) operations_.run(stream, Relu{layer.y, layer.y});
   }
 }
 
 void Mlp::evaluate(Stream& stream) {
-  operations_.mean_squared_error(stream, output(), targets_, row_losses_, loss());
+  operations_.run(stream, MeanSquaredError{output(), targets_, row_losses_, loss()});
 }
 
 // The last layer's output has become its gradient; the input needs none.
@@ -73,11 +73,11 @@ void Mlp::enqueue_backward(Stream& stream, Accumulate gradients, const Gradients
   for (std::size_t i = layers_.size(); i-- > 0;) {
     const Layer& layer = layers_[i];
     const Tensor& dy = i + 1 == layers_.size() ? layer.y : layer.dy;
-    operations_.linear_backward_weight(stream, dy, layer.x, gradient(layer.weight), gradients);
+    operations_.run(stream, LinearBackwardWeight{dy, layer.x, gradient(layer.weight), gradients});
     if (i > 0) {
       const Tensor& dx = layers_[i - 1].dy;
-      operations_.linear_backward_input(stream, dy, weight(layer.weight), dx, Accumulate::no);
-      operations_.relu_backward(stream, layer.x, dx, dx);
+      operations_.run(stream, LinearBackwardInput{dy, weight(layer.weight), dx, Accumulate::no});
+      operations_.run(stream, ReluBackward{layer.x, dx, dx});
     }
     complete({layer.weight, layer.weight + 1});
   }

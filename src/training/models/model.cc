@@ -40,13 +40,13 @@ void Model::initialise(std::uint64_t seed) {
   stream->synchronize(kInitialisingSeconds);
 }
 
-void Model::begin_step(Stream& stream) { operations_.advance(stream, state_.span); }
+void Model::begin_step(Stream& stream) { operations_.run(stream, Advance{state_.span}); }
 
 void Model::clip(Stream& stream, double scale, double limit,
                  const std::function<void(const Tensor&)>& sum_over_ranks) {
-  operations_.sum_of_squares(stream, parameters_.gradients(), squares_);
+  operations_.run(stream, SumOfSquares{parameters_.gradients(), squares_});
   if (sum_over_ranks) sum_over_ranks(squares_);
-  operations_.clip(stream, state_.span, squares_, scale, limit, gradient_norm_);
+  operations_.run(stream, Clip{state_.span, squares_, scale, limit, gradient_norm_});
 }
 
 void Model::forward(Stream& stream, const BlockBegins& begins) {

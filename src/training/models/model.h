@@ -39,7 +39,7 @@ class Model {
   virtual void evaluate(Stream& stream) = 0;
   void backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete = {},
                 const BlockBegins& begins = {});
-  // Clips the gradients as Operations::clip() does, with the norm in gradient_norm(); call it
+  // Clips the gradients as the operation Clip does, with the norm in gradient_norm(); call it
   // before update(). `sum_over_ranks` is called with the sum of squares, if ranks keep parts of the
   // gradients. Without clip(), update() scales the gradients by the state's factor as it is.
   void clip(Stream& stream, double scale, double limit,

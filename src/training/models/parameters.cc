@@ -49,9 +49,9 @@ void begin_as(Stream& stream, Operations& operations, const ModelParameter& abou
               std::uint64_t seed, std::int64_t first, const Tensor& tensor) {
   if (tensor.count() == 0) return;
   if (about.deviation > 0) {
-    return operations.fill_normal(stream, seed, first, about.deviation, tensor);
+    return operations.run(stream, FillNormal{seed, first, about.deviation, tensor});
   }
-  operations.fill_value(stream, about.value, tensor);
+  operations.run(stream, FillValue{about.value, tensor});
 }
 
 // Each parameter has a sequence of random numbers of its own.
@@ -366,10 +366,10 @@ void Parameters::update(Stream& stream, Operations& operations, const Span& stat
 void Parameters::update(Stream& stream, Operations& operations, const Span& state, bool decays,
                         const OptimizerTensors& tensors) const {
   if (tensors.parameters.count() == 0) return;
-  if (optimizer_.kind == OptimizerKind::sgd) return operations.sgd(stream, state, tensors);
+  if (optimizer_.kind == OptimizerKind::sgd) return operations.run(stream, Sgd{state, tensors});
   AdamWOptions options = optimizer_.adamw;
   if (!decays) options.weight_decay = 0;
-  operations.adamw(stream, options, state, tensors);
+  operations.run(stream, AdamW{options, state, tensors});
 }
 
 // The rank's share of the elements that decay, and of the others.

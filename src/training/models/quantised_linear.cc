@@ -37,17 +37,18 @@ void QuantisedLinear::forward(Operations& operations, Stream& stream, const Tens
   const QuantisedWorkspace& own = workspace_;
   const Quantised input{part_of(own.values, x.rows, x.columns), kept_.transposed, kept_.scale};
   const Quantised weight{part_of(own.weight, w.rows, w.columns), {}, own.weight_scale};
-  operations.magnitude(stream, x, own.magnitude);
-  operations.quantise(stream, x, own.magnitude, input);
-  operations.magnitude(stream, w, weight_magnitude_);
-  operations.quantise(stream, w, weight_magnitude_, weight);
-  operations.multiply_scaled(stream, input.by_rows(), weight.by_rows(), residual, y, Sums::fast);
+  operations.run(stream, Magnitude{x, own.magnitude});
+  operations.run(stream, Quantise{x, own.magnitude, input});
+  operations.run(stream, Magnitude{w, weight_magnitude_});
+  operations.run(stream, Quantise{w, weight_magnitude_, weight});
+  operations.run(stream,
+                 MultiplyScaled{input.by_rows(), weight.by_rows(), residual, y, Sums::fast});
 }
 
 void QuantisedLinear::keep(Operations& operations, Stream& stream, const Tensor& x) const {
   if (kept_.transposed.count() == 0) return;
-  operations.magnitude(stream, x, workspace_.magnitude);
-  operations.quantise(stream, x, workspace_.magnitude, {{}, kept_.transposed, kept_.scale});
+  operations.run(stream, Magnitude{x, workspace_.magnitude});
+  operations.run(stream, Quantise{x, workspace_.magnitude, {{}, kept_.transposed, kept_.scale}});
 }
 
 void QuantisedLinear::backward(Operations& operations, Stream& stream, const Tensor& dy,
@@ -59,15 +60,16 @@ void QuantisedLinear::backward(Operations& operations, Stream& stream, const Ten
     gradient.transposed = part_of(own.transposed, dy.columns, dy.rows, gradients_);
   }
   const Quantised weight{{}, part_of(own.weight, w.columns, w.rows), own.weight_scale};
-  operations.magnitude(stream, dy, own.magnitude);
-  operations.quantise(stream, dy, own.magnitude, gradient);
-  operations.quantise(stream, w, weight_magnitude_, weight);
+  operations.run(stream, Magnitude{dy, own.magnitude});
+  operations.run(stream, Quantise{dy, own.magnitude, gradient});
+  operations.run(stream, Quantise{w, weight_magnitude_, weight});
   if (dw.count() > 0) {
-    operations.multiply_scaled(stream, gradient.by_columns(), {kept_.transposed, kept_.scale},
-                               gradients == Accumulate::yes ? dw : Tensor(), dw, Sums::precise);
+    const ScaledTensor x{kept_.transposed, kept_.scale};
+    const Tensor addend = gradients == Accumulate::yes ? dw : Tensor();
+    operations.run(stream, MultiplyScaled{gradient.by_columns(), x, addend, dw, Sums::precise});
   }
-  operations.multiply_scaled(stream, gradient.by_rows(), weight.by_columns(), {}, dx,
-                             Sums::precise);
+  operations.run(stream,
+                 MultiplyScaled{gradient.by_rows(), weight.by_columns(), {}, dx, Sums::precise});
 }
 
 }  // namespace duet

@@ -59,8 +59,8 @@ class QuantisedTensors : public ::testing::Test {
     const Tensor magnitude = tensor(1, 1);
     const Quantised made{tensor(x.rows, x.columns, fp8), tensor(x.columns, x.rows, fp8),
                          tensor(1, 1)};
-    operations_->magnitude(*stream_, x, magnitude);
-    operations_->quantise(*stream_, x, magnitude, made);
+    operations_->run(*stream_, Magnitude{x, magnitude});
+    operations_->run(*stream_, Quantise{x, magnitude, made});
     stream_->synchronize(kQuantisedDeadline);
     return made;
   }
@@ -124,7 +124,7 @@ TEST_F(QuantisedTensors, RoundToNearestEvenInE5M2) {
 TEST_F(QuantisedTensors, SaturateBeyondTheMagnitude) {
   const Tensor x = of(1, {1, -900, 500}), magnitude = of(1, {448});
   const Quantised made{tensor(1, 3, DType::fp8_e4m3), {}, tensor(1, 1)};
-  operations_->quantise(*stream_, x, magnitude, made);
+  operations_->run(*stream_, Quantise{x, magnitude, made});
   stream_->synchronize(kQuantisedDeadline);
   EXPECT_EQ(values(made.values), (std::vector<float>{1, -448, 448}));
 }
@@ -141,7 +141,7 @@ TEST_F(QuantisedTensors, OfWhatIsNotFiniteHaveNoFiniteProduct) {
   for (const float value : {NAN, INFINITY, -INFINITY}) {
     const Quantised bad = quantised(of(1, {1, value})), good = quantised(of(1, {1, 2}));
     const Tensor y = tensor(1, 1);
-    operations_->multiply_scaled(*stream_, bad.by_rows(), good.by_rows(), {}, y, Sums::fast);
+    operations_->run(*stream_, MultiplyScaled{bad.by_rows(), good.by_rows(), {}, y, Sums::fast});
     stream_->synchronize(kQuantisedDeadline);
     EXPECT_FALSE(std::isfinite(values(y)[0])) << value;
   }
@@ -151,9 +151,10 @@ TEST_F(QuantisedTensors, AreMultipliedWithTheirScales) {
   const Tensor x = normal(19, 37, 1, 1e-3f), w = normal(41, 37, 2, 30), added = normal(19, 41, 3);
   const Quantised a = quantised(x), b = quantised(w);
   const Tensor y = tensor(19, 41), sum = tensor(19, 41), in_place = normal(19, 41, 3);
-  operations_->multiply_scaled(*stream_, a.by_rows(), b.by_rows(), {}, y, Sums::precise);
-  operations_->multiply_scaled(*stream_, a.by_rows(), b.by_rows(), added, sum, Sums::precise);
-  operations_->multiply_scaled(*stream_, a.by_rows(), b.by_rows(), in_place, in_place, Sums::fast);
+  operations_->run(*stream_, MultiplyScaled{a.by_rows(), b.by_rows(), {}, y, Sums::precise});
+  operations_->run(*stream_, MultiplyScaled{a.by_rows(), b.by_rows(), added, sum, Sums::precise});
+  operations_->run(*stream_,
+                   MultiplyScaled{a.by_rows(), b.by_rows(), in_place, in_place, Sums::fast});
   stream_->synchronize(kQuantisedDeadline);
   const auto product = [&](std::int64_t i, std::int64_t j) {
     double all = 0;
@@ -172,7 +173,7 @@ TEST_F(QuantisedTensors, RefuseShapesAndTypesThatDoNotFit) {
   const Tensor x = normal(3, 5, 1), one = tensor(1, 1), eight = tensor(3, 5, DType::fp8_e4m3),
                turned = tensor(5, 3, DType::fp8_e4m3), y = tensor(3, 3);
   const auto refused = [&](const Quantised& to) {
-    EXPECT_THROW(operations_->quantise(*stream_, x, one, to), BadArgument);
+    EXPECT_THROW(operations_->run(*stream_, Quantise{x, one, to}), BadArgument);
   };
   refused({turned, {}, one});
   refused({{}, eight, one});
@@ -181,7 +182,8 @@ TEST_F(QuantisedTensors, RefuseShapesAndTypesThatDoNotFit) {
   refused({eight, turned, {}});
   const auto not_multiplied = [&](const ScaledTensor& a, const ScaledTensor& b,
                                   const Tensor& addend) {
-    EXPECT_THROW(operations_->multiply_scaled(*stream_, a, b, addend, y, Sums::fast), BadArgument);
+    EXPECT_THROW(operations_->run(*stream_, MultiplyScaled{a, b, addend, y, Sums::fast}),
+                 BadArgument);
   };
   not_multiplied({eight, one}, {turned, one}, {});
   not_multiplied({eight, one}, {eight, one}, x);
@@ -278,7 +280,7 @@ TEST_F(LinearInFp8, KeepsItsInput) {
   const Tensor y = tensor(kFp8Tokens, kFp8Out), sum = tensor(kFp8Tokens, kFp8Out),
                dx = tensor(kFp8Tokens, kFp8In), expected = tensor(kFp8Out, kFp8In),
                dw = tensor(kFp8Out, kFp8In), other = normal(kFp8Tokens, kFp8In, 9, 5);
-  const auto zeros = [&](const Tensor& t) { operations_->fill_value(*stream_, 0, t); };
+  const auto zeros = [&](const Tensor& t) { operations_->run(*stream_, FillValue{0, t}); };
   zeros(expected);
   zeros(dw);
   run(make_fp8(expected), y, sum, dx);

@@ -177,12 +177,12 @@ const Tensor& Qwen3::output_of(std::int64_t layer) const {
 }
 
 void Qwen3::enqueue_forward(Stream& stream, const BlockBegins& begins) {
-  operations_.embedding(stream, tokens(), weight(token_table_), {}, output_of(-1));
+  operations_.run(stream, Embedding{tokens(), weight(token_table_), {}, output_of(-1)});
   for (std::int64_t layer = 0; layer < config_.layers; ++layer) {
     begins(blocks_[static_cast<std::size_t>(layer)].all);
     forward_block(stream, layer);
   }
-  operations_.rms_norm(stream, norm_, normed_);
+  operations_.run(stream, RmsNorm{norm_, normed_});
 }
 
 // middle = x + attention(norm_1(x)) W, output = middle + swiglu(norm_2(middle) W) W.
@@ -195,16 +195,16 @@ void Qwen3::forward_block(Stream& stream, std::int64_t layer) {
 }
 
 void Qwen3::attend(Stream& stream, const Block& b) {
-  operations_.rms_norm(stream, b.norm_1, b.normed_1);
+  operations_.run(stream, RmsNorm{b.norm_1, b.normed_1});
   b.qkv.forward(operations_, stream, b.normed_1, b.rotary.qkv);
-  operations_.rotate(stream, b.rotary, b.attention.qkv);
-  operations_.attention(stream, b.attention);
+  operations_.run(stream, Rotate{b.rotary, b.attention.qkv});
+  operations_.run(stream, Attention{b.attention});
 }
 
 void Qwen3::expand(Stream& stream, const Block& b) {
-  operations_.rms_norm(stream, b.norm_2, b.normed_2);
+  operations_.run(stream, RmsNorm{b.norm_2, b.normed_2});
   b.ffn_in.forward(operations_, stream, b.normed_2, b.gate_up);
-  operations_.swiglu(stream, b.gate_up, b.activated);
+  operations_.run(stream, SwiGlu{b.gate_up, b.activated});
 }
 
 template <typename Piece>
@@ -213,13 +213,13 @@ void Qwen3::for_each_piece(Stream& stream, const Piece& piece) {
   for (std::int64_t first = 0; first < tokens; first += logits_.rows) {
     const std::int64_t count = std::min(logits_.rows, tokens - first);
     const Tensor logits = rows_of(logits_, 0, count), normed = rows_of(normed_, first, count);
-    operations_.linear(stream, normed, weight(head_), logits);
-    operations_.cross_entropy_piece(stream, logits, config_.vocabulary,
-                                    rows_of(targets(), first, count), tokens,
-                                    rows_of(row_losses(), first, count));
+    operations_.run(stream, LinearForward{normed, weight(head_), logits});
+    operations_.run(stream,
+                    CrossEntropyPiece{logits, config_.vocabulary, rows_of(targets(), first, count),
+                                      tokens, rows_of(row_losses(), first, count)});
     piece(logits, normed, rows_of(dnormed_, first, count));
   }
-  operations_.mean(stream, row_losses(), loss());
+  operations_.run(stream, Mean{row_losses(), loss()});
 }
 
 void Qwen3::evaluate(Stream& stream) {
@@ -228,7 +228,7 @@ void Qwen3::evaluate(Stream& stream) {
 
 Tensor Qwen3::next_logits(Stream& stream, std::int64_t row) {
   const Tensor logits = row_of(logits_, 0);
-  operations_.linear(stream, row_of(normed_, row), weight(head_), logits);
+  operations_.run(stream, LinearForward{row_of(normed_, row), weight(head_), logits});
   return logits;
 }
 
@@ -237,12 +237,13 @@ void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
   Accumulate head_gradients = gradients;
   for_each_piece(stream, [&](const Tensor& dlogits, const Tensor& normed, const Tensor& dnormed) {
     if (!is_frozen()) {
-      operations_.linear_backward_weight(stream, dlogits, normed, gradient(head_), head_gradients);
+      operations_.run(stream,
+                      LinearBackwardWeight{dlogits, normed, gradient(head_), head_gradients});
     }
-    operations_.linear_backward_input(stream, dlogits, weight(head_), dnormed, Accumulate::no);
+    operations_.run(stream, LinearBackwardInput{dlogits, weight(head_), dnormed, Accumulate::no});
     head_gradients = Accumulate::yes;
   });
-  operations_.rms_norm_backward(stream, norm_, dnormed_, dresidual_, Accumulate::no, gradients);
+  operations_.run(stream, RmsNormBackward{norm_, dnormed_, dresidual_, Accumulate::no, gradients});
   complete({blocks_.back().all.last, parameters_.all().size()});
   for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
     const ParameterRange& block = blocks_[static_cast<std::size_t>(layer)].all;
@@ -252,8 +253,8 @@ void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
   }
   if (!is_frozen()) {
     const Tensor& table = gradient(token_table_);
-    if (gradients == Accumulate::no) operations_.fill_value(stream, 0, table);
-    operations_.embedding_backward(stream, tokens(), dresidual_, table, {}, gradients);
+    if (gradients == Accumulate::no) operations_.run(stream, FillValue{0, table});
+    operations_.run(stream, EmbeddingBackward{tokens(), dresidual_, table, {}, gradients});
   }
   complete({0, blocks_.front().all.first});
 }
@@ -272,14 +273,16 @@ void Qwen3::backward_block(Stream& stream, std::int64_t layer, Accumulate gradie
     b.ffn_out.keep(operations_, stream, b.activated);
   }
   b.ffn_out.backward(operations_, stream, dresidual_, b.activated, dactivated_, gradients);
-  operations_.swiglu_backward(stream, b.gate_up, dactivated_, b.gate_up);
+  operations_.run(stream, SwiGluBackward{b.gate_up, dactivated_, b.gate_up});
   b.ffn_in.backward(operations_, stream, b.gate_up, b.normed_2, dnormed_, gradients);
-  operations_.rms_norm_backward(stream, b.norm_2, dnormed_, dresidual_, Accumulate::yes, gradients);
+  operations_.run(stream,
+                  RmsNormBackward{b.norm_2, dnormed_, dresidual_, Accumulate::yes, gradients});
   b.attention_out.backward(operations_, stream, dresidual_, b.attention.out, dattended_, gradients);
-  operations_.attention_backward(stream, b.attention, dattended_, dqkv_);
-  operations_.rotate_backward(stream, b.rotary, dqkv_, dqkv_, gradients);
+  operations_.run(stream, AttentionBackward{b.attention, dattended_, dqkv_});
+  operations_.run(stream, RotateBackward{b.rotary, dqkv_, dqkv_, gradients});
   b.qkv.backward(operations_, stream, dqkv_, b.normed_1, dnormed_, gradients);
-  operations_.rms_norm_backward(stream, b.norm_1, dnormed_, dresidual_, Accumulate::yes, gradients);
+  operations_.run(stream,
+                  RmsNormBackward{b.norm_1, dnormed_, dresidual_, Accumulate::yes, gradients});
 }
 
 namespace {

@@ -15,8 +15,8 @@ void TokenModel::lay_out_tokens(std::int64_t count) {
 }
 
 void TokenModel::make_random_input(Stream& stream, std::uint64_t batch) {
-  operations_.random_tokens(stream, state(), vocabulary_, 2 * batch, tokens_);
-  operations_.random_tokens(stream, state(), vocabulary_, 2 * batch + 1, targets_);
+  operations_.run(stream, RandomTokens{state(), vocabulary_, 2 * batch, tokens_});
+  operations_.run(stream, RandomTokens{state(), vocabulary_, 2 * batch + 1, targets_});
 }
 
 }  // namespace duet

@@ -24,12 +24,12 @@ GemmProblem problem_of(Layout layout, const Tensor& x, const Tensor& result, std
   return {result.rows, result.columns, k, x.dtype, result.dtype, layout, accumulate, epilogue};
 }
 
-GemmProblem forward_gelu(const Tensor& x, const Tensor& hidden) {
-  return problem_of(Layout::nt, x, hidden, x.columns, false, Epilogue::gelu);
+GemmProblem problem_of(const LinearGelu& o) {
+  return problem_of(Layout::nt, o.x, o.hidden, o.x.columns, false, Epilogue::gelu);
 }
 
-GemmProblem backward_gelu(const Tensor& dy, const Tensor& hidden) {
-  return problem_of(Layout::nn, dy, hidden, dy.columns, false, Epilogue::gelu_backward);
+GemmProblem problem_of(const LinearBackwardGelu& o) {
+  return problem_of(Layout::nn, o.dy, o.hidden, o.dy.columns, false, Epilogue::gelu_backward);
 }
 
 // None where the sum goes into y, or there is nothing to add.
@@ -45,94 +45,62 @@ std::string key_of(const GemmProblem& problem) {
 }  // namespace
 
 LinearOperations::LinearOperations(Device& device, const OperationsOptions& options)
-    : device_(device),
+    : Operations(device),
       tuning_seconds_(options.tuning_seconds),
       engines_(gemm_engines(device.info().kind)) {}
 
-void LinearOperations::linear(Stream& stream, const Tensor& x, const Tensor& w, const Tensor& y) {
-  require(x.columns == w.columns && y.rows == x.rows && y.columns == w.rows, "linear");
-  multiply(stream, problem_of(Layout::nt, x, y, x.columns, false), {x.span, w.span, y.span, {}});
+void LinearOperations::enqueue(Stream& stream, const LinearForward& o) {
+  multiply(stream, problem_of(Layout::nt, o.x, o.y, o.x.columns, false),
+           {o.x.span, o.w.span, o.y.span, {}});
 }
 
-void LinearOperations::linear_add(Stream& stream, const Tensor& x, const Tensor& w,
-                                  const Tensor& residual, const Tensor& y) {
-  require(x.columns == w.columns && y.rows == x.rows && y.columns == w.rows &&
-              residual.rows == y.rows && residual.columns == y.columns,
-          "linear with a residual");
-  multiply(stream, problem_of(Layout::nt, x, y, x.columns, true),
-           {x.span, w.span, y.span, addend_of(residual, y)});
+void LinearOperations::enqueue(Stream& stream, const LinearAdd& o) {
+  multiply(stream, problem_of(Layout::nt, o.x, o.y, o.x.columns, true),
+           {o.x.span, o.w.span, o.y.span, addend_of(o.residual, o.y)});
 }
 
-void LinearOperations::linear_backward_input(Stream& stream, const Tensor& dy, const Tensor& w,
-                                             const Tensor& dx, Accumulate accumulate) {
-  require(dy.columns == w.rows && dx.rows == dy.rows && dx.columns == w.columns,
-          "linear backward by its input");
-  multiply(stream, problem_of(Layout::nn, dy, dx, dy.columns, accumulate == Accumulate::yes),
-           {dy.span, w.span, dx.span, {}});
+void LinearOperations::enqueue(Stream& stream, const LinearBackwardInput& o) {
+  multiply(stream,
+           problem_of(Layout::nn, o.dy, o.dx, o.dy.columns, o.accumulate == Accumulate::yes),
+           {o.dy.span, o.w.span, o.dx.span, {}});
 }
 
-void LinearOperations::linear_gelu(Stream& stream, const Tensor& x, const Tensor& w,
-                                   const Tensor& hidden, const Tensor& activated) {
-  multiply_fused(stream, forward_gelu(x, hidden), {x.span, w.span, activated.span, {}, hidden.span},
-                 [&] {
-                   linear(stream, x, w, hidden);
-                   gelu(stream, hidden, activated);
-                 });
+void LinearOperations::enqueue(Stream& stream, const LinearBackwardWeight& o) {
+  multiply(stream, problem_of(Layout::tn, o.dy, o.dw, o.dy.rows, o.accumulate == Accumulate::yes),
+           {o.dy.span, o.x.span, o.dw.span, {}});
 }
 
-void LinearOperations::linear_backward_gelu(Stream& stream, const Tensor& dy, const Tensor& w,
-                                            const Tensor& hidden, const Tensor& dhidden) {
-  multiply_fused(stream, backward_gelu(dy, hidden),
-                 {dy.span, w.span, dhidden.span, {}, hidden.span}, [&] {
-                   linear_backward_input(stream, dy, w, dhidden, Accumulate::no);
-                   gelu_backward(stream, hidden, dhidden, dhidden);
-                 });
+void LinearOperations::enqueue(Stream& stream, const LinearGelu& o) {
+  multiply_fused(stream, o, {o.x.span, o.w.span, o.activated.span, {}, o.hidden.span});
 }
 
-bool LinearOperations::fuses_gelu(const Tensor& x, const Tensor& hidden) const {
-  return fuses(forward_gelu(x, hidden));
+void LinearOperations::enqueue(Stream& stream, const LinearBackwardGelu& o) {
+  multiply_fused(stream, o, {o.dy.span, o.w.span, o.dhidden.span, {}, o.hidden.span});
 }
 
-bool LinearOperations::fuses_backward_gelu(const Tensor& dy, const Tensor& hidden) const {
-  return fuses(backward_gelu(dy, hidden));
+void LinearOperations::enqueue(Stream& stream, const MultiplyScaled& o) {
+  const Tensor &a = o.a.values, &b = o.b.values;
+  GemmProblem problem = problem_of(Layout::nt, b, o.y, b.columns, o.addend.count() > 0);
+  problem.a_is_e5m2 = a.dtype == DType::fp8_e5m2;
+  problem.scaled = true;
+  problem.fast_sums = o.sums == Sums::fast;
+  GemmBuffers buffers{a.span, b.span, o.y.span, addend_of(o.addend, o.y)};
+  buffers.a_scale = o.a.scale.span;
+  buffers.b_scale = o.b.scale.span;
+  multiply(stream, problem, buffers);
+}
+
+bool LinearOperations::fuses(const LinearGelu& operation) const {
+  return fuses(problem_of(operation));
+}
+
+bool LinearOperations::fuses(const LinearBackwardGelu& operation) const {
+  return fuses(problem_of(operation));
 }
 
 bool LinearOperations::fuses(const GemmProblem& problem) const {
   const auto found = fused_.find(key_of(problem));
   return found != fused_.end() && found->second != nullptr;
-}
-
-void LinearOperations::linear_backward_weight(Stream& stream, const Tensor& dy, const Tensor& x,
-                                              const Tensor& dw, Accumulate accumulate) {
-  require(dy.rows == x.rows && dw.rows == dy.columns && dw.columns == x.columns,
-          "linear backward by its weight");
-  multiply(stream, problem_of(Layout::tn, dy, dw, dy.rows, accumulate == Accumulate::yes),
-           {dy.span, x.span, dw.span, {}});
-}
-
-void LinearOperations::require_scaled(const ScaledTensor& a, const ScaledTensor& b,
-                                      const Tensor& addend, const Tensor& y) {
-  const Tensor &left = a.values, &right = b.values;
-  require(is_fp8(left.dtype) && right.dtype == DType::fp8_e4m3 && left.columns == right.columns &&
-              y.rows == left.rows && y.columns == right.rows && a.scale.count() == 1 &&
-              b.scale.count() == 1,
-          "product of quantised tensors");
-  require(addend.count() == 0 ||
-              (addend.rows == y.rows && addend.columns == y.columns && addend.dtype == y.dtype),
-          "product of quantised tensors with an addend");
-}
-
-void LinearOperations::multiply_scaled(Stream& stream, const ScaledTensor& a, const ScaledTensor& b,
-                                       const Tensor& addend, const Tensor& y, Sums sums) {
-  require_scaled(a, b, addend, y);
-  GemmProblem problem = problem_of(Layout::nt, b.values, y, b.values.columns, addend.count() > 0);
-  problem.a_is_e5m2 = a.values.dtype == DType::fp8_e5m2;
-  problem.scaled = true;
-  problem.fast_sums = sums == Sums::fast;
-  GemmBuffers buffers{a.values.span, b.values.span, y.span, addend_of(addend, y)};
-  buffers.a_scale = a.scale.span;
-  buffers.b_scale = b.scale.span;
-  multiply(stream, problem, buffers);
 }
 
 void LinearOperations::multiply(Stream& stream, const GemmProblem& problem,
@@ -175,9 +143,14 @@ std::unique_ptr<GemmPlan> LinearOperations::plan_by_engine(const GemmProblem& pr
   throw Unavailable(fmt::format("{}: gemm {}: {}", device_.info().name, name(problem), reason));
 }
 
-void LinearOperations::multiply_fused(Stream& stream, const GemmProblem& problem,
-                                      const GemmBuffers& buffers,
-                                      const std::function<void()>& separately) {
+template <typename Fused>
+void LinearOperations::multiply_fused(Stream& stream, const Fused& operation,
+                                      const GemmBuffers& buffers) {
+  const GemmProblem problem = problem_of(operation);
+  const auto separately = [&] {
+    dispatch(stream, operation.linear());
+    dispatch(stream, operation.gelu());
+  };
   const std::string key = key_of(problem);
   auto found = fused_.find(key);
   if (found == fused_.end()) {
@@ -216,10 +189,6 @@ std::uint64_t LinearOperations::workspace_bytes() const {
   for (const auto& [problem, plan] : plans_) bytes += plan->workspace_bytes();
   for (const auto& [problem, plan] : fused_) bytes += plan ? plan->workspace_bytes() : 0;
   return bytes;
-}
-
-void LinearOperations::require(bool holds, const char* operation) {
-  if (!holds) throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", operation));
 }
 
 }  // namespace duet

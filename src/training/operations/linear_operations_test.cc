@@ -81,8 +81,8 @@ class FusedGelu : public ::testing::Test {
   // hidden, activated and dhidden.
   std::vector<float> run(Operations& operations) {
     const auto stream = device_.make_stream();
-    operations.linear_gelu(*stream, x_, w_, hidden_, activated_);
-    operations.linear_backward_gelu(*stream, dy_, back_, hidden_, dhidden_);
+    operations.run(*stream, forward_);
+    operations.run(*stream, backward_);
     stream->synchronize(20);
     std::vector<float> all;
     for (const Tensor* each : {&hidden_, &activated_, &dhidden_}) {
@@ -109,6 +109,8 @@ class FusedGelu : public ::testing::Test {
   Tensor x_ = tensor(9, 7, 1), w_ = tensor(11, 7, 2), hidden_ = tensor(9, 11, 3),
          activated_ = tensor(9, 11, 4), dy_ = tensor(9, 7, 5), back_ = tensor(7, 11, 6),
          dhidden_ = tensor(9, 11, 7);
+  const LinearGelu forward_{x_, w_, hidden_, activated_};
+  const LinearBackwardGelu backward_{dy_, back_, hidden_, dhidden_};
 };
 
 TEST_F(FusedGelu, GivesWhatSeparateKernelsGive) {
@@ -116,13 +118,13 @@ TEST_F(FusedGelu, GivesWhatSeparateKernelsGive) {
   const auto separate = make_operations(device_);
   const std::vector<float> expected = run(*separate);
   EXPECT_EQ(EpilogueEngine::calls, 0);
-  EXPECT_FALSE(separate->fuses_gelu(x_, hidden_));
+  EXPECT_FALSE(separate->fuses(forward_));
   choose("fused");
   const auto fused = make_operations(device_);
   const std::vector<float> found = run(*fused);
   EXPECT_EQ(EpilogueEngine::calls, 2);
-  EXPECT_TRUE(fused->fuses_gelu(x_, hidden_));
-  EXPECT_TRUE(fused->fuses_backward_gelu(dy_, hidden_));
+  EXPECT_TRUE(fused->fuses(forward_));
+  EXPECT_TRUE(fused->fuses(backward_));
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5);
 }
 
@@ -130,7 +132,7 @@ TEST_F(FusedGelu, IsLeftWhereItIsSlower) {
   EpilogueEngine::sleeps = 2000;
   const auto operations = make_operations(device_);
   run(*operations);
-  EXPECT_FALSE(operations->fuses_gelu(x_, hidden_));
+  EXPECT_FALSE(operations->fuses(forward_));
   EXPECT_NE(tuning_cache().text().find("separate"), std::string::npos);
   const int raced = EpilogueEngine::calls;
   EXPECT_GT(raced, 0);

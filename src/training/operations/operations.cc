@@ -2,16 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
+#include <variant>
 
 #include "core/error.h"
 #include "training/host/operations.h"
 
 namespace duet {
 namespace {
+
+constexpr double kTimedStepSeconds = 600;
 
 struct OperationsRegistry {
   std::mutex mutex;  // guards by_kind
@@ -32,35 +34,47 @@ MakeOperations find_operations(const DeviceInfo& info) {
   throw Unavailable(fmt::format("{}: its module has no operations for training", info.name));
 }
 
+// The part of a step that an operation belongs to. Throws BadArgument where its tensors do not fit.
+template <typename Operation>
+StepPart checked_part(const Operation& operation) {
+  if (operation.fits()) return Operation::kPart;
+  throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", Operation::kName));
+}
+
 }  // namespace
 
-bool blocks_fit(const std::vector<RowRange>& blocks, const Tensor& matrix) {
-  const auto count = static_cast<std::int64_t>(blocks.size());
-  const auto inside = [&](const RowRange& each) {
-    return each.first >= 0 && each.first <= each.last && each.last <= matrix.rows;
-  };
-  return count > 0 && blocks.size() <= kMostBlocks && matrix.columns % count == 0 &&
-         std::all_of(blocks.begin(), blocks.end(), inside);
+void Operations::run(Stream& stream, const AnyOperation& operation) {
+  if (timeline_ != nullptr && (run_separately<LinearGelu>(stream, operation) ||
+                               run_separately<LinearBackwardGelu>(stream, operation))) {
+    return;
+  }
+  const StepPart part = std::visit([](const auto& each) { return checked_part(each); }, operation);
+  dispatch(stream, operation);
+  if (timeline_ != nullptr) timeline_->ended(stream, name(part));
 }
 
-bool RotaryTensors::fit(const Tensor& result) const {
-  const std::int64_t rows = shape.batch * shape.tokens, heads = shape.key_heads();
-  if (heads <= 0 || shape.heads % heads != 0 || shape.head_dim % 2 != 0 || theta <= 0) return false;
-  if (qkv.rows != rows || qkv.columns != shape.qkv_width()) return false;
-  if (result.rows != rows || result.columns != qkv.columns) return false;
-  if (q_weight.count() != k_weight.count()) return false;
-  return !normalises() || (q_weight.count() == shape.head_dim &&
-                           inverse_rms.count() == rows * (shape.heads + heads));
+template <typename Fused>
+bool Operations::run_separately(Stream& stream, const AnyOperation& operation) {
+  const auto* const fused = std::get_if<Fused>(&operation);
+  if (fused == nullptr || fuses(*fused)) return false;
+  run(stream, fused->linear());
+  run(stream, fused->gelu());
+  return true;
 }
 
-bool Quantised::fits(const Tensor& x, const Tensor& magnitude) const {
-  const auto is = [this](const Tensor& tensor, std::int64_t rows, std::int64_t columns) {
-    return tensor.count() == 0 ||
-           (tensor.rows == rows && tensor.columns == columns && tensor.dtype == dtype());
-  };
-  return is_fp8(dtype()) && values.count() + transposed.count() > 0 &&
-         is(values, x.rows, x.columns) && is(transposed, x.columns, x.rows) && scale.count() == 1 &&
-         magnitude.count() == 1;
+std::array<double, kStepParts> Operations::time(Stream& stream,
+                                                const std::function<void()>& enqueue) {
+  StepTimeline timeline(device_);
+  timeline.begin(stream);
+  set_timeline(&timeline);
+  enqueue();
+  set_timeline(nullptr);
+  stream.synchronize(kTimedStepSeconds);
+  std::array<double, kStepParts> seconds{};
+  for (const StepTimeline::Part& each : timeline.parts()) {
+    seconds[static_cast<std::size_t>(parse_step_part(each.what))] += each.end - each.begin;
+  }
+  return seconds;
 }
 
 void register_operations(const std::string& device_kind, MakeOperations make) {

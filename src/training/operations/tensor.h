@@ -17,4 +17,8 @@ struct Tensor {
   std::uint64_t bytes() const { return static_cast<std::uint64_t>(count()) * size_of(dtype); }
 };
 
+inline bool same_shape(const Tensor& a, const Tensor& b) {
+  return a.rows == b.rows && a.columns == b.columns;
+}
+
 }  // namespace duet

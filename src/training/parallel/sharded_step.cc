@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "training/operations/timed_operations.h"
+#include "training/operations/operation.h"
 
 namespace duet {
 namespace {

@@ -1,0 +1,487 @@
+// The operations of which models consist. Each is declared here alone: what it computes, its
+// tensors and options, which shapes fit, and the part of a step that its time belongs to. Devices
+// implement it: Operations::run() enqueues it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "training/operations/accumulate.h"
+#include "training/operations/attention.h"
+#include "training/operations/lora.h"
+#include "training/operations/optimizer.h"
+#include "training/operations/quantised.h"
+#include "training/operations/tensor.h"
+
+namespace duet {
+
+// What the time of a step goes to.
+enum class StepPart { gemm, attention, norm, elementwise, loss, optimizer };
+inline constexpr std::size_t kStepParts = 6;
+const char* name(StepPart part);
+StepPart parse_step_part(std::string_view text);
+
+// One LayerNorm over the columns: its input and parameters, and what the forward pass keeps.
+struct NormTensors {
+  Tensor x;
+  Tensor weight, bias;             // (1, columns)
+  Tensor mean, inverse_deviation;  // (1, rows), fp32
+  Tensor weight_gradient, bias_gradient;
+
+  bool fit(const Tensor& y) const {
+    return same_shape(x, y) && weight.count() == y.columns && bias.count() == y.columns &&
+           mean.count() == y.rows && inverse_deviation.count() == y.rows;
+  }
+};
+
+// The same for one RMSNorm. If `weight_gradient` has no elements, it is not computed.
+struct RmsNormTensors {
+  Tensor x;
+  Tensor weight;       // (1, columns)
+  Tensor inverse_rms;  // (1, rows), fp32
+  Tensor weight_gradient;
+
+  bool fit(const Tensor& y) const {
+    return same_shape(x, y) && weight.count() == y.columns && inverse_rms.count() == y.rows;
+  }
+};
+
+// The heads of q and k, normalised by their root mean square and rotated by their positions, as
+// attention takes them.
+struct RotaryTensors {
+  AttentionShape shape;       // with an even head_dim
+  Tensor qkv;                 // (batch * tokens, qkv_width): q, k, v, each by heads
+  Tensor q_weight, k_weight;  // (1, head_dim); without elements, heads are only rotated
+  Tensor inverse_rms;         // (batch * tokens, heads + key_heads), fp32; not used without weights
+  Tensor q_weight_gradient, k_weight_gradient;  // without elements, they are not computed
+  double theta = 1e6;
+
+  bool normalises() const { return q_weight.count() > 0; }
+  // Whether the shape is valid, and the tensors and `result` have its sizes.
+  bool fit(const Tensor& result) const;
+  bool has_gradients() const { return q_weight_gradient.count() > 0; }
+  // Whether the weights' gradients have the weights' sizes, if there are any.
+  bool gradients_fit() const {
+    return !has_gradients() || (q_weight_gradient.count() == q_weight.count() &&
+                                k_weight_gradient.count() == k_weight.count());
+  }
+};
+
+// Element i of the tensor becomes deviation * random_normal(seed, first + i) (core/random.h).
+// Devices differ in the last place of random numbers.
+struct FillNormal {
+  static constexpr const char* kName = "normal";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  std::uint64_t seed = 0;
+  std::int64_t first = 0;
+  double deviation = 1;
+  Tensor tensor;
+  bool fits() const { return true; }
+};
+
+// Each element becomes the value.
+struct FillValue {
+  static constexpr const char* kName = "value";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  double value = 0;
+  Tensor tensor;
+  bool fits() const { return true; }
+};
+
+// Each element times the factor.
+struct Scale {
+  static constexpr const char* kName = "scale";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  double factor = 1;
+  Tensor tensor;
+  bool fits() const { return true; }
+};
+
+// Sets a matrix to 0 except its blocks: block i has the rows blocks[i], and the columns after those
+// of block i - 1, equally many in all blocks. At most kMost: q, k and v are side by side.
+struct KeepBlocks {
+  static constexpr const char* kName = "blocks to keep";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  static constexpr std::size_t kMost = 3;
+  std::vector<RowRange> blocks;
+  Tensor matrix;
+  bool fits() const;
+};
+
+// Adds 1 to the state's step. `state`, here and below: a StepState in memory of the device.
+struct Advance {
+  static constexpr const char* kName = "advance";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Span state;
+  bool fits() const { return holds_state(state); }
+};
+
+// Random tokens below `vocabulary`, which depend on the state and on `column` (seed_of()).
+struct RandomTokens {
+  static constexpr const char* kName = "random tokens";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Span state;
+  std::int64_t vocabulary = 0;
+  std::uint64_t column = 0;
+  Tensor tokens;  // int32
+  bool fits() const { return holds_state(state) && vocabulary > 0; }
+};
+
+// Random normal elements, which depend on the state and on `column` (seed_of()).
+struct RandomElements {
+  static constexpr const char* kName = "random elements";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Span state;
+  std::uint64_t column = 0;
+  Tensor tensor;
+  bool fits() const { return holds_state(state); }
+};
+
+// Row r of x is row tokens[r] of the token table plus row r % length of the position table, which
+// may be without elements.
+struct Embedding {
+  static constexpr const char* kName = "embedding";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor tokens;  // int32 (1, rows)
+  Tensor token_table, position_table;
+  Tensor x;
+  bool fits() const {
+    return tokens.count() == x.rows && token_table.columns == x.columns &&
+           (position_table.count() == 0 || position_table.columns == x.columns);
+  }
+};
+
+// Adds to the token table's gradient; writes the position table's or adds to it, if that has
+// elements.
+struct EmbeddingBackward {
+  static constexpr const char* kName = "embedding backward";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor tokens, dx;
+  Tensor dtoken_table, dposition_table;
+  Accumulate positions = Accumulate::no;
+  bool fits() const { return Embedding{tokens, dtoken_table, dposition_table, dx}.fits(); }
+};
+
+struct LayerNorm {
+  static constexpr const char* kName = "layer norm";
+  static constexpr StepPart kPart = StepPart::norm;
+  NormTensors norm;
+  Tensor y;
+  bool fits() const { return norm.fit(y); }
+};
+
+// Writes dx or adds to it, as `accumulate` says, and the gradients of weight and bias, as
+// `gradients` says.
+struct LayerNormBackward {
+  static constexpr const char* kName = "layer norm backward";
+  static constexpr StepPart kPart = StepPart::norm;
+  NormTensors norm;
+  Tensor dy, dx;
+  Accumulate accumulate = Accumulate::no, gradients = Accumulate::no;
+  bool fits() const { return norm.fit(dy) && norm.fit(dx); }
+};
+
+// y = x / sqrt(mean of x^2 + 1e-6) * weight.
+struct RmsNorm {
+  static constexpr const char* kName = "rms norm";
+  static constexpr StepPart kPart = StepPart::norm;
+  RmsNormTensors norm;
+  Tensor y;
+  bool fits() const { return norm.fit(y); }
+};
+
+// Writes dx or adds to it, as `accumulate` says, and the weight's gradient, as `gradients` says.
+// dx may be dy.
+struct RmsNormBackward {
+  static constexpr const char* kName = "rms norm backward";
+  static constexpr StepPart kPart = StepPart::norm;
+  RmsNormTensors norm;
+  Tensor dy, dx;
+  Accumulate accumulate = Accumulate::no, gradients = Accumulate::no;
+  bool fits() const { return norm.fit(dy) && norm.fit(dx); }
+};
+
+// y (rows, out) = x (rows, in) w^T, w (out, in).
+struct LinearForward {
+  static constexpr const char* kName = "linear";
+  static constexpr StepPart kPart = StepPart::gemm;
+  Tensor x, w, y;
+  bool fits() const { return x.columns == w.columns && y.rows == x.rows && y.columns == w.rows; }
+};
+
+// y = residual + x w^T; y may be the residual.
+struct LinearAdd {
+  static constexpr const char* kName = "linear with a residual";
+  static constexpr StepPart kPart = StepPart::gemm;
+  Tensor x, w, residual, y;
+  bool fits() const { return LinearForward{x, w, y}.fits() && same_shape(residual, y); }
+};
+
+// dx = dy w, or dx += dy w.
+struct LinearBackwardInput {
+  static constexpr const char* kName = "linear backward by its input";
+  static constexpr StepPart kPart = StepPart::gemm;
+  Tensor dy, w, dx;
+  Accumulate accumulate = Accumulate::no;
+  bool fits() const {
+    return dy.columns == w.rows && dx.rows == dy.rows && dx.columns == w.columns;
+  }
+};
+
+// dw = dy^T x, or dw += dy^T x.
+struct LinearBackwardWeight {
+  static constexpr const char* kName = "linear backward by its weight";
+  static constexpr StepPart kPart = StepPart::gemm;
+  Tensor dy, x, dw;
+  Accumulate accumulate = Accumulate::no;
+  bool fits() const {
+    return dy.rows == x.rows && dw.rows == dy.columns && dw.columns == x.columns;
+  }
+};
+
+// GELU in the tanh form.
+struct Gelu {
+  static constexpr const char* kName = "gelu";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x, y;
+  bool fits() const { return x.count() == y.count(); }
+};
+
+// dx may be dy.
+struct GeluBackward {
+  static constexpr const char* kName = "gelu backward";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x, dy, dx;
+  bool fits() const { return x.count() == dy.count() && x.count() == dx.count(); }
+};
+
+// hidden = x w^T, activated = gelu(hidden): the two operations, which some devices compute by one
+// GEMM if that is faster.
+struct LinearGelu {
+  static constexpr const char* kName = "linear with gelu";
+  static constexpr StepPart kPart = StepPart::gemm;
+  Tensor x, w, hidden, activated;
+  LinearForward linear() const { return {x, w, hidden}; }
+  Gelu gelu() const { return {hidden, activated}; }
+  bool fits() const { return linear().fits() && gelu().fits(); }
+};
+
+// dhidden = (dy w) gelu'(hidden), for a linear whose x was gelu(hidden). Likewise.
+struct LinearBackwardGelu {
+  static constexpr const char* kName = "linear backward with gelu";
+  static constexpr StepPart kPart = StepPart::gemm;
+  Tensor dy, w, hidden, dhidden;
+  LinearBackwardInput linear() const { return {dy, w, dhidden, Accumulate::no}; }
+  GeluBackward gelu() const { return {hidden, dhidden, dhidden}; }
+  bool fits() const { return linear().fits() && gelu().fits(); }
+};
+
+// `magnitude` (1, 1), fp32: the largest absolute value of x's elements; NaN if one is NaN.
+struct Magnitude {
+  static constexpr const char* kName = "magnitude";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x, magnitude;
+  bool fits() const { return magnitude.count() == 1; }
+};
+
+// Converts x to fp8: the scale is magnitude / 448, or 1 if that is 0, and the values are x * (448
+// / magnitude), rounded to nearest even and clamped to 448 (E5M2: 57344 instead of 448). NaN
+// stays NaN. If the magnitude is not finite, products of the tensor are not finite either.
+struct Quantise {
+  static constexpr const char* kName = "quantise";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x, magnitude;
+  Quantised to;
+  bool fits() const { return to.fits(x, magnitude); }
+};
+
+// y (m, n) = a b^T, or a b^T + addend if the addend (m, n) has elements, with a (m, k) and b (n,
+// k) in E4M3; a may be E5M2. The addend may be y. y and the addend have the same type, fp32 or
+// bf16. On GPUs m, n and k are multiples of 16.
+struct MultiplyScaled {
+  static constexpr const char* kName = "product of quantised tensors";
+  static constexpr StepPart kPart = StepPart::gemm;
+  ScaledTensor a, b;
+  Tensor addend, y;
+  Sums sums = Sums::precise;
+  bool fits() const;
+};
+
+struct Relu {
+  static constexpr const char* kName = "relu";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x, y;
+  bool fits() const { return x.count() == y.count(); }
+};
+
+// `y`: relu's result. dx may be dy.
+struct ReluBackward {
+  static constexpr const char* kName = "relu backward";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor y, dy, dx;
+  bool fits() const { return y.count() == dy.count() && y.count() == dx.count(); }
+};
+
+// y (rows, columns) = gate * sigmoid(gate) * up; `gate_up` (rows, 2 * columns): in each row the
+// gate's columns and after them up's.
+struct SwiGlu {
+  static constexpr const char* kName = "swiglu";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor gate_up, y;
+  bool fits() const { return gate_up.rows == y.rows && gate_up.columns == 2 * y.columns; }
+};
+
+// dgate_up may be gate_up.
+struct SwiGluBackward {
+  static constexpr const char* kName = "swiglu backward";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor gate_up, dy, dgate_up;
+  bool fits() const { return SwiGlu{gate_up, dy}.fits() && same_shape(dgate_up, gate_up); }
+};
+
+// `rotated`, shaped as qkv, has q, k and v. Of each head x of q and k, with
+// n = x / sqrt(mean of x^2 + 1e-6) * weight, i < head_dim / 2, j = i + head_dim / 2 and the angle
+// a = t * theta^(-2i / head_dim) of token t of its sequence:
+//   rotated[i] = n[i] * cos(a) - n[j] * sin(a), rotated[j] = n[j] * cos(a) + n[i] * sin(a)
+// v is copied.
+struct Rotate {
+  static constexpr const char* kName = "rotate";
+  static constexpr StepPart kPart = StepPart::norm;
+  RotaryTensors tensors;
+  Tensor rotated;
+  bool fits() const { return tensors.fit(rotated); }
+};
+
+// dqkv from the gradient of `rotated`, which it may be. Writes the gradients of the weights, or
+// adds to them.
+struct RotateBackward {
+  static constexpr const char* kName = "rotate backward";
+  static constexpr StepPart kPart = StepPart::norm;
+  RotaryTensors tensors;
+  Tensor drotated, dqkv;
+  Accumulate gradients = Accumulate::no;
+  bool fits() const {
+    return tensors.fit(drotated) && tensors.fit(dqkv) && tensors.gradients_fit();
+  }
+};
+
+struct Attention {
+  static constexpr const char* kName = "attention";
+  static constexpr StepPart kPart = StepPart::attention;
+  AttentionTensors tensors;
+  bool fits() const { return tensors.fit(); }
+};
+
+struct AttentionBackward {
+  static constexpr const char* kName = "attention backward";
+  static constexpr StepPart kPart = StepPart::attention;
+  AttentionTensors tensors;
+  Tensor dout, dqkv;
+  bool fits() const {
+    return tensors.fit() && dout.count() == tensors.out.count() &&
+           dqkv.count() == tensors.qkv.count();
+  }
+};
+
+// The loss of some rows of a batch of `batch_rows` rows, whose logits are computed a piece at a
+// time: of each row in `row_losses`. Replaces the logits by the gradient of the mean over the
+// batch, which Mean takes of all row losses. Columns from `vocabulary` on are padding.
+struct CrossEntropyPiece {
+  static constexpr const char* kName = "cross entropy of a piece";
+  static constexpr StepPart kPart = StepPart::loss;
+  Tensor logits;
+  std::int64_t vocabulary = 0;
+  Tensor targets;  // int32 (1, rows)
+  std::int64_t batch_rows = 0;
+  Tensor row_losses;  // (1, rows), fp32
+  bool fits() const {
+    return targets.count() == logits.rows && row_losses.count() == logits.rows &&
+           vocabulary <= logits.columns && batch_rows >= logits.rows;
+  }
+};
+
+// The mean of all elements, fp32, in `mean` (1, 1), fp32.
+struct Mean {
+  static constexpr const char* kName = "mean";
+  static constexpr StepPart kPart = StepPart::loss;
+  Tensor values, mean;
+  bool fits() const { return mean.count() == 1; }
+};
+
+// The same of a whole batch, with the mean of its row losses in `loss` (1, 1), fp32.
+struct CrossEntropy {
+  static constexpr const char* kName = "cross entropy";
+  static constexpr StepPart kPart = StepPart::loss;
+  Tensor logits;
+  std::int64_t vocabulary = 0;
+  Tensor targets, row_losses, loss;
+  CrossEntropyPiece piece() const { return {logits, vocabulary, targets, logits.rows, row_losses}; }
+  Mean mean() const { return {row_losses, loss}; }
+  bool fits() const { return piece().fits() && mean().fits(); }
+};
+
+// The mean of (prediction - target)^2, of each row in `row_losses` (1, rows), fp32, and of all in
+// `loss` (1, 1), fp32. Replaces the prediction by the mean's gradient.
+struct MeanSquaredError {
+  static constexpr const char* kName = "mean squared error";
+  static constexpr StepPart kPart = StepPart::loss;
+  Tensor prediction, target, row_losses, loss;
+  bool fits() const {
+    return prediction.count() == target.count() && row_losses.count() == prediction.rows &&
+           loss.count() == 1;
+  }
+};
+
+// `sum` (1, 1), fp32: of the squares of all elements of all gradients.
+struct SumOfSquares {
+  static constexpr const char* kName = "sum of squares";
+  static constexpr StepPart kPart = StepPart::optimizer;
+  std::vector<Tensor> gradients;
+  Tensor sum;
+  bool fits() const { return !gradients.empty() && sum.count() == 1; }
+};
+
+// `norm` (1, 1), fp32: `scale` times the root of `squares` (1, 1), fp32, the Euclidean norm of
+// all gradients together. Sets the state's gradient_factor to `scale`, and where the norm is
+// above `limit`, to less, so that what the optimizer takes has the norm `limit`.
+struct Clip {
+  static constexpr const char* kName = "clip";
+  static constexpr StepPart kPart = StepPart::optimizer;
+  Span state;
+  Tensor squares;
+  double scale = 1, limit = 0;
+  Tensor norm;
+  bool fits() const { return holds_state(state) && squares.count() == 1 && norm.count() == 1; }
+};
+
+struct AdamW {
+  static constexpr const char* kName = "adamw";
+  static constexpr StepPart kPart = StepPart::optimizer;
+  AdamWOptions options;
+  Span state;
+  OptimizerTensors tensors;
+  bool fits() const;
+};
+
+// parameters -= learning_rate * gradient_factor * gradients, by the state's.
+struct Sgd {
+  static constexpr const char* kName = "sgd";
+  static constexpr StepPart kPart = StepPart::optimizer;
+  Span state;
+  OptimizerTensors tensors;
+  bool fits() const { return holds_state(state) && tensors.fit(); }
+};
+
+// Any of them.
+using AnyOperation =
+    std::variant<FillNormal, FillValue, Scale, KeepBlocks, Advance, RandomTokens, RandomElements,
+                 Embedding, EmbeddingBackward, LayerNorm, LayerNormBackward, RmsNorm,
+                 RmsNormBackward, LinearForward, LinearAdd, LinearBackwardInput,
+                 LinearBackwardWeight, Gelu, GeluBackward, LinearGelu, LinearBackwardGelu,
+                 Magnitude, Quantise, MultiplyScaled, Relu, ReluBackward, SwiGlu, SwiGluBackward,
+                 Rotate, RotateBackward, Attention, AttentionBackward, CrossEntropyPiece, Mean,
+                 CrossEntropy, MeanSquaredError, SumOfSquares, Clip, AdamW, Sgd>;
+
+}  // namespace duet
