@@ -27,6 +27,11 @@ void Linear::forward_add(Operations& operations, Stream& stream, const Tensor& x
   if (has_adapter()) add_adapter(operations, stream, x, y);
 }
 
+void Linear::forward_gelu(Operations& operations, Stream& stream, const Tensor& x,
+                          const Tensor& hidden, const Tensor& activated) const {
+  operations.run(stream, LinearGelu{x, weight_, hidden, activated});
+}
+
 void Linear::add_adapter(Operations& operations, Stream& stream, const Tensor& x,
                          const Tensor& y) const {
   operations.run(stream, LinearForward{x, adapter_.a, adapter_.reduced});
@@ -56,6 +61,13 @@ void Linear::backward(Operations& operations, Stream& stream, const Tensor& dy, 
   operations.run(stream, Scale{own.scale, own.reduced_gradient});
   operations.run(stream, LinearBackwardWeight{own.reduced_gradient, x, own.a_gradient, gradients});
   operations.run(stream, LinearBackwardInput{own.reduced_gradient, own.a, dx, Accumulate::yes});
+}
+
+void Linear::backward_gelu(Operations& operations, Stream& stream, const Tensor& dy,
+                           const Tensor& x, const Tensor& hidden, const Tensor& dhidden,
+                           Accumulate gradients) const {
+  operations.run(stream, LinearBackwardWeight{dy, x, gradient_, gradients});
+  operations.run(stream, LinearBackwardGelu{dy, weight_, hidden, dhidden});
 }
 
 }  // namespace duet

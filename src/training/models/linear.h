@@ -26,12 +26,18 @@ class Linear {
   // y = residual + x w^T.
   void forward_add(Operations& operations, Stream& stream, const Tensor& x, const Tensor& residual,
                    const Tensor& y) const;
+  // hidden = x w^T, activated = gelu(hidden); neither in fp8 nor with adapters, as backward_gelu().
+  void forward_gelu(Operations& operations, Stream& stream, const Tensor& x, const Tensor& hidden,
+                    const Tensor& activated) const;
   // Keeps of x what forward() does, where x was computed again and y was not.
   void keep(Operations& operations, Stream& stream, const Tensor& x) const;
   // Writes dx, and the gradients of what is not frozen or adds to them. Behind the forward pass of
   // the same x.
   void backward(Operations& operations, Stream& stream, const Tensor& dy, const Tensor& x,
                 const Tensor& dx, Accumulate gradients) const;
+  // The same where x was gelu(hidden): writes dhidden instead of dx.
+  void backward_gelu(Operations& operations, Stream& stream, const Tensor& dy, const Tensor& x,
+                     const Tensor& hidden, const Tensor& dhidden, Accumulate gradients) const;
 
  private:
   bool has_adapter() const { return adapter_.a.count() > 0; }

@@ -1,0 +1,99 @@
+// What models of pre-norm decoder blocks have in common: the blocks and the norm behind them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "training/models/linear.h"
+#include "training/models/norm.h"
+#include "training/models/token_model.h"
+
+namespace duet {
+
+// The sizes of a model's blocks, and of what they consist. A block is, with linears W:
+//   middle = x + attention(norm_1(x) W) W, output = middle + activation(norm_2(middle) W) W
+struct DecoderShape {
+  std::int64_t layers = 0, width = 0, ffn_width = 0;
+  AttentionShape attention;
+  Recompute recompute = Recompute::none;
+  bool rms_norm = false;  // RMSNorms instead of LayerNorms
+  bool rotates = false;   // heads of q and k are normalised and rotated by their positions
+  bool gates = false;     // SwiGLU instead of GELU
+  // In the backward pass linears take what they have kept of their inputs, which then need no
+  // memory of their own.
+  bool linears_keep_inputs = false;
+};
+
+class Decoder : public TokenModel {
+ protected:
+  Decoder(Device& device, Operations& operations, Parameters parameters, std::int64_t vocabulary,
+          const DecoderShape& shape);
+
+  // For lay_out(): the blocks and the norm behind them; and, after all other activations, the
+  // gradients of activations.
+  void lay_out_blocks();
+  void lay_out_gradients();
+  // "qkv", "attention_out", "ffn_in" or "ffn_out" of a block ("block.3."). `shared`: the linear of
+  // the first block whose input stands where this one's does; nullptr: its input is its own.
+  virtual Linear lay_out_linear(const std::string& block, const std::string& linear,
+                                const Linear* shared);
+
+  // The input of the first block, which the caller writes before forward_blocks(), and its gradient
+  // after backward_blocks().
+  const Tensor& embedded() const { return output_of(-1); }
+  const Tensor& dembedded() const { return dresidual_; }
+  // The last norm's result, and its gradient, which the caller writes before backward_blocks().
+  const Tensor& normed() const { return normed_; }
+  const Tensor& dnormed() const { return dnormed_; }
+
+  void forward_blocks(Stream& stream, const BlockBegins& begins);
+  // `complete` for all parameters but those before the blocks.
+  void backward_blocks(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
+                       const BlockBegins& begins);
+  // The parameters before those of the first block.
+  ParameterRange before_blocks() const { return {0, blocks_.front().all.first}; }
+
+ private:
+  struct Block {
+    ParameterRange all;  // indices into parameters_
+    Linear qkv, attention_out, ffn_in, ffn_out;
+    Norm norm_1, norm_2;
+    Tensor normed_1, normed_2;   // the norms' results
+    Tensor projected;            // q, k and v as they are projected
+    RotaryTensors rotary;        // where the shape rotates
+    AttentionTensors attention;  // of the rotated q, k and v, if so
+    Tensor middle;               // the residual stream between attention and FFN
+    Tensor hidden, activated;    // the FFN before and after its activation
+  };
+
+  Block lay_out_block(std::int64_t layer, const Tensor& x);
+  void lay_out_attention(Block& block, const std::string& name);
+  void lay_out_ffn(Block& block, const std::string& name);
+  Norm lay_out_norm(const std::string& name, const Tensor& x);
+  // A linear's input, which the gradient of its weight alone takes.
+  Tensor linear_input(const std::string& name, Tensor Block::*input, std::int64_t columns);
+  // Kept for the backward pass, or, where it is recomputed, of the first block and shared by all.
+  bool is_shared(Recompute least) const { return shape_.recompute >= least && !blocks_.empty(); }
+  std::int64_t tokens_of_step() const { return shape_.attention.batch * shape_.attention.tokens; }
+  // The output of block `layer`, which the next one reads.
+  const Tensor& output_of(std::int64_t layer) const;
+
+  // The parts of a block's forward pass, which the backward pass may call again.
+  void attend(Stream& stream, const Block& block);
+  void expand(Stream& stream, const Block& block);
+  void forward_block(Stream& stream, std::int64_t layer);
+  void recompute(Stream& stream, const Block& block);
+  void backward_block(Stream& stream, const Block& block, Accumulate gradients);
+  void backward_ffn(Stream& stream, const Block& block, Accumulate gradients);
+
+  DecoderShape shape_;
+  std::vector<Block> blocks_;
+  Norm norm_;
+  Tensor normed_;
+  // Gradients of activations: of the residual stream, and of one block at a time. dffn_: of hidden,
+  // or, before SwiGLU's gradient takes the place of hidden, of activated.
+  Tensor dresidual_, dnormed_, dqkv_, dattended_, dffn_;
+};
+
+}  // namespace duet
