@@ -79,7 +79,7 @@ __global__ void random_tokens_kernel(const StepState* state, std::uint64_t vocab
 }
 
 template <typename T>
-struct Embedding {
+struct EmbeddingArguments {
   const std::int32_t* tokens;
   const T *token_table, *position_table;
   T* x;
@@ -87,7 +87,7 @@ struct Embedding {
 };
 
 template <typename T>
-__global__ void embedding_kernel(Embedding<T> e) {
+__global__ void embedding_kernel(EmbeddingArguments<T> e) {
   const std::int64_t packs = e.columns / 8, i = my_index();
   if (i >= e.rows * packs) return;
   const std::int64_t row = i / packs, column = 8 * (i % packs);
@@ -100,7 +100,7 @@ __global__ void embedding_kernel(Embedding<T> e) {
 }
 
 template <typename T, typename Gradient>
-struct EmbeddingBackward {
+struct EmbeddingGradients {
   const std::int32_t* tokens;
   const T* dx;
   Gradient *dtoken_table, *dposition_table;
@@ -109,7 +109,7 @@ struct EmbeddingBackward {
 };
 
 template <typename T, typename Gradient>
-__global__ void position_gradient_kernel(EmbeddingBackward<T, Gradient> e) {
+__global__ void position_gradient_kernel(EmbeddingGradients<T, Gradient> e) {
   const std::int64_t packs = e.columns / 8, i = my_index();
   if (i >= e.length * packs) return;
   const std::int64_t position = i / packs, column = 8 * (i % packs);
@@ -148,7 +148,7 @@ __global__ void count_occurrences_kernel(const std::int32_t* tokens, Occurrences
 // The block of the first row with a token sums all rows with it, in their order; the blocks of
 // further rows with the token end at once. So no two blocks write one row, and bits repeat.
 template <typename T, typename Gradient>
-__global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e,
+__global__ void token_gradient_kernel(EmbeddingGradients<T, Gradient> e,
                                       const Occurrences* of_token) {
   constexpr int kSpan = kTokenLoads * kTokenThreads;
   __shared__ union {
@@ -200,14 +200,14 @@ __global__ void token_gradient_kernel(EmbeddingBackward<T, Gradient> e,
   if (inside) store8(to, sum);
 }
 
-struct Relu {
+struct ReluFunction {
   __device__ static float value(float x) { return x < 0 ? 0.0f : x; }  // NaN stays
   // By its result.
   __device__ static float backward(float y, float dy) { return y <= 0 ? 0.0f : dy; }
 };
 
 // In the tanh form.
-struct Gelu {
+struct GeluFunction {
   static constexpr float kSlope = static_cast<float>(kGeluSlope);
   static constexpr float kCubic = static_cast<float>(kGeluCubic);
 
@@ -319,140 +319,130 @@ const StepState* state_at(const Span& state) {
 
 }  // namespace
 
-void launch_fill_normal(std::uint64_t seed, std::int64_t first, double deviation,
-                        const Tensor& tensor, Stream& stream) {
-  by_type(tensor.dtype, [&](auto element) {
+void launch(const FillNormal& o, Stream& stream) {
+  by_type(o.tensor.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(normal_elements_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream, seed,
-           static_cast<std::uint64_t>(first), static_cast<float>(deviation), data<T>(tensor),
-           tensor.count());
+    launch(normal_elements_kernel<T>, {blocks_for(o.tensor.count()), kThreads}, stream, o.seed,
+           static_cast<std::uint64_t>(o.first), static_cast<float>(o.deviation), data<T>(o.tensor),
+           o.tensor.count());
   });
 }
 
-void launch_fill_value(double value, const Tensor& tensor, Stream& stream) {
-  by_type(tensor.dtype, [&](auto element) {
+void launch(const FillValue& o, Stream& stream) {
+  by_type(o.tensor.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(value_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream,
-           static_cast<float>(value), data<T>(tensor), tensor.count());
+    launch(value_kernel<T>, {blocks_for(o.tensor.count()), kThreads}, stream,
+           static_cast<float>(o.value), data<T>(o.tensor), o.tensor.count());
   });
 }
 
-void launch_scale(double factor, const Tensor& tensor, Stream& stream) {
-  by_type(tensor.dtype, [&](auto element) {
+void launch(const Scale& o, Stream& stream) {
+  by_type(o.tensor.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(scale_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream,
-           static_cast<float>(factor), data<T>(tensor), tensor.count());
+    launch(scale_kernel<T>, {blocks_for(o.tensor.count()), kThreads}, stream,
+           static_cast<float>(o.factor), data<T>(o.tensor), o.tensor.count());
   });
 }
 
-void launch_keep_blocks(const std::vector<RowRange>& blocks, const Tensor& matrix, Stream& stream) {
-  by_type(matrix.dtype, [&](auto element) {
+void launch(const KeepBlocks& o, Stream& stream) {
+  by_type(o.matrix.dtype, [&](auto element) {
     using T = decltype(element);
-    Blocks<T> own{data<T>(matrix),
-                  matrix.rows,
-                  matrix.columns,
-                  matrix.columns / static_cast<std::int64_t>(blocks.size()),
+    Blocks<T> own{data<T>(o.matrix),
+                  o.matrix.rows,
+                  o.matrix.columns,
+                  o.matrix.columns / static_cast<std::int64_t>(o.blocks.size()),
                   {}};
-    std::copy(blocks.begin(), blocks.end(), own.all);
-    launch(keep_blocks_kernel<T>, {blocks_for(matrix.count()), kThreads}, stream, own);
+    std::copy(o.blocks.begin(), o.blocks.end(), own.all);
+    launch(keep_blocks_kernel<T>, {blocks_for(o.matrix.count()), kThreads}, stream, own);
   });
 }
 
-void launch_advance(const Span& state, Stream& stream) {
-  launch(advance_kernel, {1, 1}, stream, reinterpret_cast<StepState*>(state.data));
+void launch(const Advance& o, Stream& stream) {
+  launch(advance_kernel, {1, 1}, stream, reinterpret_cast<StepState*>(o.state.data));
 }
 
-void launch_random_tokens(const Span& state, std::int64_t vocabulary, std::uint64_t column,
-                          const Tensor& tokens, Stream& stream) {
-  launch(random_tokens_kernel, {blocks_for(tokens.count()), kThreads}, stream, state_at(state),
-         static_cast<std::uint64_t>(vocabulary), column, data<std::int32_t>(tokens),
-         tokens.count());
+void launch(const RandomTokens& o, Stream& stream) {
+  launch(random_tokens_kernel, {blocks_for(o.tokens.count()), kThreads}, stream, state_at(o.state),
+         static_cast<std::uint64_t>(o.vocabulary), o.column, data<std::int32_t>(o.tokens),
+         o.tokens.count());
 }
 
-void launch_embedding(const Tensor& tokens, const Tensor& token_table, const Tensor& position_table,
-                      const Tensor& x, Stream& stream) {
-  by_type(x.dtype, [&](auto element) {
+void launch(const Embedding& o, Stream& stream) {
+  by_type(o.x.dtype, [&](auto element) {
     using T = decltype(element);
-    const Embedding<T> e{data<std::int32_t>(tokens),
-                         data<T>(token_table),
-                         data<T>(position_table),
-                         data<T>(x),
-                         x.rows,
-                         x.columns,
-                         position_table.rows};
-    launch(embedding_kernel<T>, {blocks_for(x.count() / 8), kThreads}, stream, e);
+    const EmbeddingArguments<T> e{data<std::int32_t>(o.tokens),
+                                  data<T>(o.token_table),
+                                  data<T>(o.position_table),
+                                  data<T>(o.x),
+                                  o.x.rows,
+                                  o.x.columns,
+                                  o.position_table.rows};
+    launch(embedding_kernel<T>, {blocks_for(o.x.count() / 8), kThreads}, stream, e);
   });
 }
 
-void launch_embedding_backward(const Tensor& tokens, const Tensor& dx, const Tensor& dtoken_table,
-                               const Tensor& dposition_table, Accumulate positions,
-                               void* occurrences, Stream& stream) {
+void launch(const EmbeddingBackward& o, void* occurrences, Stream& stream) {
   auto* const of_token = static_cast<Occurrences*>(occurrences);
-  launch(clear_occurrences_kernel, {blocks_for(dtoken_table.rows), kThreads}, stream, of_token,
-         dtoken_table.rows);
-  launch(count_occurrences_kernel, {blocks_for(dx.rows), kThreads}, stream,
-         data<std::int32_t>(tokens), of_token, dx.rows);
-  by_type(dx.dtype, [&](auto element) {
-    by_type(dtoken_table.dtype, [&](auto gradient) {
+  launch(clear_occurrences_kernel, {blocks_for(o.dtoken_table.rows), kThreads}, stream, of_token,
+         o.dtoken_table.rows);
+  launch(count_occurrences_kernel, {blocks_for(o.dx.rows), kThreads}, stream,
+         data<std::int32_t>(o.tokens), of_token, o.dx.rows);
+  by_type(o.dx.dtype, [&](auto element) {
+    by_type(o.dtoken_table.dtype, [&](auto gradient) {
       using T = decltype(element);
       using Gradient = decltype(gradient);
-      const EmbeddingBackward<T, Gradient> e{data<std::int32_t>(tokens),
-                                             data<T>(dx),
-                                             data<Gradient>(dtoken_table),
-                                             data<Gradient>(dposition_table),
-                                             dx.rows,
-                                             dx.columns,
-                                             dposition_table.rows,
-                                             positions == Accumulate::yes};
-      if (dposition_table.count() > 0) {
+      const EmbeddingGradients<T, Gradient> e{data<std::int32_t>(o.tokens),
+                                              data<T>(o.dx),
+                                              data<Gradient>(o.dtoken_table),
+                                              data<Gradient>(o.dposition_table),
+                                              o.dx.rows,
+                                              o.dx.columns,
+                                              o.dposition_table.rows,
+                                              o.positions == Accumulate::yes};
+      if (o.dposition_table.count() > 0) {
         launch(position_gradient_kernel<T, Gradient>,
-               {blocks_for(dposition_table.count() / 8), kThreads}, stream, e);
+               {blocks_for(o.dposition_table.count() / 8), kThreads}, stream, e);
       }
-      const dim3 grid(static_cast<unsigned>(dx.rows), blocks_for(dx.columns / 8, kTokenThreads));
+      const dim3 grid(static_cast<unsigned>(o.dx.rows),
+                      blocks_for(o.dx.columns / 8, kTokenThreads));
       launch(token_gradient_kernel<T, Gradient>, {grid, kTokenThreads}, stream, e, of_token);
     });
   });
 }
 
-void launch_random_elements(const Span& state, std::uint64_t column, const Tensor& tensor,
-                            Stream& stream) {
-  by_type(tensor.dtype, [&](auto element) {
+void launch(const RandomElements& o, Stream& stream) {
+  by_type(o.tensor.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(random_elements_kernel<T>, {blocks_for(tensor.count()), kThreads}, stream,
-           state_at(state), column, data<T>(tensor), tensor.count());
+    launch(random_elements_kernel<T>, {blocks_for(o.tensor.count()), kThreads}, stream,
+           state_at(o.state), o.column, data<T>(o.tensor), o.tensor.count());
   });
 }
 
-void launch_relu(const Tensor& x, const Tensor& y, Stream& stream) {
-  launch_activation<Relu>(x, y, stream);
+void launch(const Relu& o, Stream& stream) { launch_activation<ReluFunction>(o.x, o.y, stream); }
+
+void launch(const ReluBackward& o, Stream& stream) {
+  launch_activation_backward<ReluFunction>(o.y, o.dy, o.dx, stream);
 }
 
-void launch_relu_backward(const Tensor& y, const Tensor& dy, const Tensor& dx, Stream& stream) {
-  launch_activation_backward<Relu>(y, dy, dx, stream);
+void launch(const Gelu& o, Stream& stream) { launch_activation<GeluFunction>(o.x, o.y, stream); }
+
+void launch(const GeluBackward& o, Stream& stream) {
+  launch_activation_backward<GeluFunction>(o.x, o.dy, o.dx, stream);
 }
 
-void launch_gelu(const Tensor& x, const Tensor& y, Stream& stream) {
-  launch_activation<Gelu>(x, y, stream);
-}
-
-void launch_gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& dx, Stream& stream) {
-  launch_activation_backward<Gelu>(x, dy, dx, stream);
-}
-
-void launch_swiglu(const Tensor& gate_up, const Tensor& y, Stream& stream) {
-  by_type(y.dtype, [&](auto element) {
+void launch(const SwiGlu& o, Stream& stream) {
+  by_type(o.y.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(swiglu_kernel<T>, {row_packs(y), kThreads}, stream, data<T>(gate_up), data<T>(y),
-           y.columns);
+    launch(swiglu_kernel<T>, {row_packs(o.y), kThreads}, stream, data<T>(o.gate_up), data<T>(o.y),
+           o.y.columns);
   });
 }
 
-void launch_swiglu_backward(const Tensor& gate_up, const Tensor& dy, const Tensor& dgate_up,
-                            Stream& stream) {
-  by_type(dy.dtype, [&](auto element) {
+void launch(const SwiGluBackward& o, Stream& stream) {
+  by_type(o.dy.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(swiglu_backward_kernel<T>, {row_packs(dy), kThreads}, stream, data<T>(gate_up),
-           data<T>(dy), data<T>(dgate_up), dy.columns);
+    launch(swiglu_backward_kernel<T>, {row_packs(o.dy), kThreads}, stream, data<T>(o.gate_up),
+           data<T>(o.dy), data<T>(o.dgate_up), o.dy.columns);
   });
 }
 

@@ -147,25 +147,22 @@ __global__ void mean_kernel(const float* values, std::int64_t count, float* mean
 
 }  // namespace
 
-void launch_mean(const Tensor& values, const Tensor& mean, Stream& stream) {
-  launch(mean_kernel, {1, kThreads}, stream, data<float>(values), values.count(),
-         data<float>(mean));
+void launch(const Mean& o, Stream& stream) {
+  launch(mean_kernel, {1, kThreads}, stream, data<float>(o.values), o.values.count(),
+         data<float>(o.mean));
 }
 
-void launch_cross_entropy_piece(const Tensor& logits, std::int64_t vocabulary,
-                                const Tensor& targets, std::int64_t batch_rows,
-                                const Tensor& row_losses, std::uint64_t most_shared,
-                                Stream& stream) {
-  by_type(logits.dtype, [&](auto element) {
+void launch(const CrossEntropyPiece& o, std::uint64_t most_shared, Stream& stream) {
+  by_type(o.logits.dtype, [&](auto element) {
     using T = decltype(element);
-    const LossRows<T> rows{data<T>(logits),
-                           data<std::int32_t>(targets),
-                           data<float>(row_losses),
-                           logits.columns,
-                           vocabulary,
-                           1.0f / static_cast<float>(batch_rows)};
-    const std::uint64_t bytes = static_cast<std::uint64_t>(logits.columns) * sizeof(T);
-    const auto blocks = static_cast<unsigned>(logits.rows);
+    const LossRows<T> rows{data<T>(o.logits),
+                           data<std::int32_t>(o.targets),
+                           data<float>(o.row_losses),
+                           o.logits.columns,
+                           o.vocabulary,
+                           1.0f / static_cast<float>(o.batch_rows)};
+    const std::uint64_t bytes = static_cast<std::uint64_t>(o.logits.columns) * sizeof(T);
+    const auto blocks = static_cast<unsigned>(o.logits.rows);
     if (bytes + kStaticShared <= most_shared) {
       launch(loss_kernel<T, true>, {blocks, kThreads, bytes}, stream, rows);
     } else {
@@ -174,16 +171,15 @@ void launch_cross_entropy_piece(const Tensor& logits, std::int64_t vocabulary,
   });
 }
 
-void launch_mean_squared_error(const Tensor& prediction, const Tensor& target,
-                               const Tensor& row_losses, const Tensor& loss, Stream& stream) {
-  by_type(prediction.dtype, [&](auto element) {
+void launch(const MeanSquaredError& o, Stream& stream) {
+  by_type(o.prediction.dtype, [&](auto element) {
     using T = decltype(element);
-    const float scale = 2.0f / static_cast<float>(prediction.count());
-    launch(squared_error_kernel<T>, {static_cast<unsigned>(prediction.rows), kThreads}, stream,
-           data<T>(prediction), data<T>(target), prediction.columns, scale,
-           data<float>(row_losses));
+    const float scale = 2.0f / static_cast<float>(o.prediction.count());
+    launch(squared_error_kernel<T>, {static_cast<unsigned>(o.prediction.rows), kThreads}, stream,
+           data<T>(o.prediction), data<T>(o.target), o.prediction.columns, scale,
+           data<float>(o.row_losses));
   });
-  launch_mean(row_losses, loss, stream);
+  launch(Mean{o.row_losses, o.loss}, stream);
 }
 
 }  // namespace duet::DUET_GPU

@@ -252,64 +252,61 @@ struct BackwardLaunch {
 
 }  // namespace
 
-void launch_layer_norm(const NormTensors& norm, const Tensor& y, Stream& stream) {
-  by_type(y.dtype, [&](auto element) {
+void launch(const LayerNorm& o, Stream& stream) {
+  by_type(o.y.dtype, [&](auto element) {
     using T = decltype(element);
-    const NormForward<T> forward{data<T>(norm.x),
-                                 data<T>(norm.weight),
-                                 data<T>(norm.bias),
-                                 data<T>(y),
-                                 data<float>(norm.mean),
-                                 data<float>(norm.inverse_deviation),
-                                 y.rows,
-                                 y.columns};
-    forward_by_columns(y.columns, ForwardLaunch<T, true>{forward, stream});
+    const NormForward<T> forward{data<T>(o.norm.x),
+                                 data<T>(o.norm.weight),
+                                 data<T>(o.norm.bias),
+                                 data<T>(o.y),
+                                 data<float>(o.norm.mean),
+                                 data<float>(o.norm.inverse_deviation),
+                                 o.y.rows,
+                                 o.y.columns};
+    forward_by_columns(o.y.columns, ForwardLaunch<T, true>{forward, stream});
   });
 }
 
-void launch_layer_norm_backward(const NormTensors& norm, const Tensor& dy, const Tensor& dx,
-                                Accumulate accumulate, Accumulate gradients, float* partials,
-                                int blocks, Stream& stream) {
-  by_type(dy.dtype, [&](auto element) {
+void launch(const LayerNormBackward& o, float* partials, int blocks, Stream& stream) {
+  by_type(o.dy.dtype, [&](auto element) {
     using T = decltype(element);
-    const NormBackward<T> backward{data<T>(norm.x),
-                                   data<T>(norm.weight),
-                                   data<T>(dy),
-                                   data<T>(dx),
-                                   data<float>(norm.mean),
-                                   data<float>(norm.inverse_deviation),
+    const NormBackward<T> backward{data<T>(o.norm.x),
+                                   data<T>(o.norm.weight),
+                                   data<T>(o.dy),
+                                   data<T>(o.dx),
+                                   data<float>(o.norm.mean),
+                                   data<float>(o.norm.inverse_deviation),
                                    partials,
-                                   dy.rows,
-                                   dy.columns,
-                                   accumulate == Accumulate::yes};
-    backward_by_columns(dy.columns, BackwardLaunch<T, true>{backward, blocks, stream});
+                                   o.dy.rows,
+                                   o.dy.columns,
+                                   o.accumulate == Accumulate::yes};
+    backward_by_columns(o.dy.columns, BackwardLaunch<T, true>{backward, blocks, stream});
   });
-  launch_column_sums(partials, blocks, norm.weight_gradient, norm.bias_gradient, gradients, stream);
+  launch_column_sums(partials, blocks, o.norm.weight_gradient, o.norm.bias_gradient, o.gradients,
+                     stream);
 }
 
-void launch_rms_norm(const RmsNormTensors& norm, const Tensor& y, Stream& stream) {
-  by_type(y.dtype, [&](auto element) {
+void launch(const RmsNorm& o, Stream& stream) {
+  by_type(o.y.dtype, [&](auto element) {
     using T = decltype(element);
     const NormForward<T> forward{
-        data<T>(norm.x), data<T>(norm.weight),          nullptr, data<T>(y),
-        nullptr,         data<float>(norm.inverse_rms), y.rows,  y.columns};
-    forward_by_columns(y.columns, ForwardLaunch<T, false>{forward, stream});
+        data<T>(o.norm.x), data<T>(o.norm.weight),          nullptr,  data<T>(o.y),
+        nullptr,           data<float>(o.norm.inverse_rms), o.y.rows, o.y.columns};
+    forward_by_columns(o.y.columns, ForwardLaunch<T, false>{forward, stream});
   });
 }
 
-void launch_rms_norm_backward(const RmsNormTensors& norm, const Tensor& dy, const Tensor& dx,
-                              Accumulate accumulate, Accumulate gradients, float* partials,
-                              int blocks, Stream& stream) {
-  by_type(dy.dtype, [&](auto element) {
+void launch(const RmsNormBackward& o, float* partials, int blocks, Stream& stream) {
+  by_type(o.dy.dtype, [&](auto element) {
     using T = decltype(element);
     const NormBackward<T> backward{
-        data<T>(norm.x), data<T>(norm.weight),          data<T>(dy), data<T>(dx),
-        nullptr,         data<float>(norm.inverse_rms), partials,    dy.rows,
-        dy.columns,      accumulate == Accumulate::yes};
-    backward_by_columns(dy.columns, BackwardLaunch<T, false>{backward, blocks, stream});
+        data<T>(o.norm.x), data<T>(o.norm.weight),          data<T>(o.dy), data<T>(o.dx),
+        nullptr,           data<float>(o.norm.inverse_rms), partials,      o.dy.rows,
+        o.dy.columns,      o.accumulate == Accumulate::yes};
+    backward_by_columns(o.dy.columns, BackwardLaunch<T, false>{backward, blocks, stream});
   });
-  if (norm.weight_gradient.count() == 0) return;
-  launch_column_sums(partials, blocks, norm.weight_gradient, {}, gradients, stream);
+  if (o.norm.weight_gradient.count() == 0) return;
+  launch_column_sums(partials, blocks, o.norm.weight_gradient, {}, o.gradients, stream);
 }
 
 }  // namespace duet::DUET_GPU

@@ -47,87 +47,67 @@ class GpuOperations : public LinearOperations {
     std::visit([&](const auto& each) { enqueue(stream, each); }, operation);
   }
 
-  void enqueue(Stream& stream, const FillNormal& o) {
-    launch_fill_normal(o.seed, o.first, o.deviation, o.tensor, stream);
-  }
-
-  void enqueue(Stream& stream, const FillValue& o) { launch_fill_value(o.value, o.tensor, stream); }
-
-  void enqueue(Stream& stream, const Scale& o) { launch_scale(o.factor, o.tensor, stream); }
-
-  void enqueue(Stream& stream, const KeepBlocks& o) {
-    launch_keep_blocks(o.blocks, o.matrix, stream);
-  }
-
-  void enqueue(Stream& stream, const Advance& o) { launch_advance(o.state, stream); }
-
-  void enqueue(Stream& stream, const RandomTokens& o) {
-    launch_random_tokens(o.state, o.vocabulary, o.column, o.tokens, stream);
-  }
-
-  void enqueue(Stream& stream, const RandomElements& o) {
-    launch_random_elements(o.state, o.column, o.tensor, stream);
+  // Operations of which GPUs demand nothing.
+  template <typename Operation>
+  void enqueue(Stream& stream, const Operation& o) {
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const Embedding& o) {
     require_columns(o.x);
-    launch_embedding(o.tokens, o.token_table, o.position_table, o.x, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const EmbeddingBackward& o) {
     require_columns(o.dx);
-    void* const occurrences = partials(stream, kOccurrenceWords * o.dtoken_table.rows);
-    launch_embedding_backward(o.tokens, o.dx, o.dtoken_table, o.dposition_table, o.positions,
-                              occurrences, stream);
+    launch(o, partials(stream, kOccurrenceWords * o.dtoken_table.rows), stream);
   }
 
   void enqueue(Stream& stream, const LayerNorm& o) {
     require_norm(o.y);
-    launch_layer_norm(o.norm, o.y, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const LayerNormBackward& o) {
     require_norm(o.dx);
     const int count = blocks(kNormBlocksPerUnit);
-    float* const sums = partials(stream, count * 2 * o.dx.columns);
-    launch_layer_norm_backward(o.norm, o.dy, o.dx, o.accumulate, o.gradients, sums, count, stream);
+    launch(o, partials(stream, count * 2 * o.dx.columns), count, stream);
   }
 
   void enqueue(Stream& stream, const RmsNorm& o) {
     require_norm(o.y);
-    launch_rms_norm(o.norm, o.y, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const RmsNormBackward& o) {
     require_norm(o.dx);
     const int count = blocks(kNormBlocksPerUnit);
-    float* const sums = partials(stream, count * o.dx.columns);
-    launch_rms_norm_backward(o.norm, o.dy, o.dx, o.accumulate, o.gradients, sums, count, stream);
+    launch(o, partials(stream, count * o.dx.columns), count, stream);
   }
 
   void enqueue(Stream& stream, const Relu& o) {
     require_columns(o.x);
-    launch_relu(o.x, o.y, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const ReluBackward& o) {
     require_columns(o.y);
-    launch_relu_backward(o.y, o.dy, o.dx, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const Gelu& o) {
     require_columns(o.x);
-    launch_gelu(o.x, o.y, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const GeluBackward& o) {
     require_columns(o.x);
-    launch_gelu_backward(o.x, o.dy, o.dx, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const Magnitude& o) {
     require_columns(o.x);
-    launch_magnitude(o.x, o.magnitude, blocks(kMagnitudeBlocksPerUnit), stream);
+    launch(o, blocks(kMagnitudeBlocksPerUnit), stream);
   }
 
   void enqueue(Stream& stream, const Quantise& o) {
@@ -135,29 +115,28 @@ class GpuOperations : public LinearOperations {
       throw Unavailable(fmt::format("a tensor of {} x {}: GPUs multiply fp8 of multiples of {}",
                                     o.x.rows, o.x.columns, kFp8Multiple));
     }
-    launch_quantise(o.x, o.magnitude, o.to, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const Rotate& o) {
     require_heads(o.tensors.shape.head_dim);
-    launch_rotate(o.tensors, o.rotated, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const RotateBackward& o) {
     require_heads(o.tensors.shape.head_dim);
     const int count = blocks(kRotaryBlocksPerUnit);
-    float* const sums = partials(stream, count * 2 * o.tensors.shape.head_dim);
-    launch_rotate_backward(o.tensors, o.drotated, o.dqkv, o.gradients, sums, count, stream);
+    launch(o, partials(stream, count * 2 * o.tensors.shape.head_dim), count, stream);
   }
 
   void enqueue(Stream& stream, const SwiGlu& o) {
     require_columns(o.y);
-    launch_swiglu(o.gate_up, o.y, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const SwiGluBackward& o) {
     require_columns(o.dy);
-    launch_swiglu_backward(o.gate_up, o.dy, o.dgate_up, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const Attention& o) { attention_.forward(stream, o.tensors); }
@@ -173,36 +152,29 @@ class GpuOperations : public LinearOperations {
 
   void enqueue(Stream& stream, const CrossEntropyPiece& o) {
     require_columns(o.logits);
-    launch_cross_entropy_piece(o.logits, o.vocabulary, o.targets, o.batch_rows, o.row_losses,
-                               most_shared_, stream);
+    launch(o, most_shared_, stream);
   }
-
-  void enqueue(Stream& stream, const Mean& o) { launch_mean(o.values, o.mean, stream); }
 
   void enqueue(Stream& stream, const MeanSquaredError& o) {
     require_columns(o.prediction);
-    launch_mean_squared_error(o.prediction, o.target, o.row_losses, o.loss, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const SumOfSquares& o) {
     for (const Tensor& each : o.gradients) require_columns(each);
     const int count = blocks(kClipBlocksPerUnit);
-    float* const sums = partials(stream, count * static_cast<std::int64_t>(o.gradients.size()));
-    launch_sum_of_squares(o.gradients, o.sum, sums, count, stream);
-  }
-
-  void enqueue(Stream& stream, const Clip& o) {
-    launch_clip(o.state, o.squares, o.scale, o.limit, o.norm, stream);
+    const auto sums = count * static_cast<std::int64_t>(o.gradients.size());
+    launch(o, partials(stream, sums), count, stream);
   }
 
   void enqueue(Stream& stream, const AdamW& o) {
     require_columns(o.tensors.parameters);
-    launch_adamw(o.options, o.state, o.tensors, stream);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const Sgd& o) {
     require_columns(o.tensors.parameters);
-    launch_sgd(o.state, o.tensors, stream);
+    launch(o, stream);
   }
 
   int blocks(int per_unit) const { return per_unit * device_.info().compute_units; }

@@ -270,10 +270,9 @@ LaunchShape shape_of(const Tensor& parameters, int width) {
 
 }  // namespace
 
-void launch_sum_of_squares(const std::vector<Tensor>& gradients, const Tensor& sum, float* partials,
-                           int blocks, Stream& stream) {
+void launch(const SumOfSquares& o, float* partials, int blocks, Stream& stream) {
   float* to = partials;
-  for (const Tensor& each : gradients) {
+  for (const Tensor& each : o.gradients) {
     by_type(each.dtype, [&](auto element) {
       using G = decltype(element);
       launch(squares_kernel<G>, {static_cast<unsigned>(blocks), kThreads}, stream, data<G>(each),
@@ -282,55 +281,54 @@ void launch_sum_of_squares(const std::vector<Tensor>& gradients, const Tensor& s
     to += blocks;
   }
   launch(partials_kernel, {1, kThreads}, stream, partials, static_cast<int>(to - partials),
-         data<float>(sum));
+         data<float>(o.sum));
 }
 
-void launch_clip(const Span& state, const Tensor& squares, double scale, double limit,
-                 const Tensor& norm, Stream& stream) {
-  launch(clip_kernel, {1, 1}, stream, reinterpret_cast<StepState*>(state.data),
-         data<float>(squares), scale, limit, data<float>(norm));
+void launch(const Clip& o, Stream& stream) {
+  launch(clip_kernel, {1, 1}, stream, reinterpret_cast<StepState*>(o.state.data),
+         data<float>(o.squares), o.scale, o.limit, data<float>(o.norm));
 }
 
-void launch_sgd(const Span& state, const OptimizerTensors& tensors, Stream& stream) {
-  by_type(tensors.parameters.dtype, [&](auto parameter) {
-    by_type(tensors.gradients.dtype, [&](auto gradient) {
+void launch(const Sgd& o, Stream& stream) {
+  by_type(o.tensors.parameters.dtype, [&](auto parameter) {
+    by_type(o.tensors.gradients.dtype, [&](auto gradient) {
       using P = decltype(parameter);
       using G = decltype(gradient);
-      by_width<P, G>(tensors.master, [&](auto width) {
-        launch(sgd_kernel<P, G, width>, shape_of(tensors.parameters, width), stream,
-               reinterpret_cast<const StepState*>(state.data), data<P>(tensors.parameters),
-               data<G>(tensors.gradients), data<float>(tensors.master), tensors.parameters.count(),
-               tensors.first);
+      by_width<P, G>(o.tensors.master, [&](auto width) {
+        launch(sgd_kernel<P, G, width>, shape_of(o.tensors.parameters, width), stream,
+               reinterpret_cast<const StepState*>(o.state.data), data<P>(o.tensors.parameters),
+               data<G>(o.tensors.gradients), data<float>(o.tensors.master),
+               o.tensors.parameters.count(), o.tensors.first);
       });
     });
   });
 }
 
-void launch_adamw(const AdamWOptions& options, const Span& state, const OptimizerTensors& tensors,
-                  Stream& stream) {
+void launch(const AdamW& o, Stream& stream) {
   const auto number = [](double value) { return static_cast<float>(value); };
-  by_type(tensors.parameters.dtype, [&](auto parameter) {
-    by_type(tensors.gradients.dtype, [&](auto gradient) {
-      by_type(tensors.first_moments.dtype, [&](auto moment) {
+  by_type(o.tensors.parameters.dtype, [&](auto parameter) {
+    by_type(o.tensors.gradients.dtype, [&](auto gradient) {
+      by_type(o.tensors.first_moments.dtype, [&](auto moment) {
         using P = decltype(parameter);
         using G = decltype(gradient);
         using M = decltype(moment);
-        const AdamWUpdate<P, G, M> update{reinterpret_cast<const StepState*>(state.data),
-                                          data<P>(tensors.parameters),
-                                          data<G>(tensors.gradients),
-                                          data<M>(tensors.first_moments),
-                                          data<M>(tensors.second_moments),
-                                          data<float>(tensors.master),
-                                          tensors.parameters.count(),
-                                          tensors.first,
-                                          number(options.beta1),
-                                          number(options.beta2),
-                                          number(options.eps),
-                                          number(options.weight_decay),
-                                          number(std::log(options.beta1)),
-                                          number(std::log(options.beta2))};
-        by_width<P, G, M>(tensors.master, [&](auto width) {
-          launch(adamw_kernel<P, G, M, width>, shape_of(tensors.parameters, width), stream, update);
+        const AdamWUpdate<P, G, M> update{reinterpret_cast<const StepState*>(o.state.data),
+                                          data<P>(o.tensors.parameters),
+                                          data<G>(o.tensors.gradients),
+                                          data<M>(o.tensors.first_moments),
+                                          data<M>(o.tensors.second_moments),
+                                          data<float>(o.tensors.master),
+                                          o.tensors.parameters.count(),
+                                          o.tensors.first,
+                                          number(o.options.beta1),
+                                          number(o.options.beta2),
+                                          number(o.options.eps),
+                                          number(o.options.weight_decay),
+                                          number(std::log(o.options.beta1)),
+                                          number(std::log(o.options.beta2))};
+        by_width<P, G, M>(o.tensors.master, [&](auto width) {
+          launch(adamw_kernel<P, G, M, width>, shape_of(o.tensors.parameters, width), stream,
+                 update);
         });
       });
     });

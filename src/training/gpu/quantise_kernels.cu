@@ -138,30 +138,29 @@ unsigned tiles(std::int64_t count) { return static_cast<unsigned>((count + kTile
 
 }  // namespace
 
-void launch_magnitude(const Tensor& x, const Tensor& magnitude, int blocks, Stream& stream) {
-  const std::int64_t packs = x.count() / 8, of_block = kMagnitudeThreads * kMagnitudePacks;
+void launch(const Magnitude& o, int blocks, Stream& stream) {
+  const std::int64_t packs = o.x.count() / 8, of_block = kMagnitudeThreads * kMagnitudePacks;
   const auto wanted = static_cast<unsigned>((packs + of_block - 1) / of_block);
   const unsigned grid = wanted < static_cast<unsigned>(blocks) ? wanted : blocks;
-  launch_fill_value(0, magnitude, stream);
-  by_type(x.dtype, [&](auto element) {
+  launch(FillValue{0, o.magnitude}, stream);
+  by_type(o.x.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(magnitude_kernel<T>, {grid, kMagnitudeThreads}, stream, data<T>(x),
-           data<std::uint32_t>(magnitude), packs);
+    launch(magnitude_kernel<T>, {grid, kMagnitudeThreads}, stream, data<T>(o.x),
+           data<std::uint32_t>(o.magnitude), packs);
   });
 }
 
-void launch_quantise(const Tensor& x, const Tensor& magnitude, const Quantised& to,
-                     Stream& stream) {
-  by_type(x.dtype, [&](auto element) {
+void launch(const Quantise& o, Stream& stream) {
+  by_type(o.x.dtype, [&](auto element) {
     using T = decltype(element);
     const auto bytes = [](const Tensor& form) {
       return form.count() > 0 ? data<std::uint8_t>(form) : nullptr;
     };
-    const Quantising<T> q{data<T>(x),       data<float>(magnitude), data<float>(to.scale),
-                          bytes(to.values), bytes(to.transposed),   x.rows,
-                          x.columns};
-    const LaunchShape shape{dim3(tiles(x.columns), tiles(x.rows)), kQuantiseThreads};
-    if (to.dtype() == DType::fp8_e5m2) return launch(quantise_kernel<E5M2, T>, shape, stream, q);
+    const Quantising<T> q{data<T>(o.x),       data<float>(o.magnitude), data<float>(o.to.scale),
+                          bytes(o.to.values), bytes(o.to.transposed),   o.x.rows,
+                          o.x.columns};
+    const LaunchShape shape{dim3(tiles(o.x.columns), tiles(o.x.rows)), kQuantiseThreads};
+    if (o.to.dtype() == DType::fp8_e5m2) return launch(quantise_kernel<E5M2, T>, shape, stream, q);
     launch(quantise_kernel<E4M3, T>, shape, stream, q);
   });
 }

@@ -314,27 +314,27 @@ struct RotaryBackwardLaunch {
 
 }  // namespace
 
-void launch_rotate(const RotaryTensors& t, const Tensor& rotated, Stream& stream) {
-  by_type(rotated.dtype, [&](auto element) {
+void launch(const Rotate& o, Stream& stream) {
+  by_type(o.rotated.dtype, [&](auto element) {
     using T = decltype(element);
-    Rotary<T> rotary = rotary_of<T>(t);
-    rotary.rotated = data<T>(rotated);
-    by_head(t, RotaryLaunch<T>{rotary, stream});
+    Rotary<T> rotary = rotary_of<T>(o.tensors);
+    rotary.rotated = data<T>(o.rotated);
+    by_head(o.tensors, RotaryLaunch<T>{rotary, stream});
   });
 }
 
-void launch_rotate_backward(const RotaryTensors& t, const Tensor& drotated, const Tensor& dqkv,
-                            Accumulate gradients, float* partials, int blocks, Stream& stream) {
-  by_type(dqkv.dtype, [&](auto element) {
+void launch(const RotateBackward& o, float* partials, int blocks, Stream& stream) {
+  by_type(o.dqkv.dtype, [&](auto element) {
     using T = decltype(element);
-    Rotary<T> rotary = rotary_of<T>(t);
-    rotary.drotated = data<T>(drotated);
-    rotary.dqkv = data<T>(dqkv);
+    Rotary<T> rotary = rotary_of<T>(o.tensors);
+    rotary.drotated = data<T>(o.drotated);
+    rotary.dqkv = data<T>(o.dqkv);
     rotary.partials = partials;
-    by_head(t, RotaryBackwardLaunch<T>{rotary, blocks, stream});
+    by_head(o.tensors, RotaryBackwardLaunch<T>{rotary, blocks, stream});
   });
-  if (!t.has_gradients()) return;
-  launch_column_sums(partials, blocks, t.q_weight_gradient, t.k_weight_gradient, gradients, stream);
+  if (!o.tensors.has_gradients()) return;
+  launch_column_sums(partials, blocks, o.tensors.q_weight_gradient, o.tensors.k_weight_gradient,
+                     o.gradients, stream);
 }
 
 }  // namespace duet::DUET_GPU
