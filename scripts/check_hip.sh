@@ -3,7 +3,7 @@
 # not installed: sid's packages of ROCm, and the newer ones of experimental. Ends with 77 where these
 # packages cannot be had.
 #   check_hip.sh [FOLDER]          compiles the host sources against HIP's headers of both, and
-#                                  compares these with the stand-in's (tests/standin): values, sizes,
+#                                  compares these with the stand-in's (tests/fake_gpu): values, sizes,
 #                                  offsets, every function's type; and those of ROCr, AMD SMI, ROCm
 #                                  SMI, rocBLAS, hipBLASLt and RCCL with what Duet declares of them
 #   check_hip.sh gfx942 [FOLDER]   compiles all kernels for the architecture (or gfx950), with the
@@ -12,7 +12,7 @@
 # FOLDER: build-hip-kernels
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/..")
-standin=$root/tests/standin
+standin=$root/tests/fake_gpu
 architecture=
 if [[ ${1:-} == gfx* ]]; then
   architecture=$1
@@ -87,8 +87,8 @@ check_host_sources() {
 }
 
 compare_with_standin() {
-  g++ -std=c++17 "${warnings[@]}" "${amd[@]}" "$standin/abi_values.cc" -o "$folder/of_amd"
-  g++ -std=c++17 "${warnings[@]}" -I"$standin" "$standin/abi_values.cc" -o "$folder/of_standin"
+  g++ -std=c++17 "${warnings[@]}" "${amd[@]}" "$standin/hip/abi_values.cc" -o "$folder/of_amd"
+  g++ -std=c++17 "${warnings[@]}" -I"$standin" "$standin/hip/abi_values.cc" -o "$folder/of_standin"
   diff <("$folder/of_amd") <("$folder/of_standin")
   # A function that both headers declare, with C linkage and different parameters, does not compile.
   sed -n '/^extern "C" {/,/^}/p' "$standin/hip/hip_runtime_api.h" > "$folder/functions.h"
@@ -97,8 +97,8 @@ compare_with_standin() {
 }
 
 compare_declarations() {
-  for values in hsa amd_smi library; do
-    g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -DDUET_GPU_HIP -fsyntax-only -I"$root/src" -I"$standin" \
+  for values in hsa/hsa smi/amd_smi blas/library; do
+    g++ -std=c++17 "${warnings[@]}" "${amd[@]}" -DDUET_GPU_HIP -fsyntax-only -I"$root/src" -I"$root/tests" -I"$standin" \
       "$standin/${values}_values.cc"
   done
 }

@@ -46,7 +46,7 @@ run_test() {
   local target=${2%% *} filter=${2#* } libraries=
   # These load the modules of the stand-in for AMD's runtime.
   [[ $target != standin_* ]] ||
-    libraries=$work/build/tests/standin/lib:$work/build/tests/standin/lib/runtime
+    libraries=$work/build/tests/fake_gpu/lib:$work/build/tests/fake_gpu/lib/runtime
   LD_LIBRARY_PATH=$libraries timeout "$1" "$work/build/tests/$target" --gtest_filter="$filter" --gtest_brief=1 \
     --gtest_fail_fast >"$work/test.log" 2>&1
 }

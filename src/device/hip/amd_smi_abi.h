@@ -1,6 +1,6 @@
 // The part of AMD SMI's binary interface that Duet uses, declared after AMD's AMD SMI API reference
 // for the versions 24.6 (ROCm 6.2) to 27. scripts/check_hip.sh compares it with AMD's header
-// (tests/standin/amd_smi_values.cc).
+// (tests/fake_gpu/smi/amd_smi_values.cc).
 #pragma once
 
 #include <cstddef>

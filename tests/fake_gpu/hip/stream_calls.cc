@@ -1,0 +1,392 @@
+// Streams, what is enqueued on them, events and graphs.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "fake_gpu/core/streams.h"
+#include "fake_gpu/hip/runtime.h"
+
+namespace fake_gpu {
+namespace {
+
+struct Made {
+  std::atomic<std::size_t> streams{0}, events{0}, graphs{0}, signals{0}, stream_waits{0};
+};
+Made made;
+
+// Whether a copy may have this address as one side: bytes in one live range, or memory of the host
+// that the runtime does not know. Freed memory is neither.
+bool can_copy(const void* data, std::size_t bytes) {
+  const std::optional<Range> range = memory().find(data);
+  if (!range) return data != nullptr && !memory().is_own_address(data);
+  return reinterpret_cast<std::uintptr_t>(data) + bytes <= range->begin + range->bytes;
+}
+
+void require_live(const void* data, std::size_t bytes, const char* what) {
+  if (can_copy(data, bytes)) return;
+  require_reach(-1, data, bytes, what);  // of no device: ends the process
+}
+
+hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t stream) {
+  if (bytes == 0) return hipSuccess;
+  if (!can_copy(to, bytes) || !can_copy(from, bytes)) return hipErrorInvalidValue;
+  return enqueue(stream, [to, from, bytes, device = stream->device] {
+    require_live(to, bytes, "a copy's destination was freed");
+    require_live(from, bytes, "a copy's source was freed");
+    std::memcpy(to, from, bytes);
+    memory().write_by(device, to, bytes);  // by a kernel, for all that its caller knows
+  });
+}
+
+bool is_memory_of(int device, const void* data) {
+  const std::optional<Range> range = memory().find(data);
+  return range && range->device == device && range->kind != Kind::host;
+}
+
+// What cannot be captured makes a capture invalid.
+hipError_t refuse_capture(hipStream_t stream) {
+  if (stream->capture == nullptr) return hipSuccess;
+  stream->capture->invalid = true;
+  return hipErrorStreamCaptureUnsupported;
+}
+
+hipError_t check_word(hipStream_t stream, const void* word) {
+  if (reinterpret_cast<std::uintptr_t>(word) % sizeof(std::uint64_t) != 0) {
+    return hipErrorInvalidValue;
+  }
+  return reaches(stream->device, word, sizeof(std::uint64_t)) ? hipSuccess : hipErrorInvalidValue;
+}
+
+void join_capture(hipStream_t stream, const std::shared_ptr<Capture>& capture) {
+  stream->capture = capture;
+  stream->before[stream] = 0;
+  capture->all[stream] = 0;
+  capture->streams.push_back(stream);
+}
+
+// A stream that is not captured joins the capture of the event that it waits for.
+hipError_t wait_in_capture(hipStream_t stream, hipEvent_t event) {
+  if (event->capture == nullptr) {
+    stream->capture->invalid = true;
+    return hipErrorStreamCaptureIsolation;
+  }
+  if (stream->capture != nullptr && stream->capture != event->capture) {
+    stream->capture->invalid = true;
+    return hipErrorStreamCaptureIsolation;
+  }
+  if (stream->capture == nullptr) join_capture(stream, event->capture);
+  for (const auto& [other, nodes] : event->before) {
+    std::size_t& own = stream->before[other];
+    if (nodes > own) own = nodes;
+  }
+  return hipSuccess;
+}
+
+void leave_capture(Capture& capture) {
+  for (const hipStream_t each : capture.streams) {
+    each->capture = nullptr;
+    each->before.clear();
+  }
+  capture.streams.clear();
+}
+
+}  // namespace
+
+Live live() { return {memory().ranges(), made.streams, made.events, made.graphs, made.signals}; }
+
+std::atomic<std::size_t>& live_signals() { return made.signals; }
+
+std::atomic<bool>& engines_pause() {
+  static std::atomic<bool> pause{false};
+  return pause;
+}
+
+std::size_t stream_waits() { return made.stream_waits; }
+
+hipError_t find_stream(hipStream_t& stream) {
+  if (stream == nullptr) stream = default_stream(current_device());
+  return stream->device == current_device() ? hipSuccess : hipErrorInvalidHandle;
+}
+
+hipError_t launch(hipStream_t stream, std::function<void(int device)> kernel) {
+  const hipError_t found = find_stream(stream);
+  if (found != hipSuccess) return result(found);
+  return result(
+      enqueue(stream, [kernel = std::move(kernel), device = stream->device] { kernel(device); }));
+}
+
+}  // namespace fake_gpu
+
+using fake_gpu::enqueue;
+using fake_gpu::find_stream;
+using fake_gpu::result;
+
+// Returns from the calling function where an expression is an error.
+#define FAKE_GPU_TRY(expression)                     \
+  do {                                               \
+    const hipError_t failed = (expression);          \
+    if (failed != hipSuccess) return result(failed); \
+  } while (false)
+
+extern "C" {
+
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
+                          hipStream_t stream) {
+  FAKE_GPU_TRY(find_stream(stream));
+  if (kind != hipMemcpyDefault) return result(hipErrorInvalidValue);
+  return result(fake_gpu::copy(to, from, bytes, stream));
+}
+
+hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                              std::size_t bytes, hipStream_t stream) {
+  FAKE_GPU_TRY(find_stream(stream));
+  if (!fake_gpu::is_memory_of(to_device, to) || !fake_gpu::is_memory_of(from_device, from)) {
+    return result(hipErrorInvalidValue);
+  }
+  return result(fake_gpu::copy(to, from, bytes, stream));
+}
+
+hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t stream) {
+  FAKE_GPU_TRY(find_stream(stream));
+  if (bytes == 0) return hipSuccess;
+  if (!fake_gpu::reaches(stream->device, to, bytes)) return result(hipErrorInvalidValue);
+  return result(enqueue(stream, [to, value, bytes, device = stream->device] {
+    fake_gpu::require_reach(device, to, bytes, "a memset");
+    std::memset(to, value, bytes);
+    fake_gpu::memory().write_by(device, to, bytes);
+  }));
+}
+
+hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority) {
+  int least = 0, greatest = 0;
+  FAKE_GPU_TRY(hipDeviceGetStreamPriorityRange(&least, &greatest));
+  if (flags != hipStreamNonBlocking || priority > least || priority < greatest) {
+    return result(hipErrorInvalidValue);
+  }
+  *stream = fake_gpu::make_stream(fake_gpu::current_device());
+  ++fake_gpu::made.streams;
+  return hipSuccess;
+}
+
+hipError_t hipExtStreamCreateWithCUMask(hipStream_t* stream, std::uint32_t words,
+                                        const std::uint32_t* mask) {
+  int units = 0;
+  FAKE_GPU_TRY(hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount,
+                                     fake_gpu::current_device()));
+  std::uint32_t any = 0;
+  for (std::uint32_t i = 0; i < words; ++i) any |= mask[i];
+  if (any == 0 || 32 * static_cast<int>(words) < units) return result(hipErrorInvalidValue);
+  *stream = fake_gpu::make_stream(fake_gpu::current_device());
+  ++fake_gpu::made.streams;
+  return hipSuccess;
+}
+
+hipError_t hipStreamDestroy(hipStream_t stream) {
+  if (stream == nullptr) return result(hipErrorInvalidHandle);
+  if (stream->capture != nullptr) {
+    auto& streams = stream->capture->streams;
+    streams.erase(std::remove(streams.begin(), streams.end(), stream), streams.end());
+  }
+  fake_gpu::destroy_stream(stream);
+  --fake_gpu::made.streams;
+  return hipSuccess;
+}
+
+hipError_t hipStreamQuery(hipStream_t stream) {
+  if (stream == nullptr) stream = fake_gpu::default_stream(fake_gpu::current_device());
+  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
+  if (!stream->queue->idle()) return result(hipErrorNotReady);
+  fake_gpu::memory().release_to_system(stream->device);  // the host sees what it knows to be done
+  return hipSuccess;
+}
+
+int hipGetStreamDeviceId(hipStream_t stream) {
+  return stream == nullptr ? fake_gpu::current_device() : stream->device;
+}
+
+hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* data,
+                                unsigned flags) {
+  FAKE_GPU_TRY(find_stream(stream));
+  if (flags != 0) return result(hipErrorInvalidValue);
+  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
+  return result(enqueue(stream, [stream, callback, data] { callback(stream, hipSuccess, data); }));
+}
+
+hipError_t hipStreamWriteValue64(hipStream_t stream, void* word, std::uint64_t value,
+                                 unsigned flags) {
+  FAKE_GPU_TRY(find_stream(stream));
+  if (flags != 0) return result(hipErrorInvalidValue);
+  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
+  FAKE_GPU_TRY(fake_gpu::check_word(stream, word));
+  return result(enqueue(stream, [word, value, device = stream->device] {
+    fake_gpu::require_reach(device, word, sizeof value, "a stream's write");
+    fake_gpu::memory().release_to_system(device);
+    __atomic_store_n(static_cast<std::uint64_t*>(word), value, __ATOMIC_RELEASE);
+  }));
+}
+
+hipError_t hipStreamWaitValue64(hipStream_t stream, void* word, std::uint64_t value, unsigned flags,
+                                std::uint64_t mask) {
+  FAKE_GPU_TRY(find_stream(stream));
+  if (flags != hipStreamWaitValueGte) return result(hipErrorInvalidValue);
+  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
+  FAKE_GPU_TRY(fake_gpu::check_word(stream, word));
+  if (!fake_gpu::is_coherent(word)) return result(hipErrorInvalidValue);
+  ++fake_gpu::made.stream_waits;
+  stream->queue->push(
+      {{}, [word, value, mask, device = stream->device] {
+         fake_gpu::require_reach(device, word, sizeof value, "a stream's wait");
+         return (__atomic_load_n(static_cast<std::uint64_t*>(word), __ATOMIC_ACQUIRE) & mask) >=
+                value;
+       }});
+  return hipSuccess;
+}
+
+hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
+  if ((flags & ~(hipEventDisableTiming | hipEventReleaseToSystem)) != 0) {
+    return result(hipErrorInvalidValue);
+  }
+  *event = new ihipEvent_t;
+  ++fake_gpu::made.events;
+  (*event)->device = fake_gpu::current_device();
+  (*event)->flags = flags;
+  return hipSuccess;
+}
+
+hipError_t hipEventDestroy(hipEvent_t event) {
+  if (event == nullptr) return result(hipErrorInvalidHandle);
+  delete event;
+  --fake_gpu::made.events;
+  return hipSuccess;
+}
+
+hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
+  FAKE_GPU_TRY(find_stream(stream));
+  if (event == nullptr || event->device != stream->device) return result(hipErrorInvalidHandle);
+  event->capture = stream->capture;
+  event->before = stream->before;
+  event->mark = nullptr;
+  if (stream->capture != nullptr) return hipSuccess;
+  event->mark = std::make_shared<fake_gpu::Mark>();
+  const bool releases = (event->flags & hipEventReleaseToSystem) != 0;
+  return result(enqueue(stream, [mark = event->mark, releases, device = stream->device] {
+    if (releases) fake_gpu::memory().release_to_system(device);
+    mark->seconds = fake_gpu::now();
+    mark->reached = true;
+  }));
+}
+
+hipError_t hipEventQuery(hipEvent_t event) {
+  if (event == nullptr) return result(hipErrorInvalidHandle);
+  if (event->capture != nullptr) return result(hipErrorCapturedEvent);
+  if (event->mark == nullptr) return hipSuccess;
+  if (!event->mark->reached) return result(hipErrorNotReady);
+  fake_gpu::memory().release_to_system(event->device);
+  return hipSuccess;
+}
+
+hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t begin, hipEvent_t end) {
+  for (const hipEvent_t each : {begin, end}) {
+    if (each == nullptr || each->mark == nullptr || (each->flags & hipEventDisableTiming) != 0) {
+      return result(hipErrorInvalidHandle);
+    }
+  }
+  if (begin->device != end->device) return result(hipErrorInvalidHandle);
+  if (!begin->mark->reached || !end->mark->reached) return result(hipErrorNotReady);
+  *milliseconds = static_cast<float>(1e3 * (end->mark->seconds - begin->mark->seconds));
+  return hipSuccess;
+}
+
+hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) {
+  FAKE_GPU_TRY(find_stream(stream));
+  if (event == nullptr || flags != 0) return result(hipErrorInvalidHandle);
+  if (event->capture != nullptr || stream->capture != nullptr) {
+    return result(fake_gpu::wait_in_capture(stream, event));
+  }
+  if (event->mark == nullptr) return hipSuccess;
+  // Of streams of two devices, the one that waits sees what the other has written.
+  stream->queue->push({[from = event->device, to = stream->device] {
+                         if (from != to) fake_gpu::memory().release_to_system(from);
+                       },
+                       [mark = event->mark] { return mark->reached.load(); }});
+  return hipSuccess;
+}
+
+hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
+  if (stream == nullptr) return result(hipErrorStreamCaptureUnsupported);
+  FAKE_GPU_TRY(find_stream(stream));
+  if (mode != hipStreamCaptureModeRelaxed || stream->capture != nullptr) {
+    return result(hipErrorInvalidValue);
+  }
+  fake_gpu::join_capture(stream, std::make_shared<fake_gpu::Capture>());
+  stream->capture->origin = stream;
+  return hipSuccess;
+}
+
+hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
+  *graph = nullptr;
+  FAKE_GPU_TRY(find_stream(stream));
+  const std::shared_ptr<fake_gpu::Capture> capture = stream->capture;
+  if (capture == nullptr) return result(hipErrorInvalidValue);
+  if (capture->origin != stream) return result(hipErrorStreamCaptureUnmatched);
+  const fake_gpu::Before joined = stream->before;
+  fake_gpu::leave_capture(*capture);
+  if (capture->invalid) return result(hipErrorStreamCaptureInvalidated);
+  for (const auto& [each, nodes] : capture->all) {
+    const auto found = joined.find(each);
+    if (found == joined.end() || found->second < nodes) {
+      return result(hipErrorStreamCaptureUnjoined);
+    }
+  }
+  ++fake_gpu::made.graphs;
+  *graph = new ihipGraph{capture->nodes};
+  return hipSuccess;
+}
+
+hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
+  const auto* const capture = stream == nullptr ? nullptr : stream->capture.get();
+  *status = capture == nullptr ? hipStreamCaptureStatusNone
+            : capture->invalid ? hipStreamCaptureStatusInvalidated
+                               : hipStreamCaptureStatusActive;
+  return hipSuccess;
+}
+
+hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t* nodes, std::size_t* count) {
+  if (graph == nullptr || nodes != nullptr) return result(hipErrorInvalidValue);
+  *count = graph->nodes.size();
+  return hipSuccess;
+}
+
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* exec, hipGraph_t graph,
+                                        unsigned long long flags) {
+  if (graph == nullptr || flags != 0) return result(hipErrorInvalidValue);
+  using Nodes = std::vector<std::function<void()>>;
+  ++fake_gpu::made.graphs;
+  *exec = new hipGraphExec{std::make_shared<const Nodes>(graph->nodes), fake_gpu::current_device()};
+  return hipSuccess;
+}
+
+hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
+  FAKE_GPU_TRY(find_stream(stream));
+  if (exec == nullptr || exec->device != stream->device) return result(hipErrorInvalidHandle);
+  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
+  return result(enqueue(stream, [nodes = exec->nodes] {
+    for (const std::function<void()>& node : *nodes) node();
+  }));
+}
+
+hipError_t hipGraphDestroy(hipGraph_t graph) {
+  if (graph == nullptr) return result(hipErrorInvalidValue);
+  delete graph;
+  --fake_gpu::made.graphs;
+  return hipSuccess;
+}
+
+hipError_t hipGraphExecDestroy(hipGraphExec_t exec) {
+  if (exec == nullptr) return result(hipErrorInvalidValue);
+  delete exec;
+  --fake_gpu::made.graphs;
+  return hipSuccess;
+}
+
+}  // extern "C"
