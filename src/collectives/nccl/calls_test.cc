@@ -6,8 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "collectives/nccl/fake.h"
 #include "core/error.h"
+#include "fake_gpu/nccl/recording_library.h"
 
 namespace duet::nccl {
 namespace {

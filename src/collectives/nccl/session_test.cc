@@ -10,9 +10,9 @@
 
 #include "collectives/nccl/communicators.h"
 #include "collectives/nccl/engine.h"
-#include "collectives/nccl/fake.h"
 #include "core/error.h"
 #include "core/module.h"
+#include "fake_gpu/nccl/recording_library.h"
 
 namespace duet::nccl {
 namespace {

@@ -1,7 +1,7 @@
 // The part of NVSHMEM that Duet uses, as a flat table of functions. So only the module's device
 // code (library.cu, and halo/nvshmem/kernels.cu) meets NVSHMEM's headers, and tests have an
-// implementation over host memory (fake.h). Functions that return int return 0, or else error() has
-// the reason.
+// implementation over host memory (tests/fake_gpu/nvshmem). Functions that return int return 0, or
+// else error() has the reason.
 #pragma once
 
 #include <cstddef>

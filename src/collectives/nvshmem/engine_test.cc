@@ -5,8 +5,8 @@
 
 #include "collectives/cases.h"
 #include "collectives/collective_work.h"
-#include "collectives/nvshmem/fake.h"
 #include "core/error.h"
+#include "fake_gpu/nvshmem/fake.h"
 #include "timing/sampler.h"
 
 namespace duet::nvshmem {

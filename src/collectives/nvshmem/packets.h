@@ -1,5 +1,5 @@
-// What a block does in an all_to_all by packets, on a GPU (library.cu) and in tests (fake.cc): one
-// text, so that tests which find a missing wait find it for both.
+// What a block does in an all_to_all by packets, on a GPU (library.cu) and in tests
+// (tests/fake_gpu/nvshmem): one text, so that tests which find a missing wait find it for both.
 //
 // 1. Receiver r, block 0: ready[r] of every PE = n, the number of the call.
 // 2. Sender s, all blocks: wait until all of ready >= n; put packets to all PEs, dealt to the

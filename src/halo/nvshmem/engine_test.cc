@@ -8,8 +8,8 @@
 
 #include "collectives/engine.h"
 #include "core/error.h"
+#include "fake_gpu/nvshmem/halo.h"
 #include "halo/halo_work.h"
-#include "halo/nvshmem/fake.h"
 #include "halo/reference.h"
 #include "halo/verification.h"
 #include "timing/sampler.h"

@@ -1,5 +1,6 @@
 // What the blocks of boundary rows put, and how an exchange ends, on a GPU (kernels.cu) and in
-// tests (fake.cc): one text, so that tests which find a missing put or wait find it for both.
+// tests (tests/fake_gpu/nvshmem): one text, so that tests which find a missing put or wait find it
+// for both.
 #pragma once
 
 #include "halo/nvshmem/calls.h"

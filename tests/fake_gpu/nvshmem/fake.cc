@@ -1,4 +1,4 @@
-#include "collectives/nvshmem/fake.h"
+#include "fake_gpu/nvshmem/fake.h"
 
 #include <atomic>
 #include <chrono>

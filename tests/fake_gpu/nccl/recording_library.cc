@@ -1,4 +1,4 @@
-#include "collectives/nccl/fake.h"
+#include "fake_gpu/nccl/recording_library.h"
 
 #include <fmt/format.h>
 

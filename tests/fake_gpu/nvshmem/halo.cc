@@ -1,4 +1,4 @@
-#include "halo/nvshmem/fake.h"
+#include "fake_gpu/nvshmem/halo.h"
 
 #include <algorithm>
 #include <chrono>
