@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,66 +21,67 @@
 namespace fake_gpu {
 namespace {
 
-constexpr std::size_t kArenaBytes = std::size_t{1} << 40;  // of addresses
+constexpr std::size_t kAddresses = std::size_t{1} << 40;
 constexpr std::size_t kPage = 4096;
-constexpr std::uint64_t kMagic = 0x6e6174732d706968;
-
-[[noreturn]] void give_up(const char* what) {
-  std::perror(what);
-  std::abort();
-}
+constexpr int kHost = -1;  // where devices are counted
+constexpr int kUnreachable = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-// The last page of a range is a guard page.
-std::size_t reserved(std::size_t bytes) { return whole_pages(bytes) + kPage; }
+std::optional<std::uint64_t> inode_of(int file) {
+  struct stat state {};
+  return fstat(file, &state) == 0 ? std::optional<std::uint64_t>(state.st_ino) : std::nullopt;
+}
 
 }  // namespace
 
-Memory::Memory(int devices) : arenas_(static_cast<std::size_t>(devices) + 1) {
-  for (Arena& arena : arenas_) {
-    arena.file = memfd_create("hip stand-in", MFD_CLOEXEC);
-    if (arena.file < 0 || ftruncate(arena.file, static_cast<off_t>(kArenaBytes)) != 0) {
-      give_up("stand-in: a file in memory");
-    }
-    void* const base =
-        mmap(nullptr, kArenaBytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, arena.file, 0);
-    if (base == MAP_FAILED) give_up("stand-in: addresses");
-    arena.base = static_cast<std::byte*>(base);
+Memory::Memory() {
+  void* const base = mmap(nullptr, kAddresses, PROT_NONE, kUnreachable, -1, 0);
+  if (base == MAP_FAILED) {
+    std::perror("fake GPU: addresses");
+    std::abort();
   }
+  base_ = static_cast<std::byte*>(base);
 }
 
-Memory::Arena& Memory::arena_of(Kind kind, int device) {
-  return kind == Kind::host ? arenas_.back() : arenas_[static_cast<std::size_t>(device)];
+// Maps the file, with a page behind it that nobody reaches.
+void* Memory::add(int file, Range range) {
+  const std::size_t pages = whole_pages(range.bytes);
+  if (used_ + pages + kPage > kAddresses) return nullptr;
+  std::byte* const begin = base_ + used_;
+  const int protection = PROT_READ | PROT_WRITE;
+  if (mmap(begin, pages, protection, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) return nullptr;
+  used_ += pages + kPage;
+  ASAN_POISON_MEMORY_REGION(begin + range.bytes, pages - range.bytes);
+  range.begin = reinterpret_cast<std::uintptr_t>(begin);
+  range.id = ++last_id_;
+  blocks_[range.begin] = {range, range.kind == Kind::imported ? -1 : file};
+  return begin;
 }
 
 void* Memory::allocate(Kind kind, int device, std::size_t bytes, bool coherent) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Arena& arena = arena_of(kind, device);
-  if (bytes > kDeviceBytes - arena.live || arena.used + reserved(bytes) > kArenaBytes) {
-    return nullptr;
+  std::size_t& live = live_[kind == Kind::host ? kHost : device];
+  if (bytes > kDeviceBytes - live) return nullptr;
+  const int file = memfd_create("fake GPU", MFD_CLOEXEC);
+  if (file < 0) return nullptr;
+  void* const begin = ftruncate(file, static_cast<off_t>(whole_pages(bytes))) == 0
+                          ? add(file, {0, bytes, kind, device, coherent, -1, 0})
+                          : nullptr;
+  if (begin == nullptr) {
+    close(file);
+  } else {
+    live += bytes;
   }
-  std::byte* const begin = arena.base + arena.used;
-  if (mprotect(begin, whole_pages(bytes), PROT_READ | PROT_WRITE) != 0) return nullptr;
-  ASAN_POISON_MEMORY_REGION(begin + bytes, whole_pages(bytes) - bytes);
-  arena.used += reserved(bytes);
-  arena.live += bytes;
-  ranges_.push_back({reinterpret_cast<std::uintptr_t>(begin), bytes, kind, device, coherent, -1});
   return begin;
-}
-
-std::vector<Range>::iterator Memory::at(const void* begin) {
-  return std::find_if(ranges_.begin(), ranges_.end(), [begin](const Range& range) {
-    return range.begin == reinterpret_cast<std::uintptr_t>(begin);
-  });
 }
 
 bool Memory::release(Kind kind, const void* begin) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = at(begin);
-  if (found == ranges_.end() || found->kind != kind) return false;
-  const Range range = *found;
-  ranges_.erase(found);
+  const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(begin));
+  if (found == blocks_.end() || found->second.range.kind != kind) return false;
+  const auto [range, file] = found->second;
+  blocks_.erase(found);
   for (auto each = dirty_.lower_bound({range.begin, 0, 0});
        each != dirty_.end() && std::get<0>(*each) < range.begin + range.bytes;) {
     each = dirty_.erase(each);
@@ -87,24 +89,18 @@ bool Memory::release(Kind kind, const void* begin) {
   auto* const data = reinterpret_cast<std::byte*>(range.begin);
   const std::size_t pages = whole_pages(range.bytes);
   ASAN_UNPOISON_MEMORY_REGION(data, pages);
-  if (kind == Kind::imported) {
-    munmap(data, pages);
-    return true;
-  }
-  Arena& arena = arena_of(range.kind, range.device);
-  arena.live -= range.bytes;
-  mprotect(data, pages, PROT_NONE);
-  fallocate(arena.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, data - arena.base,
-            static_cast<off_t>(pages));
+  mmap(data, pages, PROT_NONE, kUnreachable | MAP_FIXED, -1, 0);
+  if (kind == Kind::imported) return true;
+  live_[kind == Kind::host ? kHost : range.device] -= range.bytes;
+  close(file);
   return true;
 }
 
 const Range* Memory::range_of(const void* address) const {
-  const auto place = reinterpret_cast<std::uintptr_t>(address);
-  for (const Range& range : ranges_) {
-    if (place >= range.begin && place - range.begin < range.bytes) return &range;
-  }
-  return nullptr;
+  auto above = blocks_.upper_bound(reinterpret_cast<std::uintptr_t>(address));
+  if (above == blocks_.begin()) return nullptr;
+  const Range& range = std::prev(above)->second.range;
+  return range.has(address, 1) ? &range : nullptr;
 }
 
 std::optional<Range> Memory::find(const void* address) const {
@@ -137,42 +133,41 @@ bool Memory::is_dirty(const void* address, std::size_t bytes) const {
 
 bool Memory::is_own_address(const void* address) const {
   const auto* const place = static_cast<const std::byte*>(address);
-  return std::any_of(arenas_.begin(), arenas_.end(), [place](const Arena& arena) {
-    return place >= arena.base && place < arena.base + kArenaBytes;
-  });
+  return place >= base_ && place < base_ + kAddresses;
 }
 
 std::size_t Memory::ranges() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return ranges_.size();
+  return blocks_.size();
 }
 
 std::optional<Handle> Memory::share(const void* begin) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = at(begin);
-  if (found == ranges_.end() || found->kind != Kind::device) return std::nullopt;
-  const Arena& arena = arena_of(found->kind, found->device);
-  return Handle{
-      kMagic,         getpid(),
-      arena.file,     static_cast<std::uint64_t>(static_cast<const std::byte*>(begin) - arena.base),
-      found->bytes,   found->device,
-      found->coherent};
+  const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(begin));
+  if (found == blocks_.end() || found->second.range.kind != Kind::device) return std::nullopt;
+  const auto& [range, file] = found->second;
+  const std::optional<std::uint64_t> inode = inode_of(file);
+  if (!inode) return std::nullopt;
+  return Handle{getpid(), file, *inode, range.bytes, range.device, range.coherent};
 }
 
 void* Memory::import(int device, const Handle& handle) {
-  if (handle.magic != kMagic || handle.process == getpid()) return nullptr;
   const std::string path =
       "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return nullptr;
-  void* const data = mmap(nullptr, whole_pages(handle.bytes), PROT_READ | PROT_WRITE, MAP_SHARED,
-                          file, static_cast<off_t>(handle.offset));
-  close(file);
-  if (data == MAP_FAILED) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
-  ranges_.push_back({reinterpret_cast<std::uintptr_t>(data), handle.bytes, Kind::imported, device,
-                     handle.coherent, handle.device});
-  return data;
+  void* const begin =
+      inode_of(file) == handle.inode
+          ? add(file, {0, handle.bytes, Kind::imported, device, handle.coherent, handle.device, 0})
+          : nullptr;
+  close(file);
+  return begin;
+}
+
+Memory& memory() {
+  static auto* const all = new Memory;
+  return *all;
 }
 
 }  // namespace fake_gpu

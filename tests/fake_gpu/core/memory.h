@@ -1,5 +1,5 @@
-// The stand-in's memory: allocations of its devices and of the host, and mappings of other
-// processes' allocations.
+// Memory of devices and of the host, and mappings of other processes' allocations, each of which is
+// a file in memory.
 //
 // Addresses are never used twice. So every access to freed memory is found, also by a call that
 // comes long after: an address is either in a live range, or no memory of the runtime's.
@@ -7,12 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <string>
 #include <tuple>
-#include <vector>
 
 namespace fake_gpu {
 
@@ -27,26 +26,32 @@ struct Range {
   int device = -1;  // to which it belongs; that imported it
   // Whether kernels and streams that run see what others write: the host's memory, uncached memory.
   bool coherent = false;
-  int owner = -1;  // of imported memory: the device that has it
+  int owner = -1;        // of imported memory: the device that has it
+  std::uint64_t id = 0;  // no other range of this process ever has it; never 0
+
+  bool has(const void* address, std::size_t length) const {
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    return place >= begin && place + length <= begin + bytes;
+  }
 };
 
-// How another process finds an allocation: /proc/PID/fd/FILE at `offset`.
+// How another process finds an allocation: /proc/PROCESS/fd/FILE, as long as that is this inode.
 struct Handle {
-  std::uint64_t magic = 0;
-  std::int64_t process = 0;
-  std::int64_t file = 0;
-  std::uint64_t offset = 0, bytes = 0;
-  int device = 0;
+  std::int32_t process = 0, file = 0;
+  std::uint64_t inode = 0, bytes = 0;
+  std::int32_t device = 0;
   bool coherent = false;
 };
 
+// Thread-safe.
 class Memory {
  public:
-  explicit Memory(int devices);
+  Memory();
 
   // nullptr: there is no more.
   void* allocate(Kind kind, int device, std::size_t bytes, bool coherent);
-  // Frees a range that begins there and is of this kind; false if there is none.
+  // Frees a range that begins there and is of this kind; false if there is none. What other
+  // processes have mapped stays there.
   bool release(Kind kind, const void* begin);
 
   // The live range in which the address lies.
@@ -62,24 +67,27 @@ class Memory {
   void release_to_system(int device);
   bool is_dirty(const void* address, std::size_t bytes) const;
 
-  std::optional<Handle> share(const void* begin);
-  void* import(int device, const Handle& handle);  // nullptr: it cannot be mapped
+  std::optional<Handle> share(const void* begin);  // of a device's range that begins there
+  void* import(int device, const Handle& handle);  // nullptr: it cannot be mapped, or is freed
 
  private:
-  struct Arena {  // a file in memory, mapped at one place
-    int file = -1;
-    std::byte* base = nullptr;
-    std::size_t used = 0;  // bytes of the file that were ever allocated
-    std::size_t live = 0;
+  struct Block {
+    Range range;
+    int file;  // -1: of another process
   };
-  Arena& arena_of(Kind kind, int device);
-  std::vector<Range>::iterator at(const void* begin);
+
+  void* add(int file, Range range);
   const Range* range_of(const void* address) const;  // without the lock
 
   mutable std::mutex mutex_;
-  std::vector<Arena> arenas_;  // by device; the last is the host's
-  std::vector<Range> ranges_;
+  std::byte* base_ = nullptr;  // of all addresses
+  std::size_t used_ = 0;       // bytes of them
+  std::uint64_t last_id_ = 0;
+  std::map<int, std::size_t> live_;                                  // bytes, by device
+  std::map<std::uintptr_t, Block> blocks_;                           // by begin
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, int>> dirty_;  // begin, end, by which device
 };
+
+Memory& memory();  // of this process
 
 }  // namespace fake_gpu

@@ -2,26 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace fake_gpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
 
-constexpr auto kSpin = std::chrono::microseconds(200);
-constexpr auto kPause = std::chrono::microseconds(50);
+constexpr microseconds kSpin{200}, kPause{50};
 
-// Polls as a GPU does, and after a while less often.
-void wait_until_ready(const std::function<bool()>& ready) {
-  const auto begin = Clock::now();
-  while (!ready()) {
-    if (Clock::now() - begin < kSpin) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(kPause);
-    }
-  }
+std::uint64_t unused_stream_id() {
+  static std::atomic<std::uint64_t> count{0};
+  return ++count;
 }
 
 // The queues of a device that still have a stream or work. Never destroyed: threads may outlive
@@ -57,6 +53,22 @@ std::vector<std::shared_ptr<Queue>> queues_of(int device) {
 
 double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
+void wait_until(const std::function<bool()>& holds) {
+  const auto begin = Clock::now();
+  while (!holds()) {
+    if (Clock::now() - begin < kSpin) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
+void Operation::perform() const {
+  if (ready) wait_until(ready);
+  if (run) run();
+}
+
 void Queue::start() {
   std::thread([queue = shared_from_this()] { queue->work(); }).detach();
 }
@@ -64,13 +76,13 @@ void Queue::start() {
 void Queue::push(Operation operation) {
   const std::lock_guard<std::mutex> lock(mutex_);
   operations_.push_back(std::move(operation));
-  changed_.notify_one();
+  changed_.notify_all();
 }
 
 void Queue::close() {
   const std::lock_guard<std::mutex> lock(mutex_);
   closed_ = true;
-  changed_.notify_one();
+  changed_.notify_all();
 }
 
 bool Queue::idle() const {
@@ -78,21 +90,71 @@ bool Queue::idle() const {
   return operations_.empty();
 }
 
+void Queue::synchronise() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return operations_.empty(); });
+}
+
 void Queue::work() {
+  std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    Operation* first = nullptr;
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait(lock, [this] { return !operations_.empty() || closed_; });
-      if (operations_.empty()) return;
-      first = &operations_.front();  // stays in place while others are pushed
-    }
-    if (first->ready) wait_until_ready(first->ready);
-    if (first->run) first->run();
-    const Operation done = std::move(*first);  // destroyed without the lock
-    const std::lock_guard<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !operations_.empty() || closed_; });
+    if (operations_.empty()) return;
+    Operation& first = operations_.front();  // stays in place while others are pushed
+    lock.unlock();
+    if (delay_ > 0) std::this_thread::sleep_for(microseconds(random_() % (delay_ + 1)));
+    first.perform();
+    first = {};
+    lock.lock();
     operations_.pop_front();
+    changed_.notify_all();
   }
+}
+
+Stream::Stream(int of_device, unsigned delay_microseconds, unsigned seed)
+    : device(of_device),
+      id(unused_stream_id()),
+      queue_(std::make_shared<Queue>(delay_microseconds, seed)) {
+  remember(device, queue_);
+  queue_->start();
+}
+
+Stream::~Stream() { queue_->close(); }
+
+Stream& Stream::of(void* handle) {
+  if (reinterpret_cast<std::uintptr_t>(handle) != 2) return *static_cast<Stream*>(handle);
+  static thread_local Stream of_thread(0);
+  return of_thread;
+}
+
+void Stream::enqueue(std::function<void()> run, std::function<bool()> ready) {
+  Operation operation{std::move(run), std::move(ready)};
+  const Capture captured = capture();
+  if (captured.graph == nullptr) return queue_->push(std::move(operation));
+  if (captured.graph->invalid()) throw CaptureError(Misuse::invalidated);
+  captured.graph->add(captured.branch, [kept = std::move(operation)] { kept.perform(); });
+}
+
+void Stream::begin_capture() { join(std::make_shared<Graph>()); }
+
+std::shared_ptr<Graph> Stream::end_capture() {
+  const auto [graph, branch] = capture();
+  if (graph == nullptr || branch != 0) throw CaptureError(Misuse::unmatched);
+  graph->end();
+  if (graph->invalid()) throw CaptureError(Misuse::invalidated);
+  if (!graph->is_joined()) throw CaptureError(Misuse::unjoined);
+  return graph;
+}
+
+Stream::Capture Stream::capture() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (capture_.graph != nullptr && capture_.graph->ended()) capture_ = {};
+  return capture_;
+}
+
+void Stream::join(const std::shared_ptr<Graph>& graph) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  capture_ = {graph, graph->add_branch()};
 }
 
 bool wait_for_device(int device, double seconds) {
@@ -106,40 +168,61 @@ bool wait_for_device(int device, double seconds) {
   return true;
 }
 
-hipStream_t make_stream(int device) {
-  auto* const stream = new ihipStream_t;
-  stream->device = device;
-  stream->queue = std::make_shared<Queue>();
-  remember(device, stream->queue);
-  stream->queue->start();
-  return stream;
+void Mark::reach() {
+  seconds = now();
+  reached = true;
 }
 
-void destroy_stream(hipStream_t stream) {
-  stream->queue->close();
-  delete stream;
-}
-
-hipStream_t default_stream(int device) {
-  static auto* const streams = new std::map<int, hipStream_t>;
-  static std::mutex mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
-  hipStream_t& stream = (*streams)[device];
-  if (stream == nullptr) stream = make_stream(device);
-  return stream;
-}
-
-hipError_t enqueue(hipStream_t stream, std::function<void()> work) {
-  if (stream->capture == nullptr) {
-    stream->queue->push({std::move(work), {}});
-    return hipSuccess;
+void Event::record(Stream& stream, std::function<void()> before) {
+  const Stream::Capture captured = stream.capture();
+  if (captured.graph == nullptr) {
+    stream.enqueue([mark = begin_record(), before = std::move(before)] {
+      if (before) before();
+      mark->reach();
+    });
+    return;
   }
-  Capture& capture = *stream->capture;
-  if (capture.invalid) return hipErrorStreamCaptureInvalidated;
-  capture.nodes.push_back(std::move(work));
-  ++stream->before[stream];
-  ++capture.all[stream];
-  return hipSuccess;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  graph_ = captured.graph;
+  behind_ = captured.position();
+}
+
+void Event::wait(Stream& stream, std::function<void()> then) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Stream::Capture captured = stream.capture();
+  if (captured.graph == nullptr && graph_ != nullptr && !graph_->ended()) {
+    stream.join(graph_);
+    captured = stream.capture();
+  }
+  if (captured.graph != graph_) {
+    if (captured.graph != nullptr) captured.graph->invalidate();
+    throw CaptureError(Misuse::isolation);
+  }
+  if (graph_ != nullptr) return graph_->add_wait(captured.branch, behind_);
+  if (last_ == nullptr) return;
+  stream.enqueue(std::move(then), [mark = last_] { return mark->reached.load(); });
+}
+
+bool Event::captured() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return graph_ != nullptr;
+}
+
+bool Event::done() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return graph_ != nullptr || last_ == nullptr || last_->reached;
+}
+
+std::shared_ptr<Mark> Event::last() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return last_;
+}
+
+std::shared_ptr<Mark> Event::begin_record() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  graph_ = nullptr;
+  last_ = std::make_shared<Mark>();
+  return last_;
 }
 
 }  // namespace fake_gpu

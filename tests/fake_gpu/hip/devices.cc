@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "fake_gpu/core/streams.h"
 #include "fake_gpu/hip/runtime.h"
 
 namespace fake_gpu {
@@ -104,11 +103,6 @@ const std::string& architecture() {
 
 bool has_peers() { return !is_set("no-peers"); }
 
-Memory& memory() {
-  static auto* const all = new Memory(device_count());
-  return *all;
-}
-
 int current_device() { return current; }
 
 bool peer_enabled(int from, int to) {
@@ -123,9 +117,7 @@ hipError_t result(hipError_t error) {
 
 bool reaches(int device, const void* data, std::size_t bytes) {
   const std::optional<Range> range = memory().find(data);
-  if (!range || reinterpret_cast<std::uintptr_t>(data) + bytes > range->begin + range->bytes) {
-    return false;
-  }
+  if (!range || !range->has(data, bytes)) return false;
   return range->kind == Kind::host || range->kind == Kind::managed ||
          peer_enabled(device, range->device);
 }

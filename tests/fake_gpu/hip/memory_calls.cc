@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "fake_gpu/core/streams.h"
 #include "fake_gpu/hip/runtime.h"
 
 namespace fake_gpu {

@@ -21,6 +21,7 @@
 #include <string>
 
 #include "fake_gpu/core/memory.h"
+#include "fake_gpu/core/streams.h"
 #include "hip/hip_runtime_api.h"
 
 namespace fake_gpu {
@@ -33,7 +34,6 @@ bool has_peers();
 std::string setting(const std::string& word);
 bool is_set(const char* word);  // whether DUET_STANDIN has the word
 const std::string& architecture();
-Memory& memory();
 int current_device();
 bool peer_enabled(int from, int to);
 
@@ -77,3 +77,19 @@ hipError_t find_stream(hipStream_t& stream);
 hipError_t launch(hipStream_t stream, std::function<void(int device)> kernel);
 
 }  // namespace fake_gpu
+
+struct ihipStream_t : fake_gpu::Stream {
+  using Stream::Stream;
+};
+struct ihipEvent_t : fake_gpu::Event {
+  ihipEvent_t(int of, unsigned with) : device(of), flags(with) {}
+  const int device;
+  const unsigned flags;
+};
+struct ihipGraph {
+  std::shared_ptr<fake_gpu::Graph> graph;
+};
+struct hipGraphExec {
+  std::shared_ptr<fake_gpu::Graph> graph;
+  int device = 0;
+};

@@ -1,9 +1,11 @@
 // Streams, what is enqueued on them, events and graphs.
-#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
 
-#include "fake_gpu/core/streams.h"
 #include "fake_gpu/hip/runtime.h"
 
 namespace fake_gpu {
@@ -19,12 +21,76 @@ Made made;
 bool can_copy(const void* data, std::size_t bytes) {
   const std::optional<Range> range = memory().find(data);
   if (!range) return data != nullptr && !memory().is_own_address(data);
-  return reinterpret_cast<std::uintptr_t>(data) + bytes <= range->begin + range->bytes;
+  return range->has(data, bytes);
 }
 
 void require_live(const void* data, std::size_t bytes, const char* what) {
   if (can_copy(data, bytes)) return;
   require_reach(-1, data, bytes, what);  // of no device: ends the process
+}
+
+bool is_memory_of(int device, const void* data) {
+  const std::optional<Range> range = memory().find(data);
+  return range && range->device == device && range->kind != Kind::host;
+}
+
+// What cannot be captured makes a capture invalid.
+hipError_t refuse_capture(hipStream_t stream) {
+  const std::shared_ptr<Graph> graph = stream->capture().graph;
+  if (graph == nullptr) return hipSuccess;
+  graph->invalidate();
+  return hipErrorStreamCaptureUnsupported;
+}
+
+hipError_t error_of(Misuse misuse) {
+  switch (misuse) {
+    case Misuse::invalidated:
+      return hipErrorStreamCaptureInvalidated;
+    case Misuse::unmatched:
+      return hipErrorStreamCaptureUnmatched;
+    case Misuse::unjoined:
+      return hipErrorStreamCaptureUnjoined;
+    case Misuse::isolation:
+      break;
+  }
+  return hipErrorStreamCaptureIsolation;
+}
+
+template <typename Call>
+hipError_t checked(const Call& call) {
+  try {
+    call();
+    return hipSuccess;
+  } catch (const CaptureError& error) {
+    return error_of(error.misuse);
+  }
+}
+
+hipError_t enqueue(hipStream_t stream, std::function<void()> work) {
+  return checked([&] { stream->enqueue(std::move(work)); });
+}
+
+// Keeps it for hipStreamDestroy.
+hipError_t add_stream(hipStream_t* stream) {
+  *stream = new ihipStream_t(current_device());
+  ++made.streams;
+  return hipSuccess;
+}
+
+hipStream_t default_stream() {
+  static auto* const streams = new std::map<int, hipStream_t>;
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  hipStream_t& stream = (*streams)[current_device()];
+  if (stream == nullptr) stream = new ihipStream_t(current_device());
+  return stream;
+}
+
+hipError_t check_word(hipStream_t stream, const void* word) {
+  if (reinterpret_cast<std::uintptr_t>(word) % sizeof(std::uint64_t) != 0) {
+    return hipErrorInvalidValue;
+  }
+  return reaches(stream->device, word, sizeof(std::uint64_t)) ? hipSuccess : hipErrorInvalidValue;
 }
 
 hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t stream) {
@@ -36,58 +102,6 @@ hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t strea
     std::memcpy(to, from, bytes);
     memory().write_by(device, to, bytes);  // by a kernel, for all that its caller knows
   });
-}
-
-bool is_memory_of(int device, const void* data) {
-  const std::optional<Range> range = memory().find(data);
-  return range && range->device == device && range->kind != Kind::host;
-}
-
-// What cannot be captured makes a capture invalid.
-hipError_t refuse_capture(hipStream_t stream) {
-  if (stream->capture == nullptr) return hipSuccess;
-  stream->capture->invalid = true;
-  return hipErrorStreamCaptureUnsupported;
-}
-
-hipError_t check_word(hipStream_t stream, const void* word) {
-  if (reinterpret_cast<std::uintptr_t>(word) % sizeof(std::uint64_t) != 0) {
-    return hipErrorInvalidValue;
-  }
-  return reaches(stream->device, word, sizeof(std::uint64_t)) ? hipSuccess : hipErrorInvalidValue;
-}
-
-void join_capture(hipStream_t stream, const std::shared_ptr<Capture>& capture) {
-  stream->capture = capture;
-  stream->before[stream] = 0;
-  capture->all[stream] = 0;
-  capture->streams.push_back(stream);
-}
-
-// A stream that is not captured joins the capture of the event that it waits for.
-hipError_t wait_in_capture(hipStream_t stream, hipEvent_t event) {
-  if (event->capture == nullptr) {
-    stream->capture->invalid = true;
-    return hipErrorStreamCaptureIsolation;
-  }
-  if (stream->capture != nullptr && stream->capture != event->capture) {
-    stream->capture->invalid = true;
-    return hipErrorStreamCaptureIsolation;
-  }
-  if (stream->capture == nullptr) join_capture(stream, event->capture);
-  for (const auto& [other, nodes] : event->before) {
-    std::size_t& own = stream->before[other];
-    if (nodes > own) own = nodes;
-  }
-  return hipSuccess;
-}
-
-void leave_capture(Capture& capture) {
-  for (const hipStream_t each : capture.streams) {
-    each->capture = nullptr;
-    each->before.clear();
-  }
-  capture.streams.clear();
 }
 
 }  // namespace
@@ -104,7 +118,7 @@ std::atomic<bool>& engines_pause() {
 std::size_t stream_waits() { return made.stream_waits; }
 
 hipError_t find_stream(hipStream_t& stream) {
-  if (stream == nullptr) stream = default_stream(current_device());
+  if (stream == nullptr) stream = default_stream();
   return stream->device == current_device() ? hipSuccess : hipErrorInvalidHandle;
 }
 
@@ -163,9 +177,7 @@ hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int 
   if (flags != hipStreamNonBlocking || priority > least || priority < greatest) {
     return result(hipErrorInvalidValue);
   }
-  *stream = fake_gpu::make_stream(fake_gpu::current_device());
-  ++fake_gpu::made.streams;
-  return hipSuccess;
+  return fake_gpu::add_stream(stream);
 }
 
 hipError_t hipExtStreamCreateWithCUMask(hipStream_t* stream, std::uint32_t words,
@@ -176,26 +188,20 @@ hipError_t hipExtStreamCreateWithCUMask(hipStream_t* stream, std::uint32_t words
   std::uint32_t any = 0;
   for (std::uint32_t i = 0; i < words; ++i) any |= mask[i];
   if (any == 0 || 32 * static_cast<int>(words) < units) return result(hipErrorInvalidValue);
-  *stream = fake_gpu::make_stream(fake_gpu::current_device());
-  ++fake_gpu::made.streams;
-  return hipSuccess;
+  return fake_gpu::add_stream(stream);
 }
 
 hipError_t hipStreamDestroy(hipStream_t stream) {
   if (stream == nullptr) return result(hipErrorInvalidHandle);
-  if (stream->capture != nullptr) {
-    auto& streams = stream->capture->streams;
-    streams.erase(std::remove(streams.begin(), streams.end(), stream), streams.end());
-  }
-  fake_gpu::destroy_stream(stream);
+  delete stream;
   --fake_gpu::made.streams;
   return hipSuccess;
 }
 
 hipError_t hipStreamQuery(hipStream_t stream) {
-  if (stream == nullptr) stream = fake_gpu::default_stream(fake_gpu::current_device());
+  if (stream == nullptr) stream = fake_gpu::default_stream();
   FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
-  if (!stream->queue->idle()) return result(hipErrorNotReady);
+  if (!stream->idle()) return result(hipErrorNotReady);
   fake_gpu::memory().release_to_system(stream->device);  // the host sees what it knows to be done
   return hipSuccess;
 }
@@ -233,12 +239,10 @@ hipError_t hipStreamWaitValue64(hipStream_t stream, void* word, std::uint64_t va
   FAKE_GPU_TRY(fake_gpu::check_word(stream, word));
   if (!fake_gpu::is_coherent(word)) return result(hipErrorInvalidValue);
   ++fake_gpu::made.stream_waits;
-  stream->queue->push(
-      {{}, [word, value, mask, device = stream->device] {
-         fake_gpu::require_reach(device, word, sizeof value, "a stream's wait");
-         return (__atomic_load_n(static_cast<std::uint64_t*>(word), __ATOMIC_ACQUIRE) & mask) >=
-                value;
-       }});
+  stream->enqueue({}, [word, value, mask, device = stream->device] {
+    fake_gpu::require_reach(device, word, sizeof value, "a stream's wait");
+    return (__atomic_load_n(static_cast<std::uint64_t*>(word), __ATOMIC_ACQUIRE) & mask) >= value;
+  });
   return hipSuccess;
 }
 
@@ -246,10 +250,8 @@ hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   if ((flags & ~(hipEventDisableTiming | hipEventReleaseToSystem)) != 0) {
     return result(hipErrorInvalidValue);
   }
-  *event = new ihipEvent_t;
+  *event = new ihipEvent_t(fake_gpu::current_device(), flags);
   ++fake_gpu::made.events;
-  (*event)->device = fake_gpu::current_device();
-  (*event)->flags = flags;
   return hipSuccess;
 }
 
@@ -263,106 +265,86 @@ hipError_t hipEventDestroy(hipEvent_t event) {
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   FAKE_GPU_TRY(find_stream(stream));
   if (event == nullptr || event->device != stream->device) return result(hipErrorInvalidHandle);
-  event->capture = stream->capture;
-  event->before = stream->before;
-  event->mark = nullptr;
-  if (stream->capture != nullptr) return hipSuccess;
-  event->mark = std::make_shared<fake_gpu::Mark>();
   const bool releases = (event->flags & hipEventReleaseToSystem) != 0;
-  return result(enqueue(stream, [mark = event->mark, releases, device = stream->device] {
-    if (releases) fake_gpu::memory().release_to_system(device);
-    mark->seconds = fake_gpu::now();
-    mark->reached = true;
+  return result(fake_gpu::checked([&] {
+    event->record(*stream, [releases, device = stream->device] {
+      if (releases) fake_gpu::memory().release_to_system(device);
+    });
   }));
 }
 
 hipError_t hipEventQuery(hipEvent_t event) {
   if (event == nullptr) return result(hipErrorInvalidHandle);
-  if (event->capture != nullptr) return result(hipErrorCapturedEvent);
-  if (event->mark == nullptr) return hipSuccess;
-  if (!event->mark->reached) return result(hipErrorNotReady);
+  if (event->captured()) return result(hipErrorCapturedEvent);
+  if (event->last() == nullptr) return hipSuccess;
+  if (!event->done()) return result(hipErrorNotReady);
   fake_gpu::memory().release_to_system(event->device);
   return hipSuccess;
 }
 
 hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t begin, hipEvent_t end) {
   for (const hipEvent_t each : {begin, end}) {
-    if (each == nullptr || each->mark == nullptr || (each->flags & hipEventDisableTiming) != 0) {
+    if (each == nullptr || each->captured() || each->last() == nullptr ||
+        (each->flags & hipEventDisableTiming) != 0) {
       return result(hipErrorInvalidHandle);
     }
   }
   if (begin->device != end->device) return result(hipErrorInvalidHandle);
-  if (!begin->mark->reached || !end->mark->reached) return result(hipErrorNotReady);
-  *milliseconds = static_cast<float>(1e3 * (end->mark->seconds - begin->mark->seconds));
+  if (!begin->done() || !end->done()) return result(hipErrorNotReady);
+  *milliseconds = static_cast<float>(1e3 * (end->last()->seconds - begin->last()->seconds));
   return hipSuccess;
 }
 
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) {
   FAKE_GPU_TRY(find_stream(stream));
   if (event == nullptr || flags != 0) return result(hipErrorInvalidHandle);
-  if (event->capture != nullptr || stream->capture != nullptr) {
-    return result(fake_gpu::wait_in_capture(stream, event));
-  }
-  if (event->mark == nullptr) return hipSuccess;
   // Of streams of two devices, the one that waits sees what the other has written.
-  stream->queue->push({[from = event->device, to = stream->device] {
-                         if (from != to) fake_gpu::memory().release_to_system(from);
-                       },
-                       [mark = event->mark] { return mark->reached.load(); }});
-  return hipSuccess;
+  return result(fake_gpu::checked([&] {
+    event->wait(*stream, [from = event->device, to = stream->device] {
+      if (from != to) fake_gpu::memory().release_to_system(from);
+    });
+  }));
 }
 
 hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
   if (stream == nullptr) return result(hipErrorStreamCaptureUnsupported);
   FAKE_GPU_TRY(find_stream(stream));
-  if (mode != hipStreamCaptureModeRelaxed || stream->capture != nullptr) {
+  if (mode != hipStreamCaptureModeRelaxed || stream->capture().graph != nullptr) {
     return result(hipErrorInvalidValue);
   }
-  fake_gpu::join_capture(stream, std::make_shared<fake_gpu::Capture>());
-  stream->capture->origin = stream;
+  stream->begin_capture();
   return hipSuccess;
 }
 
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
   *graph = nullptr;
   FAKE_GPU_TRY(find_stream(stream));
-  const std::shared_ptr<fake_gpu::Capture> capture = stream->capture;
-  if (capture == nullptr) return result(hipErrorInvalidValue);
-  if (capture->origin != stream) return result(hipErrorStreamCaptureUnmatched);
-  const fake_gpu::Before joined = stream->before;
-  fake_gpu::leave_capture(*capture);
-  if (capture->invalid) return result(hipErrorStreamCaptureInvalidated);
-  for (const auto& [each, nodes] : capture->all) {
-    const auto found = joined.find(each);
-    if (found == joined.end() || found->second < nodes) {
-      return result(hipErrorStreamCaptureUnjoined);
-    }
-  }
-  ++fake_gpu::made.graphs;
-  *graph = new ihipGraph{capture->nodes};
-  return hipSuccess;
+  if (stream->capture().graph == nullptr) return result(hipErrorInvalidValue);
+  return result(fake_gpu::checked([&] {
+    *graph = new ihipGraph{stream->end_capture()};
+    ++fake_gpu::made.graphs;
+  }));
 }
 
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
-  const auto* const capture = stream == nullptr ? nullptr : stream->capture.get();
-  *status = capture == nullptr ? hipStreamCaptureStatusNone
-            : capture->invalid ? hipStreamCaptureStatusInvalidated
+  const auto graph = stream == nullptr ? nullptr : stream->capture().graph;
+  *status = graph == nullptr   ? hipStreamCaptureStatusNone
+            : graph->invalid() ? hipStreamCaptureStatusInvalidated
                                : hipStreamCaptureStatusActive;
   return hipSuccess;
 }
 
 hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t* nodes, std::size_t* count) {
   if (graph == nullptr || nodes != nullptr) return result(hipErrorInvalidValue);
-  *count = graph->nodes.size();
+  *count = graph->graph->size();
   return hipSuccess;
 }
 
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* exec, hipGraph_t graph,
                                         unsigned long long flags) {
   if (graph == nullptr || flags != 0) return result(hipErrorInvalidValue);
-  using Nodes = std::vector<std::function<void()>>;
   ++fake_gpu::made.graphs;
-  *exec = new hipGraphExec{std::make_shared<const Nodes>(graph->nodes), fake_gpu::current_device()};
+  *exec = new hipGraphExec{graph->graph, fake_gpu::current_device()};
   return hipSuccess;
 }
 
@@ -370,9 +352,8 @@ hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
   FAKE_GPU_TRY(find_stream(stream));
   if (exec == nullptr || exec->device != stream->device) return result(hipErrorInvalidHandle);
   FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
-  return result(enqueue(stream, [nodes = exec->nodes] {
-    for (const std::function<void()>& node : *nodes) node();
-  }));
+  exec->graph->launch(*stream);
+  return hipSuccess;
 }
 
 hipError_t hipGraphDestroy(hipGraph_t graph) {

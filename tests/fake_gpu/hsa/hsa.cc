@@ -18,7 +18,6 @@
 #include <set>
 #include <utility>
 
-#include "fake_gpu/core/streams.h"
 #include "fake_gpu/hip/runtime.h"
 #include "fake_gpu/hsa/hsa_signals.h"
 
@@ -102,9 +101,7 @@ int copier_of(Agent to, Agent from) { return device_of(is_gpu(from) ? from : to)
 // Memory of another process belongs to the GPU that has it, and to the one that imported it.
 bool belongs_to(const void* data, std::size_t bytes, Agent agent) {
   const std::optional<Range> range = memory().find(data);
-  if (!range || reinterpret_cast<std::uintptr_t>(data) + bytes > range->begin + range->bytes) {
-    return false;
-  }
+  if (!range || !range->has(data, bytes)) return false;
   return owner_of(*range).handle == agent.handle ||
          (range->kind == Kind::imported && gpu(range->device).handle == agent.handle);
 }
