@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "host_vmm.h"
+#include "fake_gpu/core/host_vmm.h"
 #include "nccl_ranks.h"
 #include "process_resources.h"
 

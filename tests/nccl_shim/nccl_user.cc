@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "nccl_calls.h"
+#include "fake_gpu/nccl/nccl_calls.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // The device of the drop-in that is under test: the host's.
-#include "host_gpu.h"
-#include "nccl_shim/host/device.h"
+#include "fake_gpu/cuda/host_device.h"
+#include "fake_gpu/cuda/host_gpu.h"
 #include "nccl_shim/open_device.h"
 
 namespace duet::nccl_shim {

@@ -9,7 +9,7 @@
 
 #include "device/collective_kernel.h"
 #include "drop_in_kernels.h"
-#include "nccl_shim/host/reduce.h"
+#include "fake_gpu/cuda/reduce.h"
 
 namespace duet::nccl_shim {
 namespace {

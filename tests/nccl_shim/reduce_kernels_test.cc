@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "drop_in_kernels.h"
-#include "nccl_shim/host/reduce.h"
+#include "fake_gpu/cuda/reduce.h"
 
 namespace duet::nccl_shim {
 namespace {

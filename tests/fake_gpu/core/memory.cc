@@ -47,11 +47,16 @@ Memory::Memory() {
 // Maps the file, with a page behind it that nobody reaches.
 void* Memory::add(int file, Range range) {
   const std::size_t pages = whole_pages(range.bytes);
-  if (used_ + pages + kPage > kAddresses) return nullptr;
-  std::byte* const begin = base_ + used_;
+  std::vector<std::byte*>& freed = reused_[pages];
+  if (freed.empty() && used_ + pages + kPage > kAddresses) return nullptr;
+  std::byte* const begin = freed.empty() ? base_ + used_ : freed.back();
   const int protection = PROT_READ | PROT_WRITE;
   if (mmap(begin, pages, protection, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) return nullptr;
-  used_ += pages + kPage;
+  if (freed.empty()) {
+    used_ += pages + kPage;
+  } else {
+    freed.pop_back();
+  }
   ASAN_POISON_MEMORY_REGION(begin + range.bytes, pages - range.bytes);
   range.begin = reinterpret_cast<std::uintptr_t>(begin);
   range.id = ++last_id_;
@@ -76,7 +81,7 @@ void* Memory::allocate(Kind kind, int device, std::size_t bytes, bool coherent) 
   return begin;
 }
 
-bool Memory::release(Kind kind, const void* begin) {
+bool Memory::release(Kind kind, const void* begin, bool reused) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(begin));
   if (found == blocks_.end() || found->second.range.kind != kind) return false;
@@ -90,6 +95,7 @@ bool Memory::release(Kind kind, const void* begin) {
   const std::size_t pages = whole_pages(range.bytes);
   ASAN_UNPOISON_MEMORY_REGION(data, pages);
   mmap(data, pages, PROT_NONE, kUnreachable | MAP_FIXED, -1, 0);
+  if (reused) reused_[pages].push_back(data);
   if (kind == Kind::imported) return true;
   live_[kind == Kind::host ? kHost : range.device] -= range.bytes;
   close(file);

@@ -1,8 +1,9 @@
 // Memory of devices and of the host, and mappings of other processes' allocations, each of which is
 // a file in memory.
 //
-// Addresses are never used twice. So every access to freed memory is found, also by a call that
-// comes long after: an address is either in a live range, or no memory of the runtime's.
+// Addresses are not used twice, unless their memory is released for that. So every access to freed
+// memory is found, also by a call that comes long after: an address is either in a live range, or
+// no memory of the runtime's.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <vector>
 
 namespace fake_gpu {
 
@@ -51,8 +53,8 @@ class Memory {
   // nullptr: there is no more.
   void* allocate(Kind kind, int device, std::size_t bytes, bool coherent);
   // Frees a range that begins there and is of this kind; false if there is none. What other
-  // processes have mapped stays there.
-  bool release(Kind kind, const void* begin);
+  // processes have mapped stays there. `reused`: the next range of as many pages begins there.
+  bool release(Kind kind, const void* begin, bool reused = false);
 
   // The live range in which the address lies.
   std::optional<Range> find(const void* address) const;
@@ -80,8 +82,9 @@ class Memory {
   const Range* range_of(const void* address) const;  // without the lock
 
   mutable std::mutex mutex_;
-  std::byte* base_ = nullptr;  // of all addresses
-  std::size_t used_ = 0;       // bytes of them
+  std::byte* base_ = nullptr;                              // of all addresses
+  std::size_t used_ = 0;                                   // bytes of them
+  std::map<std::size_t, std::vector<std::byte*>> reused_;  // by bytes in whole pages
   std::uint64_t last_id_ = 0;
   std::map<int, std::size_t> live_;                                  // bytes, by device
   std::map<std::uintptr_t, Block> blocks_;                           // by begin

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/packet_number.h"
-#include "nccl_shim/host/stream.h"
+#include "fake_gpu/core/streams.h"
 #include "nccl_shim/protocol/pair_copies.h"
 #include "test_buffers.h"
 #include "test_ranks.h"
@@ -18,8 +18,8 @@
 namespace duet::nccl_shim {
 namespace {
 
-using host::HostGraph;
-using host::HostStream;
+using fake_gpu::Graph;
+using fake_gpu::Stream;
 using testing::Buffers;
 using testing::on_threads;
 using testing::Setting;
@@ -31,10 +31,10 @@ constexpr Setting kThree{3, 50, 100, 0, false, kLimit};
 constexpr Setting kTwo{2, 0, 0, 0, false, kLimit};
 
 // What `body` enqueues on `stream`, and on those that it lets wait for it.
-std::shared_ptr<HostGraph> captured(ShimDevice::Stream stream, const std::function<void()>& body) {
-  HostStream::of(stream).begin_capture();
+std::shared_ptr<Graph> captured(ShimDevice::Stream stream, const std::function<void()>& body) {
+  Stream::of(stream).begin_capture();
   body();
-  return HostStream::of(stream).end_capture();
+  return Stream::of(stream).end_capture();
 }
 
 // Lets `stream` join the capture of `from`, or wait for it.
@@ -82,9 +82,9 @@ TEST(PairCopiesGraphs, EachLaunchIsNewCallsInOrderWithOthers) {
     const auto other = captured(rank.stream(), [&] { one.enqueue(rank.stream()); });
     for (number = 1; number <= 10; ++number) {
       rank.pause();
-      graph->launch(HostStream::of(rank.stream()));
+      graph->launch(Stream::of(rank.stream()));
       if (number % 3 != 0) eager.enqueue(rank.stream());
-      other->launch(HostStream::of(rank.stream()));
+      other->launch(Stream::of(rank.stream()));
       rank.synchronise();
     }
     EXPECT_EQ(all.wrong() + one.wrong() + eager.wrong(), 0u);
@@ -147,7 +147,7 @@ TEST(PairCopiesGraphs, StreamsOfOneCaptureAreInTheOrderOfTheirCalls) {
       }
       let_wait(rank, second, first);
     });
-    for (int round = 0; round < 5; ++round) graph->launch(HostStream::of(first));
+    for (int round = 0; round < 5; ++round) graph->launch(Stream::of(first));
     rank.synchronise();
     EXPECT_TRUE(circle.holds_after(5));
   });
@@ -166,10 +166,10 @@ TEST(PairCopiesGraphs, LaunchesAndCallsOnOtherStreamsAreInTheirOrder) {
     };
     const auto one = graph_of(0), other = graph_of(2);
     for (int round = 0; round < 5; ++round) {
-      one->launch(HostStream::of(rank.stream(0)));
+      one->launch(Stream::of(rank.stream(0)));
       delay(rank, rank.stream(2));
       circle.step(1, rank.stream(2));
-      other->launch(HostStream::of(rank.stream(1)));
+      other->launch(Stream::of(rank.stream(1)));
       circle.step(3, rank.stream(2));
     }
     rank.synchronise();
@@ -188,7 +188,7 @@ TEST(PairCopiesGraphs, ACallIsBehindAllCallsOfALaunch) {
       }
     });
     for (int round = 0; round < 5; ++round) {
-      graph->launch(HostStream::of(rank.stream(0)));
+      graph->launch(Stream::of(rank.stream(0)));
       circle.step(3, rank.stream(1));
     }
     rank.synchronise();
@@ -214,11 +214,11 @@ TEST(PairCopiesGraphs, OtherWorkIsInOrderWithCalls) {
       rank.run(second, [&] { seen = receive[127]; });
       let_wait(rank, second, first);
     });
-    graph->launch(HostStream::of(first));
+    graph->launch(Stream::of(first));
     rank.synchronise();
     EXPECT_EQ(seen, 7);
     rank.run(first, [&] { std::fill(send.begin(), send.end(), 0); });
-    graph->launch(HostStream::of(first));
+    graph->launch(Stream::of(first));
     std::atomic<int> behind{0};
     rank.copies->order_other_work(second);
     rank.run(second, [&] { behind = receive[127]; });
@@ -240,7 +240,7 @@ TEST(PairCopiesGraphs, OneGraphMayHaveCallsOfTwoCommunicators) {
       own.enqueue(rank.stream());
     });
     for (number = 1; number <= 10; ++number) {
-      graph->launch(HostStream::of(rank.stream()));
+      graph->launch(Stream::of(rank.stream()));
       alone.enqueue(other.stream());
       rank.synchronise();
       other.synchronise();
@@ -266,7 +266,7 @@ TEST(PairCopiesGraphs, AGroupsStreamsWaitForEachOther) {
       let_wait(rank, streams[1], streams[0]);
     });
     for (number = 1; number <= 10; ++number) {
-      graph->launch(HostStream::of(streams[0]));
+      graph->launch(Stream::of(streams[0]));
       rank.synchronise();
     }
     EXPECT_EQ(wrong, 0u);
@@ -286,7 +286,7 @@ TEST(PairCopiesGraphs, AnAbortEndsALaunch) {
       return;
     }
     std::atomic<bool> passed{false};
-    graph->launch(HostStream::of(rank.stream()));
+    graph->launch(Stream::of(rank.stream()));
     rank.run(rank.stream(), [&] { passed = true; });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_FALSE(passed);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "nccl_shim/host/stream.h"
+#include "fake_gpu/core/streams.h"
 #include "test_buffers.h"
 #include "test_ranks.h"
 
@@ -274,10 +274,10 @@ TEST(PairCopiesOrder, CallsOnSeveralStreamsAreInTheirOrder) {
 // Under one handle, two threads in turn have each a stream of their own.
 void values_go_round_on_streams_of_threads(bool known) {
   constexpr int kRanks = 3;
-  host::HostStream threads[kRanks][2] = {{{0, 1}, {0, 1}}, {{0, 1}, {0, 1}}, {{0, 1}, {0, 1}}};
+  fake_gpu::Stream threads[kRanks][2] = {{{0, 1}, {0, 1}}, {{0, 1}, {0, 1}}, {{0, 1}, {0, 1}}};
   values_go_round([&](TestRank& rank, int step, const OnStream& make) {
     rank.device.knows_streams = known;
-    host::HostStream& thread = threads[rank.rank][step % 2];
+    fake_gpu::Stream& thread = threads[rank.rank][step % 2];
     thread.enqueue([&make] { make(testing::kStreamOfThread); });
     thread.synchronise();
   });
@@ -310,7 +310,7 @@ TEST(PairCopiesOrder, ACapturedStreamIsLeftAlone) {
   on_threads({2, 0, 0, 0, false, 128}, [](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
     EXPECT_EQ(wrong_of_many(rank, buffers, 1), 0u);
-    host::HostStream& captured = host::HostStream::of(rank.stream(1));
+    fake_gpu::Stream& captured = fake_gpu::Stream::of(rank.stream(1));
     captured.begin_capture();
     rank.copies->order_other_work(rank.stream(1));
     rank.copies->enqueue(buffers.call(), rank.stream(0));
@@ -342,7 +342,7 @@ TEST(PairCopiesOrder, ACallIsBehindTheLastOneWhereOtherWorkBetweenIsOnAStreamCap
     });
     rank.copies->enqueue(one.call(), rank.stream(0));
     rank.copies->order_other_work(rank.stream(0));
-    host::HostStream& captured = host::HostStream::of(rank.stream(0));
+    fake_gpu::Stream& captured = fake_gpu::Stream::of(rank.stream(0));
     captured.begin_capture();
     rank.copies->enqueue(other.call(), rank.stream(1));
     rank.run(rank.stream(1), [&] { EXPECT_TRUE(begun); });

@@ -17,7 +17,7 @@
 
 #include "../process_resources.h"
 #include "core/error.h"
-#include "nccl_shim/host/stream.h"
+#include "fake_gpu/core/streams.h"
 #include "nccl_shim/protocol/peer_process.h"
 #include "test_ranks.h"
 
@@ -327,7 +327,7 @@ TEST(PairCopiesProcesses, AKilledRankIsAnErrorForAGraphThatWaitsForIt) {
   const std::vector<int> processes = start_processes({2, 0, 0, 0, false, 8192}, [](TestRank& rank) {
     unsigned char* const send = allocate(rank, 4096);
     unsigned char* const receive = allocate(rank, 2 * 4096);
-    host::HostStream& stream = host::HostStream::of(rank.stream());
+    fake_gpu::Stream& stream = fake_gpu::Stream::of(rank.stream());
     const Call call{Kind::all_gather, send, receive, 4096};
     // Rank 0 waits for it in the first call, which says nothing about the last.
     if (rank.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));

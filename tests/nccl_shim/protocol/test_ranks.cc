@@ -14,7 +14,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "nccl_shim/host/stream.h"
+#include "fake_gpu/core/streams.h"
 #include "nccl_shim/protocol/creation.h"
 
 namespace duet::nccl_shim::testing {
@@ -62,7 +62,7 @@ void TestDevice::unimport_memory(void* base, std::size_t bytes) {
 }
 
 void TestDevice::copy_unseen(Stream stream, void* to, const void* from, std::size_t bytes) {
-  host::HostStream::of(stream).enqueue(
+  fake_gpu::Stream::of(stream).enqueue(
       [=] { move_unseen(static_cast<char*>(to), static_cast<const char*>(from), bytes); });
 }
 
@@ -109,7 +109,7 @@ ShimDevice::Stream TestRank::stream(int index) {
 }
 
 void TestRank::run(ShimDevice::Stream stream, std::function<void()> kernel) {
-  host::HostStream::of(stream).enqueue(std::move(kernel));
+  fake_gpu::Stream::of(stream).enqueue(std::move(kernel));
 }
 
 void TestRank::synchronise() {

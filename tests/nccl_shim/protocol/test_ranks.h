@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "nccl_shim/host/device.h"
+#include "fake_gpu/cuda/host_device.h"
 #include "nccl_shim/protocol/guard.h"
 #include "nccl_shim/protocol/pair_copies.h"
 #include "test_segments.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "../host_vmm.h"
+#include "fake_gpu/core/host_vmm.h"
 #include "nccl_shim/protocol/device.h"
 
 namespace duet::nccl_shim::testing {

@@ -1,4 +1,4 @@
-#include "nccl_shim/host/reduce.h"
+#include "fake_gpu/cuda/reduce.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,23 +4,30 @@
 #include <mutex>
 
 #include "device/gpu/gpu_pages.h"
-#include "fake_cuda.h"
-#include "host_vmm.h"
-#include "nccl_shim/host/memory.h"
+#include "fake_gpu/core/host_vmm.h"
+#include "fake_gpu/cuda/driver.h"
+#include "fake_gpu/cuda/host_device.h"
 
 namespace host = duet::nccl_shim::host;
-using duet::nccl_shim::Allocation;
-using duet::nccl_shim::ExportedMemory;
 using fake_cuda::in_context;
 using fake_cuda::pointer;
 using fake_cuda::pushed;
+using fake_gpu::Kind;
+using fake_gpu::memory;
 
 namespace {
 
-constexpr std::size_t kSizeAt = sizeof(ExportedMemory) - sizeof(std::uint64_t);  // in a handle
-
 std::mutex memory_mutex;
-std::map<void*, std::size_t> registered, imported;  // bytes, by base
+std::map<void*, std::size_t> registered;  // bytes, by base
+
+CUresult given(CUdeviceptr* address, const void* made) {
+  *address = reinterpret_cast<CUdeviceptr>(made);
+  return made == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult released(Kind kind, CUdeviceptr address) {
+  return memory().release(kind, pointer(address), true) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
 
 char* at(CUdeviceptr address) { return static_cast<char*>(pointer(address)); }
 
@@ -80,9 +87,9 @@ CUresult cuPointerGetAttribute(void* value, CUpointer_attribute which, CUdevicep
   return in_context([&] {
     const host_vmm::Mapping segment = host_vmm::find(pointer(address));
     if (segment.base != nullptr) return attribute_of(segment.device, false, value, which);
-    const Allocation found = host::find_allocation(pointer(address), 1);
+    const fake_gpu::Range found = host::allocated(pointer(address), 1);
     if (which != CU_POINTER_ATTRIBUTE_BUFFER_ID) {
-      return attribute_of(pushed.back()->device, true, value, which);
+      return attribute_of(found.device, true, value, which);
     }
     *static_cast<unsigned long long*>(value) = found.id;
     return CUDA_SUCCESS;
@@ -97,8 +104,8 @@ CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr
       *bytes = segment.bytes;
       return CUDA_SUCCESS;
     }
-    const Allocation found = host::find_allocation(pointer(address), 1);
-    *base = found.base;
+    const fake_gpu::Range found = host::allocated(pointer(address), 1);
+    *base = found.begin;
     *bytes = found.bytes;
     return CUDA_SUCCESS;
   });
@@ -106,11 +113,12 @@ CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   return in_context([&] {
-    const Allocation found = host::find_allocation(pointer(address), 1);
-    const ExportedMemory memory = host::export_memory(found);
-    std::memcpy(handle, memory.bytes, sizeof *handle);
-    const std::uint64_t bytes = found.bytes;
-    std::memcpy(handle->reserved + kSizeAt, &bytes, sizeof bytes);
+    const fake_gpu::Range found = host::allocated(pointer(address), 1);
+    const auto shared = memory().share(reinterpret_cast<const void*>(found.begin));
+    if (!shared) return CUDA_ERROR_INVALID_VALUE;
+    static_assert(sizeof *shared <= sizeof *handle);
+    *handle = {};
+    std::memcpy(handle->reserved, &*shared, sizeof *shared);
     return CUDA_SUCCESS;
   });
 }
@@ -118,44 +126,27 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
 CUresult cuIpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags) {
   return in_context([&] {
     if (flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
-    std::uint64_t bytes = 0;
-    std::memcpy(&bytes, handle.reserved + kSizeAt, sizeof bytes);
-    ExportedMemory memory{};
-    std::memcpy(memory.bytes, &handle, sizeof handle);
-    void* const base = host::import_memory(memory, bytes);
-    const std::lock_guard<std::mutex> lock(memory_mutex);
-    imported[base] = bytes;
-    *address = reinterpret_cast<CUdeviceptr>(base);
-    return CUDA_SUCCESS;
+    fake_gpu::Handle shared;
+    std::memcpy(&shared, handle.reserved, sizeof shared);
+    return given(address, memory().import(pushed.back()->device, shared));
   });
 }
 
 CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
-  return in_context([&] {
-    const std::lock_guard<std::mutex> lock(memory_mutex);
-    const auto found = imported.find(pointer(address));
-    if (found == imported.end()) return CUDA_ERROR_INVALID_VALUE;
-    pushed.back()->words.unimport_memory(found->first, found->second);
-    imported.erase(found);
-    return CUDA_SUCCESS;
-  });
+  return in_context([&] { return released(Kind::imported, address); });
 }
 
 CUresult cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   return in_context([&] {
     // Peers' copies would be slow (device/gpu/gpu_pages.h).
     if (bytes != duet::whole_gpu_pages(bytes)) return CUDA_ERROR_INVALID_VALUE;
-    *address = reinterpret_cast<CUdeviceptr>(host::allocate(bytes));
     host_gpu_count_allocation();
-    return CUDA_SUCCESS;
+    return given(address, memory().allocate(Kind::device, pushed.back()->device, bytes, false));
   });
 }
 
 CUresult cuMemFree(CUdeviceptr address) {
-  return in_context([&] {
-    host::release(pointer(address));
-    return CUDA_SUCCESS;
-  });
+  return in_context([&] { return released(Kind::device, address); });
 }
 
 CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocationProp* wanted,

@@ -1,21 +1,29 @@
-// The protocol's device on CPUs, for tests: streams are threads, memory can be mapped by processes
-// of the same user.
+// The drop-in's device on CPUs: its streams and memory are those of the fake GPUs.
 #pragma once
 
 #include <atomic>
 
+#include "fake_gpu/core/memory.h"
+#include "fake_gpu/core/streams.h"
 #include "nccl_shim/protocol/device.h"
 
 namespace duet::nccl_shim::host {
 
+// Memory of allocations, which imported memory is not. Throws Unavailable where bytes are in none.
+fake_gpu::Range allocated(const void* pointer, std::size_t bytes);
+
+// Sets the word, or waits for it.
+void enqueue_word(fake_gpu::Stream& stream, const WordOperation& operation);
+
 class HostShimDevice : public ShimDevice {
  public:
-  // `identity`: as ShimDevice's. Its streams' items begin up to `delay_microseconds` late.
-  explicit HostShimDevice(std::uint64_t identity, unsigned delay_microseconds = 0);
+  // `identity`: as ShimDevice's. Its streams' operations begin up to `delay_microseconds` late.
+  explicit HostShimDevice(std::uint64_t identity, unsigned delay_microseconds = 0)
+      : identity_(identity), delay_(delay_microseconds) {}
 
   std::uint64_t identity() const override { return identity_; }
   Stream create_stream() override;
-  void destroy_stream(Stream stream) override;
+  void destroy_stream(Stream stream) override;  // behind what it has
   std::uint64_t stream_id(Stream stream) override;
   std::unique_ptr<StreamEvent> create_event() override;
   void record(StreamEvent& event, Stream stream) override;
@@ -47,6 +55,8 @@ class HostShimDevice : public ShimDevice {
   void synchronise(Stream stream);
 
  private:
+  int device() const { return static_cast<int>(identity_); }
+
   const std::uint64_t identity_;
   const unsigned delay_;
   std::atomic<unsigned> streams_{0};

@@ -1,4 +1,4 @@
-#include "nccl_shim/host/packets.h"
+#include "fake_gpu/cuda/packets.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/packet_number.h"
-#include "nccl_shim/host/reduce.h"
+#include "fake_gpu/cuda/reduce.h"
 
 namespace duet::nccl_shim::host {
 namespace {

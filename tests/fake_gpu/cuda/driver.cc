@@ -1,7 +1,7 @@
 // The part of the NVIDIA driver that the drop-in calls, over "GPUs" of the host: libcuda.so.1 for
 // programs under test. Calls without a current context, of unknown memory and with other flags than
 // the drop-in's are errors, and so are all calls behind host_gpu_fail().
-#include "fake_cuda.h"
+#include "fake_gpu/cuda/driver.h"
 
 #include <atomic>
 #include <cstring>
@@ -14,14 +14,14 @@
 
 #include "core/error.h"
 #include "device/collective_kernel.h"
-#include "host_gpu.h"
-#include "host_vmm.h"
+#include "fake_gpu/core/host_vmm.h"
+#include "fake_gpu/core/streams.h"
+#include "fake_gpu/cuda/host_device.h"
+#include "fake_gpu/cuda/host_gpu.h"
+#include "fake_gpu/cuda/packets.h"
+#include "fake_gpu/cuda/reduce.h"
 #include "nccl_shim/cuda/packet_arguments.h"
 #include "nccl_shim/cuda/reduce_arguments.h"
-#include "nccl_shim/host/device.h"
-#include "nccl_shim/host/packets.h"
-#include "nccl_shim/host/reduce.h"
-#include "nccl_shim/host/stream.h"
 
 namespace host = duet::nccl_shim::host;
 using duet::Error;
@@ -36,8 +36,8 @@ using fake_cuda::pushed;
 
 // What a stream in a capture has, or what records an event at each launch.
 struct CUgraphNode_st {
-  host::HostGraph* graph;
-  host::HostGraph::Position behind;
+  fake_gpu::Graph* graph;
+  fake_gpu::Position behind;
   std::size_t record;
 };
 
@@ -55,19 +55,16 @@ constexpr unsigned kDelayMicroseconds = 50;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 std::mutex mutex;
-std::atomic<std::uint64_t> invalid_capture{0};  // the last
 
 // Of a program's device that it has set, as of cudaSetDevice.
 CUcontext context_of(int device) {
   static std::mutex making;
   static auto& contexts = *new std::map<int, CUctx_st>;
   const std::lock_guard<std::mutex> lock(making);
-  return &contexts.try_emplace(device, device).first->second;
+  return &contexts.try_emplace(device, CUctx_st{device}).first->second;
 }
 
-host::HostStream& of(CUstream stream) {
-  return host::HostStream::of(static_cast<duet::nccl_shim::ShimDevice::Stream>(stream));
-}
+fake_gpu::Stream& of(CUstream stream) { return fake_gpu::Stream::of(stream); }
 
 CUgraphNode keep(const CUgraphNode_st& node) {
   static auto& nodes = *new std::deque<CUgraphNode_st>;
@@ -75,7 +72,7 @@ CUgraphNode keep(const CUgraphNode_st& node) {
   return &nodes.emplace_back(node);
 }
 
-host::HostEvent& of(CUevent event) { return *reinterpret_cast<host::HostEvent*>(event); }
+fake_gpu::Event& of(CUevent event) { return *reinterpret_cast<fake_gpu::Event*>(event); }
 
 // By names such as duet_reduce_bf16_sum and duet_exchange_bf16_sum.
 std::map<std::string, CUfunc_st>& kernels() {
@@ -206,22 +203,23 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
   return in_context([&] {
     if (flags != CU_STREAM_NON_BLOCKING || priority != -5) return CUDA_ERROR_INVALID_VALUE;
-    *stream = reinterpret_cast<CUstream>(
-        new host::HostStream(kDelayMicroseconds, static_cast<unsigned>(pushed.back()->device)));
+    *stream =
+        reinterpret_cast<CUstream>(new fake_gpu::Stream(pushed.back()->device, kDelayMicroseconds));
     return CUDA_SUCCESS;
   });
 }
 
 CUresult cuStreamDestroy(CUstream stream) {
+  of(stream).synchronise();
   delete &of(stream);
   return CUDA_SUCCESS;
 }
 
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
   return in_context([&] {
-    const host::HostStream::Capture captured = of(stream).capture();
+    const fake_gpu::Stream::Capture captured = of(stream).capture();
     if (captured.graph != nullptr) {
-      invalid_capture = captured.graph->id;
+      captured.graph->invalidate();
       return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     *id = of(stream).id - 1;
@@ -244,11 +242,11 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, 
 #if CUDA_VERSION >= 13000
   if (edges != nullptr) return CUDA_ERROR_INVALID_VALUE;
 #endif
-  const host::HostStream::Capture captured = of(stream).capture();
+  const fake_gpu::Stream::Capture captured = of(stream).capture();
   *status =
       captured.graph == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   if (captured.graph == nullptr) return CUDA_SUCCESS;
-  if (captured.graph->id == invalid_capture) {
+  if (captured.graph->invalid()) {
     *status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
     return CUDA_SUCCESS;
   }
@@ -265,7 +263,7 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, 
 CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* behind,
                                    std::size_t count, CUevent event) {
   return in_context([&] {
-    auto* const captured = reinterpret_cast<host::HostGraph*>(graph);
+    auto* const captured = reinterpret_cast<fake_gpu::Graph*>(graph);
     if (count != 1 || behind[0]->graph != captured) return CUDA_ERROR_INVALID_VALUE;
     *node = keep({captured, {}, captured->record_at_launch(of(event), behind[0]->behind)});
     return CUDA_SUCCESS;
@@ -278,7 +276,7 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CU
 #endif
                                 std::size_t count) {
   return in_context([&] {
-    auto* const captured = reinterpret_cast<host::HostGraph*>(graph);
+    auto* const captured = reinterpret_cast<fake_gpu::Graph*>(graph);
     if (count != 1 || from[0]->graph != captured || to[0]->graph != captured) {
       return CUDA_ERROR_INVALID_VALUE;
     }
@@ -290,7 +288,7 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CU
 CUresult cuEventCreate(CUevent* event, unsigned flags) {
   return in_context([&] {
     if (flags != CU_EVENT_DISABLE_TIMING) return CUDA_ERROR_INVALID_VALUE;
-    *event = reinterpret_cast<CUevent>(new host::HostEvent);
+    *event = reinterpret_cast<CUevent>(new fake_gpu::Event);
     return CUDA_SUCCESS;
   });
 }
@@ -310,7 +308,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   return in_context([&] {
-    const host::HostStream::Capture captured = of(stream).capture();
+    const fake_gpu::Stream::Capture captured = of(stream).capture();
     if (flags == CU_EVENT_WAIT_EXTERNAL) {
       if (captured.graph == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
       captured.graph->wait_at_launch(captured.branch, of(event));
@@ -343,7 +341,7 @@ CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpP
         return CUDA_ERROR_INVALID_VALUE;
       }
     }
-    pushed.back()->words.words(stream, operations);
+    for (const WordOperation& each : operations) host::enqueue_word(of(stream), each);
     return CUDA_SUCCESS;
   });
 }

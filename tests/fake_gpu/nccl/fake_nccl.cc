@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "host_gpu.h"
-#include "nccl_calls.h"
+#include "fake_gpu/cuda/host_gpu.h"
+#include "fake_gpu/nccl/nccl_calls.h"
 
 namespace duet::nccl {
 

@@ -6,13 +6,10 @@
 #include <vector>
 
 #include "core/error.h"
-#include "host_gpu.h"
-#include "nccl_shim/host/device.h"
+#include "fake_gpu/cuda/host_gpu.h"
 
 struct CUctx_st {
-  explicit CUctx_st(int number) : device(number), words(static_cast<std::uint64_t>(number)) {}
   int device;
-  duet::nccl_shim::host::HostShimDevice words;  // for operations on words alone
 };
 
 namespace fake_cuda {

@@ -1,4 +1,4 @@
-#include "host_vmm.h"
+#include "fake_gpu/core/host_vmm.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
