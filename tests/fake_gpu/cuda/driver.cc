@@ -3,7 +3,6 @@
 // the drop-in's are errors, and so are all calls behind host_gpu_fail().
 #include "fake_gpu/cuda/driver.h"
 
-#include <atomic>
 #include <cstring>
 #include <deque>
 #include <map>

@@ -1,10 +1,18 @@
 #pragma once
 
+#include "core/error.h"
+#include "device/reduce.h"
 #include "nccl_shim/protocol/device.h"
 
 namespace duet::nccl_shim::host {
 
 // At once, on the calling thread.
-void reduce_parts(const PartsToReduce& reduced);
+inline void reduce_parts(const PartsToReduce& reduced) {
+  if (!is_reducible(reduced.type)) throw BadArgument("expected fp32, fp16, bf16 or int32");
+  std::vector<const std::byte*> parts;
+  for (const void* each : reduced.parts) parts.push_back(static_cast<const std::byte*>(each));
+  reduce(reduced.type, reduced.reduction, parts, static_cast<std::byte*>(reduced.to),
+         reduced.bytes / size_of(reduced.type));
+}
 
 }  // namespace duet::nccl_shim::host

@@ -141,59 +141,55 @@ void require_reach(int device, const void* data, std::size_t bytes, const char* 
   std::abort();
 }
 
-}  // namespace fake_gpu
-
-using fake_gpu::result;
-
 extern "C" {
 
 const char* hipGetErrorName(hipError_t error) {
-  const auto* const found = fake_gpu::named(error);
+  const auto* const found = named(error);
   return found == nullptr ? "hipErrorUnknown" : found->name;
 }
 
 const char* hipGetErrorString(hipError_t error) {
-  const auto* const found = fake_gpu::named(error);
+  const auto* const found = named(error);
   return found == nullptr ? "unknown error" : found->text;
 }
 
-hipError_t hipGetLastError() { return std::exchange(fake_gpu::last, hipSuccess); }
+hipError_t hipGetLastError() { return std::exchange(last, hipSuccess); }
 
 hipError_t hipDriverGetVersion(int* version) {
-  *version = fake_gpu::kVersion;
+  *version = kVersion;
   return hipSuccess;
 }
 
 hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVersion(version); }
 
 hipError_t hipGetDeviceCount(int* count) {
-  *count = fake_gpu::device_count();
+  *count = device_count();
   return result(*count > 0 ? hipSuccess : hipErrorNoDevice);
 }
 
 hipError_t hipSetDevice(int device) {
-  if (!fake_gpu::is_device(device)) return result(hipErrorInvalidDevice);
-  fake_gpu::current = device;
+  if (!is_device(device)) return result(hipErrorInvalidDevice);
+  current = device;
   return hipSuccess;
 }
 
 hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_tR0600* properties, int device) {
-  if (!fake_gpu::is_device(device)) return result(hipErrorInvalidDevice);
+  if (!is_device(device)) return result(hipErrorInvalidDevice);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "stand-in for tests");
   std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "%s:sramecc+:xnack-",
-                fake_gpu::architecture().c_str());
-  properties->totalGlobalMem = fake_gpu::kDeviceBytes;
+                architecture().c_str());
+  properties->totalGlobalMem = kDeviceBytes;
   properties->warpSize = 64;
   properties->maxThreadsPerBlock = 1024;
-  properties->multiProcessorCount = fake_gpu::kUnits;
+  properties->multiProcessorCount = kUnits;
   properties->ECCEnabled = 1;
   properties->l2CacheSize = 4 << 20;
   return hipSuccess;
 }
 
 hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
-  if (!fake_gpu::is_device(device)) return result(hipErrorInvalidDevice);
+  if (!is_device(device)) return result(hipErrorInvalidDevice);
   switch (attribute) {
     case hipDeviceAttributeClockRate:
       *value = 2'100'000;
@@ -205,7 +201,7 @@ hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int
       *value = 1'300'000;
       return hipSuccess;
     case hipDeviceAttributeMultiprocessorCount:
-      *value = fake_gpu::kUnits;
+      *value = kUnits;
       return hipSuccess;
     case hipDeviceAttributeSharedMemPerBlockOptin:
       *value = 64 << 10;
@@ -215,7 +211,7 @@ hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int
 }
 
 hipError_t hipDeviceGetPCIBusId(char* text, int length, int device) {
-  if (!fake_gpu::is_device(device)) return result(hipErrorInvalidDevice);
+  if (!is_device(device)) return result(hipErrorInvalidDevice);
   // A bus that no machine has, so that nothing is read of another device in sysfs.
   const int written =
       std::snprintf(text, static_cast<std::size_t>(length), "ffff:%02x:00.0", device);
@@ -229,36 +225,38 @@ hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 hipError_t hipDeviceSynchronize() {
-  const bool done = fake_gpu::wait_for_device(fake_gpu::current, fake_gpu::kDeadlineSeconds);
-  if (done) fake_gpu::memory().release_to_system(fake_gpu::current);
+  const bool done = wait_for_device(current, kDeadlineSeconds);
+  if (done) memory().release_to_system(current);
   return result(done ? hipSuccess : hipErrorLaunchTimeOut);
 }
 
 hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
-  if (!fake_gpu::is_device(device) || !fake_gpu::is_device(peer)) {
+  if (!is_device(device) || !is_device(peer)) {
     return result(hipErrorInvalidDevice);
   }
-  *can = device != peer && fake_gpu::has_peers() ? 1 : 0;
+  *can = device != peer && has_peers() ? 1 : 0;
   return hipSuccess;
 }
 
 hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
-  if (!fake_gpu::is_device(peer) || peer == fake_gpu::current) return result(hipErrorInvalidDevice);
+  if (!is_device(peer) || peer == current) return result(hipErrorInvalidDevice);
   if (flags != 0) return result(hipErrorInvalidValue);
-  if (!fake_gpu::has_peers()) return result(hipErrorPeerAccessUnsupported);
-  const std::lock_guard<std::mutex> lock(fake_gpu::peers().mutex);
-  const bool added = fake_gpu::peers().enabled.insert({fake_gpu::current, peer}).second;
+  if (!has_peers()) return result(hipErrorPeerAccessUnsupported);
+  const std::lock_guard<std::mutex> lock(peers().mutex);
+  const bool added = peers().enabled.insert({current, peer}).second;
   return result(added ? hipSuccess : hipErrorPeerAccessAlreadyEnabled);
 }
 
 hipError_t hipExtGetLinkTypeAndHopCount(int from, int to, std::uint32_t* type,
                                         std::uint32_t* hops) {
-  if (!fake_gpu::is_device(from) || !fake_gpu::is_device(to) || from == to) {
+  if (!is_device(from) || !is_device(to) || from == to) {
     return result(hipErrorInvalidValue);
   }
-  *type = fake_gpu::kXgmi;
+  *type = kXgmi;
   *hops = 1;
   return hipSuccess;
 }
 
 }  // extern "C"
+
+}  // namespace fake_gpu

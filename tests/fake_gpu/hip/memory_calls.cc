@@ -44,49 +44,42 @@ hipMemoryType type_of(Kind kind) {
 }
 
 }  // namespace
-}  // namespace fake_gpu
-
-using fake_gpu::Kind;
-using fake_gpu::memory;
-using fake_gpu::Range;
-using fake_gpu::result;
-
 extern "C" {
 
 hipError_t hipMalloc(void** data, std::size_t bytes) {
-  return result(fake_gpu::allocate(data, Kind::device, bytes, false));
+  return result(allocate(data, Kind::device, bytes, false));
 }
 
 hipError_t hipExtMallocWithFlags(void** data, std::size_t bytes, unsigned flags) {
   if (flags != hipDeviceMallocUncached) return result(hipErrorInvalidValue);
-  return result(fake_gpu::allocate(data, Kind::device, bytes, true));
+  return result(allocate(data, Kind::device, bytes, true));
 }
 
 hipError_t hipMallocManaged(void** data, std::size_t bytes, unsigned flags) {
   if (flags != hipMemAttachGlobal) return result(hipErrorInvalidValue);
-  return result(fake_gpu::allocate(data, Kind::managed, bytes, false));
+  return result(allocate(data, Kind::managed, bytes, false));
 }
 
 hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags) {
   if ((flags & ~(hipHostMallocPortable | hipHostMallocMapped)) != 0) {
     return result(hipErrorInvalidValue);
   }
-  return result(fake_gpu::allocate(data, Kind::host, bytes, true));
+  return result(allocate(data, Kind::host, bytes, true));
 }
 
 hipError_t hipFree(void* data) {
   const std::optional<Range> range = memory().find(data);
   const bool managed = range && range->kind == Kind::managed;
-  return result(fake_gpu::release(data, managed ? Kind::managed : Kind::device));
+  return result(release(data, managed ? Kind::managed : Kind::device));
 }
 
-hipError_t hipHostFree(void* data) { return result(fake_gpu::release(data, Kind::host)); }
+hipError_t hipHostFree(void* data) { return result(release(data, Kind::host)); }
 
 hipError_t hipPointerGetAttributes(hipPointerAttribute_t* attributes, const void* data) {
   const std::optional<Range> range = memory().find(data);
   if (!range) return result(hipErrorInvalidValue);
   *attributes = {};
-  attributes->type = fake_gpu::type_of(range->kind);
+  attributes->type = type_of(range->kind);
   attributes->device = range->device;
   attributes->devicePointer = const_cast<void*>(data);
   attributes->isManaged = range->kind == Kind::managed ? 1 : 0;
@@ -102,7 +95,7 @@ hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, std::size_t* bytes, hipDe
 }
 
 hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* handle, void* data) {
-  const std::optional<fake_gpu::Handle> shared = memory().share(data);
+  const std::optional<Handle> shared = memory().share(data);
   if (!shared) return result(hipErrorInvalidValue);
   static_assert(sizeof *shared <= sizeof *handle);
   *handle = {};
@@ -112,15 +105,15 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* handle, void* data) {
 
 hipError_t hipIpcOpenMemHandle(void** data, hipIpcMemHandle_t handle, unsigned flags) {
   if (flags != hipIpcMemLazyEnablePeerAccess) return result(hipErrorInvalidValue);
-  fake_gpu::Handle shared;
+  Handle shared;
   std::memcpy(&shared, handle.reserved, sizeof shared);
   if (shared.process == getpid()) return result(hipErrorInvalidContext);
-  *data = memory().import(fake_gpu::current_device(), shared);
+  *data = memory().import(current_device(), shared);
   return result(*data == nullptr ? hipErrorMapFailed : hipSuccess);
 }
 
-hipError_t hipIpcCloseMemHandle(void* data) {
-  return result(fake_gpu::release(data, Kind::imported));
-}
+hipError_t hipIpcCloseMemHandle(void* data) { return result(release(data, Kind::imported)); }
 
 }  // extern "C"
+
+}  // namespace fake_gpu

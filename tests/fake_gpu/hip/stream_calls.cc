@@ -70,8 +70,8 @@ hipError_t enqueue(hipStream_t stream, std::function<void()> work) {
   return checked([&] { stream->enqueue(std::move(work)); });
 }
 
-// Keeps it for hipStreamDestroy.
-hipError_t add_stream(hipStream_t* stream) {
+// For hipStreamDestroy.
+hipError_t make_stream(hipStream_t* stream) {
   *stream = new ihipStream_t(current_device());
   ++made.streams;
   return hipSuccess;
@@ -129,12 +129,6 @@ hipError_t launch(hipStream_t stream, std::function<void(int device)> kernel) {
       enqueue(stream, [kernel = std::move(kernel), device = stream->device] { kernel(device); }));
 }
 
-}  // namespace fake_gpu
-
-using fake_gpu::enqueue;
-using fake_gpu::find_stream;
-using fake_gpu::result;
-
 // Returns from the calling function where an expression is an error.
 #define FAKE_GPU_TRY(expression)                     \
   do {                                               \
@@ -148,26 +142,26 @@ hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemc
                           hipStream_t stream) {
   FAKE_GPU_TRY(find_stream(stream));
   if (kind != hipMemcpyDefault) return result(hipErrorInvalidValue);
-  return result(fake_gpu::copy(to, from, bytes, stream));
+  return result(copy(to, from, bytes, stream));
 }
 
 hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
                               std::size_t bytes, hipStream_t stream) {
   FAKE_GPU_TRY(find_stream(stream));
-  if (!fake_gpu::is_memory_of(to_device, to) || !fake_gpu::is_memory_of(from_device, from)) {
+  if (!is_memory_of(to_device, to) || !is_memory_of(from_device, from)) {
     return result(hipErrorInvalidValue);
   }
-  return result(fake_gpu::copy(to, from, bytes, stream));
+  return result(copy(to, from, bytes, stream));
 }
 
 hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t stream) {
   FAKE_GPU_TRY(find_stream(stream));
   if (bytes == 0) return hipSuccess;
-  if (!fake_gpu::reaches(stream->device, to, bytes)) return result(hipErrorInvalidValue);
+  if (!reaches(stream->device, to, bytes)) return result(hipErrorInvalidValue);
   return result(enqueue(stream, [to, value, bytes, device = stream->device] {
-    fake_gpu::require_reach(device, to, bytes, "a memset");
+    require_reach(device, to, bytes, "a memset");
     std::memset(to, value, bytes);
-    fake_gpu::memory().write_by(device, to, bytes);
+    memory().write_by(device, to, bytes);
   }));
 }
 
@@ -177,44 +171,44 @@ hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int 
   if (flags != hipStreamNonBlocking || priority > least || priority < greatest) {
     return result(hipErrorInvalidValue);
   }
-  return fake_gpu::add_stream(stream);
+  return make_stream(stream);
 }
 
 hipError_t hipExtStreamCreateWithCUMask(hipStream_t* stream, std::uint32_t words,
                                         const std::uint32_t* mask) {
   int units = 0;
-  FAKE_GPU_TRY(hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount,
-                                     fake_gpu::current_device()));
+  FAKE_GPU_TRY(
+      hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount, current_device()));
   std::uint32_t any = 0;
   for (std::uint32_t i = 0; i < words; ++i) any |= mask[i];
   if (any == 0 || 32 * static_cast<int>(words) < units) return result(hipErrorInvalidValue);
-  return fake_gpu::add_stream(stream);
+  return make_stream(stream);
 }
 
 hipError_t hipStreamDestroy(hipStream_t stream) {
   if (stream == nullptr) return result(hipErrorInvalidHandle);
   delete stream;
-  --fake_gpu::made.streams;
+  --made.streams;
   return hipSuccess;
 }
 
 hipError_t hipStreamQuery(hipStream_t stream) {
-  if (stream == nullptr) stream = fake_gpu::default_stream();
-  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
+  if (stream == nullptr) stream = default_stream();
+  FAKE_GPU_TRY(refuse_capture(stream));
   if (!stream->idle()) return result(hipErrorNotReady);
-  fake_gpu::memory().release_to_system(stream->device);  // the host sees what it knows to be done
+  memory().release_to_system(stream->device);  // the host sees what it knows to be done
   return hipSuccess;
 }
 
 int hipGetStreamDeviceId(hipStream_t stream) {
-  return stream == nullptr ? fake_gpu::current_device() : stream->device;
+  return stream == nullptr ? current_device() : stream->device;
 }
 
 hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* data,
                                 unsigned flags) {
   FAKE_GPU_TRY(find_stream(stream));
   if (flags != 0) return result(hipErrorInvalidValue);
-  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
+  FAKE_GPU_TRY(refuse_capture(stream));
   return result(enqueue(stream, [stream, callback, data] { callback(stream, hipSuccess, data); }));
 }
 
@@ -222,11 +216,11 @@ hipError_t hipStreamWriteValue64(hipStream_t stream, void* word, std::uint64_t v
                                  unsigned flags) {
   FAKE_GPU_TRY(find_stream(stream));
   if (flags != 0) return result(hipErrorInvalidValue);
-  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
-  FAKE_GPU_TRY(fake_gpu::check_word(stream, word));
+  FAKE_GPU_TRY(refuse_capture(stream));
+  FAKE_GPU_TRY(check_word(stream, word));
   return result(enqueue(stream, [word, value, device = stream->device] {
-    fake_gpu::require_reach(device, word, sizeof value, "a stream's write");
-    fake_gpu::memory().release_to_system(device);
+    require_reach(device, word, sizeof value, "a stream's write");
+    memory().release_to_system(device);
     __atomic_store_n(static_cast<std::uint64_t*>(word), value, __ATOMIC_RELEASE);
   }));
 }
@@ -235,12 +229,12 @@ hipError_t hipStreamWaitValue64(hipStream_t stream, void* word, std::uint64_t va
                                 std::uint64_t mask) {
   FAKE_GPU_TRY(find_stream(stream));
   if (flags != hipStreamWaitValueGte) return result(hipErrorInvalidValue);
-  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
-  FAKE_GPU_TRY(fake_gpu::check_word(stream, word));
-  if (!fake_gpu::is_coherent(word)) return result(hipErrorInvalidValue);
-  ++fake_gpu::made.stream_waits;
+  FAKE_GPU_TRY(refuse_capture(stream));
+  FAKE_GPU_TRY(check_word(stream, word));
+  if (!is_coherent(word)) return result(hipErrorInvalidValue);
+  ++made.stream_waits;
   stream->enqueue({}, [word, value, mask, device = stream->device] {
-    fake_gpu::require_reach(device, word, sizeof value, "a stream's wait");
+    require_reach(device, word, sizeof value, "a stream's wait");
     return (__atomic_load_n(static_cast<std::uint64_t*>(word), __ATOMIC_ACQUIRE) & mask) >= value;
   });
   return hipSuccess;
@@ -250,15 +244,15 @@ hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned flags) {
   if ((flags & ~(hipEventDisableTiming | hipEventReleaseToSystem)) != 0) {
     return result(hipErrorInvalidValue);
   }
-  *event = new ihipEvent_t(fake_gpu::current_device(), flags);
-  ++fake_gpu::made.events;
+  *event = new ihipEvent_t(current_device(), flags);
+  ++made.events;
   return hipSuccess;
 }
 
 hipError_t hipEventDestroy(hipEvent_t event) {
   if (event == nullptr) return result(hipErrorInvalidHandle);
   delete event;
-  --fake_gpu::made.events;
+  --made.events;
   return hipSuccess;
 }
 
@@ -266,9 +260,9 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   FAKE_GPU_TRY(find_stream(stream));
   if (event == nullptr || event->device != stream->device) return result(hipErrorInvalidHandle);
   const bool releases = (event->flags & hipEventReleaseToSystem) != 0;
-  return result(fake_gpu::checked([&] {
+  return result(checked([&] {
     event->record(*stream, [releases, device = stream->device] {
-      if (releases) fake_gpu::memory().release_to_system(device);
+      if (releases) memory().release_to_system(device);
     });
   }));
 }
@@ -278,7 +272,7 @@ hipError_t hipEventQuery(hipEvent_t event) {
   if (event->captured()) return result(hipErrorCapturedEvent);
   if (event->last() == nullptr) return hipSuccess;
   if (!event->done()) return result(hipErrorNotReady);
-  fake_gpu::memory().release_to_system(event->device);
+  memory().release_to_system(event->device);
   return hipSuccess;
 }
 
@@ -299,9 +293,9 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned fla
   FAKE_GPU_TRY(find_stream(stream));
   if (event == nullptr || flags != 0) return result(hipErrorInvalidHandle);
   // Of streams of two devices, the one that waits sees what the other has written.
-  return result(fake_gpu::checked([&] {
+  return result(checked([&] {
     event->wait(*stream, [from = event->device, to = stream->device] {
-      if (from != to) fake_gpu::memory().release_to_system(from);
+      if (from != to) memory().release_to_system(from);
     });
   }));
 }
@@ -320,9 +314,9 @@ hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
   *graph = nullptr;
   FAKE_GPU_TRY(find_stream(stream));
   if (stream->capture().graph == nullptr) return result(hipErrorInvalidValue);
-  return result(fake_gpu::checked([&] {
+  return result(checked([&] {
     *graph = new ihipGraph{stream->end_capture()};
-    ++fake_gpu::made.graphs;
+    ++made.graphs;
   }));
 }
 
@@ -343,15 +337,15 @@ hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t* nodes, std::size_t
 hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* exec, hipGraph_t graph,
                                         unsigned long long flags) {
   if (graph == nullptr || flags != 0) return result(hipErrorInvalidValue);
-  ++fake_gpu::made.graphs;
-  *exec = new hipGraphExec{graph->graph, fake_gpu::current_device()};
+  ++made.graphs;
+  *exec = new hipGraphExec{graph->graph, current_device()};
   return hipSuccess;
 }
 
 hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
   FAKE_GPU_TRY(find_stream(stream));
   if (exec == nullptr || exec->device != stream->device) return result(hipErrorInvalidHandle);
-  FAKE_GPU_TRY(fake_gpu::refuse_capture(stream));
+  FAKE_GPU_TRY(refuse_capture(stream));
   exec->graph->launch(*stream);
   return hipSuccess;
 }
@@ -359,15 +353,17 @@ hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
 hipError_t hipGraphDestroy(hipGraph_t graph) {
   if (graph == nullptr) return result(hipErrorInvalidValue);
   delete graph;
-  --fake_gpu::made.graphs;
+  --made.graphs;
   return hipSuccess;
 }
 
 hipError_t hipGraphExecDestroy(hipGraphExec_t exec) {
   if (exec == nullptr) return result(hipErrorInvalidValue);
   delete exec;
-  --fake_gpu::made.graphs;
+  --made.graphs;
   return hipSuccess;
 }
 
 }  // extern "C"
+
+}  // namespace fake_gpu

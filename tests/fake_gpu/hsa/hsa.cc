@@ -129,128 +129,117 @@ std::shared_ptr<std::atomic<std::int64_t>> find_signal(SignalHandle signal) {
   return found == signals().by_handle.end() ? nullptr : found->second;
 }
 
-}  // namespace fake_gpu
-
-using fake_gpu::Agent;
-using fake_gpu::SignalHandle;
-
 extern "C" {
 
-int hsa_init() { return fake_gpu::kSuccess; }
+int hsa_init() { return kSuccess; }
 
 int hsa_agent_get_info(Agent agent, int what, void* value) {
   constexpr int kDevice = 17, kCpuType = 0, kGpuType = 1;
-  if (!fake_gpu::is_agent(agent)) return fake_gpu::kInvalidAgent;
-  if (what != kDevice) return fake_gpu::kInvalidArgument;
-  *static_cast<int*>(value) = fake_gpu::is_gpu(agent) ? kGpuType : kCpuType;
-  return fake_gpu::kSuccess;
+  if (!is_agent(agent)) return kInvalidAgent;
+  if (what != kDevice) return kInvalidArgument;
+  *static_cast<int*>(value) = is_gpu(agent) ? kGpuType : kCpuType;
+  return kSuccess;
 }
 
 int hsa_status_string(int status, const char** text) {
-  *text = status == fake_gpu::kOutOfResources ? "out of resources" : "invalid";
-  return fake_gpu::kSuccess;
+  *text = status == kOutOfResources ? "out of resources" : "invalid";
+  return kSuccess;
 }
 
 int hsa_signal_create(std::int64_t value, std::uint32_t consumers, const Agent* agents,
                       SignalHandle* signal) {
-  if (consumers != 0 || agents != nullptr) return fake_gpu::kInvalidArgument;
-  auto& all = fake_gpu::signals();
+  if (consumers != 0 || agents != nullptr) return kInvalidArgument;
+  auto& all = signals();
   const std::lock_guard<std::mutex> lock(all.mutex);
   signal->handle = ++all.made;
   all.by_handle[signal->handle] = std::make_shared<std::atomic<std::int64_t>>(value);
-  ++fake_gpu::live_signals();
-  return fake_gpu::kSuccess;
+  ++live_signals();
+  return kSuccess;
 }
 
 int hsa_signal_destroy(SignalHandle signal) {
-  auto& all = fake_gpu::signals();
+  auto& all = signals();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (all.by_handle.erase(signal.handle) == 0) return fake_gpu::kInvalidSignal;
-  --fake_gpu::live_signals();
-  return fake_gpu::kSuccess;
+  if (all.by_handle.erase(signal.handle) == 0) return kInvalidSignal;
+  --live_signals();
+  return kSuccess;
 }
 
-std::int64_t hsa_signal_load_scacquire(SignalHandle signal) { return fake_gpu::value_of(signal); }
+std::int64_t hsa_signal_load_scacquire(SignalHandle signal) { return value_of(signal); }
 
 void hsa_signal_store_screlease(SignalHandle signal, std::int64_t value) {
-  fake_gpu::value_of(signal) = value;
+  value_of(signal) = value;
 }
 
-int hsa_amd_pointer_info(const void* data, fake_gpu::PointerInfo* info, void* (*)(std::size_t),
+int hsa_amd_pointer_info(const void* data, PointerInfo* info, void* (*)(std::size_t),
                          std::uint32_t*, Agent**) {
-  if (info->size != sizeof *info) return fake_gpu::kInvalidArgument;
-  const std::optional<fake_gpu::Range> range = fake_gpu::memory().find(data);
+  if (info->size != sizeof *info) return kInvalidArgument;
+  const std::optional<Range> range = memory().find(data);
   if (!range) {
     info->type = 0;
-    return fake_gpu::kSuccess;
+    return kSuccess;
   }
-  info->type = range->kind == fake_gpu::Kind::imported ? 4 : 1;
+  info->type = range->kind == Kind::imported ? 4 : 1;
   info->agent_base = info->host_base = reinterpret_cast<void*>(range->begin);
   info->bytes = range->bytes;
-  info->owner = fake_gpu::owner_of(*range);
-  return fake_gpu::kSuccess;
+  info->owner = owner_of(*range);
+  return kSuccess;
 }
 
 int hsa_amd_memory_copy_engine_status(Agent to, Agent from, std::uint32_t* mask) {
-  if (!fake_gpu::is_agent(to) || !fake_gpu::is_agent(from) || to.handle == from.handle) {
-    return fake_gpu::kInvalidAgent;
+  if (!is_agent(to) || !is_agent(from) || to.handle == from.handle) {
+    return kInvalidAgent;
   }
   *mask = 0;
-  if (fake_gpu::is_set("no-sdma")) return fake_gpu::kOutOfResources;
-  const unsigned fit =
-      fake_gpu::between_peers(to, from) ? fake_gpu::kPeerEngines : fake_gpu::kHostEngines;
+  if (is_set("no-sdma")) return kOutOfResources;
+  const unsigned fit = between_peers(to, from) ? kPeerEngines : kHostEngines;
   for (unsigned engine = 1; engine <= fit; engine <<= 1) {
     if ((fit & engine) == 0) continue;
-    if (fake_gpu::engine_of(fake_gpu::copier_of(to, from), engine)->idle()) *mask |= engine;
+    if (engine_of(copier_of(to, from), engine)->idle()) *mask |= engine;
   }
-  return *mask != 0 ? fake_gpu::kSuccess : fake_gpu::kOutOfResources;
+  return *mask != 0 ? kSuccess : kOutOfResources;
 }
 
 // One engine for each link: every second one, as the driver recommends on MI300X.
 int hsa_amd_memory_get_preferred_copy_engine(Agent to, Agent from, std::uint32_t* mask) {
-  if (!fake_gpu::is_agent(to) || !fake_gpu::is_agent(from)) return fake_gpu::kInvalidAgent;
+  if (!is_agent(to) || !is_agent(from)) return kInvalidAgent;
   *mask = 0;
-  if (fake_gpu::is_set("no-advice") || fake_gpu::is_set("no-sdma") ||
-      !fake_gpu::between_peers(to, from)) {
-    return fake_gpu::kSuccess;
+  if (is_set("no-advice") || is_set("no-sdma") || !between_peers(to, from)) {
+    return kSuccess;
   }
-  const int count = fake_gpu::device_count();
-  const int step = (fake_gpu::device_of(to) - fake_gpu::device_of(from) + count) % count;
+  const int count = device_count();
+  const int step = (device_of(to) - device_of(from) + count) % count;
   *mask = 1u << (2 * step);
-  return fake_gpu::kSuccess;
+  return kSuccess;
 }
 
 int hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, const void* from,
                                         Agent from_agent, std::size_t bytes, std::uint32_t count,
                                         const SignalHandle* after, SignalHandle done, int engine,
                                         bool force_sdma) {
-  if (!fake_gpu::is_agent(to_agent) || !fake_gpu::is_agent(from_agent) ||
-      (!fake_gpu::is_gpu(to_agent) && !fake_gpu::is_gpu(from_agent)) ||
-      !fake_gpu::belongs_to(to, bytes, to_agent) ||
-      !fake_gpu::belongs_to(from, bytes, from_agent)) {
-    return fake_gpu::kInvalidAgent;
+  if (!is_agent(to_agent) || !is_agent(from_agent) || (!is_gpu(to_agent) && !is_gpu(from_agent)) ||
+      !belongs_to(to, bytes, to_agent) || !belongs_to(from, bytes, from_agent)) {
+    return kInvalidAgent;
   }
   const unsigned bit = static_cast<unsigned>(engine);
-  const unsigned fit = fake_gpu::between_peers(to_agent, from_agent)
-                           ? fake_gpu::kPeerEngines
-                           : fake_gpu::kPeerEngines | fake_gpu::kHostEngines;
+  const unsigned fit =
+      between_peers(to_agent, from_agent) ? kPeerEngines : kPeerEngines | kHostEngines;
   if (bit == 0 || (bit & (bit - 1)) != 0 || (bit & fit) == 0 || !force_sdma || count > 1 ||
       (count == 0) != (after == nullptr)) {
-    return fake_gpu::kInvalidArgument;
+    return kInvalidArgument;
   }
-  const auto ended = fake_gpu::find_signal(done);
-  const auto awaited = count == 1 ? fake_gpu::find_signal(*after) : nullptr;
-  if (ended == nullptr || (count == 1 && awaited == nullptr)) return fake_gpu::kInvalidSignal;
-  if (fake_gpu::is_set("sdma-fails")) return fake_gpu::kOutOfResources;
-  if (awaited != nullptr && fake_gpu::is_set("waiting-sdma-fails"))
-    return fake_gpu::kOutOfResources;
-  const int device = fake_gpu::copier_of(to_agent, from_agent);
-  const bool overlaps = bytes <= fake_gpu::kOverlapping && awaited == nullptr;
-  fake_gpu::engine_of(device, overlaps ? bit << fake_gpu::kBeside : bit)
+  const auto ended = find_signal(done);
+  const auto awaited = count == 1 ? find_signal(*after) : nullptr;
+  if (ended == nullptr || (count == 1 && awaited == nullptr)) return kInvalidSignal;
+  if (is_set("sdma-fails")) return kOutOfResources;
+  if (awaited != nullptr && is_set("waiting-sdma-fails")) return kOutOfResources;
+  const int device = copier_of(to_agent, from_agent);
+  const bool overlaps = bytes <= kOverlapping && awaited == nullptr;
+  engine_of(device, overlaps ? bit << kBeside : bit)
       ->push({[=] {
-                fake_gpu::require_reach(device, from, bytes, "an engine's source");
-                fake_gpu::require_reach(device, to, bytes, "an engine's destination");
-                fake_gpu::require_clean(from, bytes);
+                require_reach(device, from, bytes, "an engine's source");
+                require_reach(device, to, bytes, "an engine's destination");
+                require_clean(from, bytes);
                 constexpr std::size_t kWord = sizeof(std::uint64_t);
                 if (bytes == kWord && reinterpret_cast<std::uintptr_t>(to) % kWord == 0) {
                   std::uint64_t word = 0;  // streams may wait for it
@@ -261,10 +250,10 @@ int hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, const void* fr
                 }
                 --*ended;
               },
-              [awaited] {
-                return !fake_gpu::engines_pause() && (awaited == nullptr || *awaited == 0);
-              }});
-  return fake_gpu::kSuccess;
+              [awaited] { return !engines_pause() && (awaited == nullptr || *awaited == 0); }});
+  return kSuccess;
 }
 
 }  // extern "C"
+
+}  // namespace fake_gpu

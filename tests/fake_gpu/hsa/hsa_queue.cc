@@ -233,50 +233,47 @@ Handlers& handlers() {
 }
 
 }  // namespace
-}  // namespace fake_gpu
-
-using fake_gpu::HsaQueue;
-
 extern "C" {
 
-int hsa_queue_create(fake_gpu::Agent agent, std::uint32_t size, std::uint32_t type,
+int hsa_queue_create(Agent agent, std::uint32_t size, std::uint32_t type,
                      void (*)(int, HsaQueue*, void*), void*, std::uint32_t, std::uint32_t,
                      HsaQueue** queue) {
-  if (!fake_gpu::is_gpu(agent)) return fake_gpu::kInvalidAgent;
-  if (size < 64 || (size & (size - 1)) != 0 || type > 1) return fake_gpu::kInvalidArgument;
-  if (fake_gpu::is_set("no-queues")) return fake_gpu::kOutOfResources;
-  auto processor = std::make_shared<fake_gpu::Processor>(fake_gpu::device_of(agent), size);
+  if (!is_gpu(agent)) return kInvalidAgent;
+  if (size < 64 || (size & (size - 1)) != 0 || type > 1) return kInvalidArgument;
+  if (is_set("no-queues")) return kOutOfResources;
+  auto processor = std::make_shared<Processor>(device_of(agent), size);
   *queue = &processor->shown;
   {
-    const std::lock_guard<std::mutex> lock(fake_gpu::processors().mutex);
-    fake_gpu::processors().by_queue[*queue] = processor;
+    const std::lock_guard<std::mutex> lock(processors().mutex);
+    processors().by_queue[*queue] = processor;
   }
   std::thread([processor] { processor->run(); }).detach();
-  return fake_gpu::kSuccess;
+  return kSuccess;
 }
 
 int hsa_queue_destroy(HsaQueue* queue) {
-  fake_gpu::processor_of(queue)->end();
-  const std::lock_guard<std::mutex> lock(fake_gpu::processors().mutex);
-  fake_gpu::processors().by_queue.erase(queue);
-  return fake_gpu::kSuccess;
+  processor_of(queue)->end();
+  const std::lock_guard<std::mutex> lock(processors().mutex);
+  processors().by_queue.erase(queue);
+  return kSuccess;
 }
 
 std::uint64_t hsa_queue_add_write_index_screlease(const HsaQueue* queue, std::uint64_t count) {
-  return fake_gpu::processor_of(queue)->write.fetch_add(count);
+  return processor_of(queue)->write.fetch_add(count);
 }
 
 std::uint64_t hsa_queue_load_read_index_scacquire(const HsaQueue* queue) {
-  return fake_gpu::processor_of(queue)->read;
+  return processor_of(queue)->read;
 }
 
-int hsa_amd_signal_async_handler(fake_gpu::SignalHandle signal, std::uint32_t condition,
-                                 std::int64_t value, bool (*call)(std::int64_t, void*),
-                                 void* data) {
-  auto found = fake_gpu::find_signal(signal);
-  if (found == nullptr) return fake_gpu::kInvalidSignal;
-  fake_gpu::handlers().add({std::move(found), condition, value, call, data});
-  return fake_gpu::kSuccess;
+int hsa_amd_signal_async_handler(SignalHandle signal, std::uint32_t condition, std::int64_t value,
+                                 bool (*call)(std::int64_t, void*), void* data) {
+  auto found = find_signal(signal);
+  if (found == nullptr) return kInvalidSignal;
+  handlers().add({std::move(found), condition, value, call, data});
+  return kSuccess;
 }
 
 }  // extern "C"
+
+}  // namespace fake_gpu
