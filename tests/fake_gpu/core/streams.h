@@ -1,5 +1,5 @@
-// Streams and events. A stream is a thread that runs its operations in order, each when it is
-// ready.
+// Streams and events (../README.md). A stream is a thread that runs its operations in order, each
+// when it is ready.
 #pragma once
 
 #include <atomic>

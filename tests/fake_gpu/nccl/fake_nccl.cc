@@ -1,5 +1,7 @@
-// A libnccl.so.2 for tests: its communicators are of processes of one machine, on host_gpu.h's
-// streams.
+// A libnccl.so.2 for tests: its communicators are of processes of one machine, on streams of fake
+// GPUs. rccl.cc is another: there ranks are threads, which move data of any size, by the rules of
+// versions of RCCL; here they are processes, of which some die, that create, split and shrink
+// communicators, with little data.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,14 +12,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
+#include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "fake_gpu/core/streams.h"
 #include "fake_gpu/cuda/host_gpu.h"
 #include "fake_gpu/nccl/nccl_calls.h"
 
@@ -96,57 +98,30 @@ using duet::nccl::Shared;
 std::atomic<int> calls{0};
 std::atomic<const char*> last_error{""};
 
-struct Gather {
-  ncclComm* comm;
-  const void* send;
-  void* receive;
-  std::size_t bytes;
-};
-
-void run_gather(void* argument) {
-  const Gather* call = static_cast<Gather*>(argument);
-  ++call->comm->running;
-  Shared* shared = call->comm->shared;
-  std::memcpy(shared->data[call->comm->rank], call->send, call->bytes);
-  call->comm->barrier();
-  for (int from = 0; from < call->comm->ranks; ++from) {
-    std::memcpy(static_cast<char*>(call->receive) + static_cast<std::size_t>(from) * call->bytes,
-                shared->data[from], call->bytes);
+void gather(ncclComm& comm, const void* send, void* receive, std::size_t bytes) {
+  ++comm.running;
+  std::memcpy(comm.shared->data[comm.rank], send, bytes);
+  comm.barrier();
+  for (int from = 0; from < comm.ranks; ++from) {
+    std::memcpy(static_cast<char*>(receive) + static_cast<std::size_t>(from) * bytes,
+                comm.shared->data[from], bytes);
   }
-  call->comm->barrier();
-  --call->comm->running;
+  comm.barrier();
+  --comm.running;
 }
 
-struct Message {
-  ncclComm* comm;
-  void* buffer;
-  std::size_t bytes;
-  int peer;
-};
-
-void run_send(void* argument) {
-  const Message& message = *static_cast<Message*>(argument);
-  Box& box = message.comm->shared->boxes[message.comm->rank][message.peer];
-  while (box.written - box.read == duet::nccl::kMessagesAhead && !message.comm->aborted) usleep(20);
-  std::memcpy(box.data[box.written % duet::nccl::kMessagesAhead], message.buffer, message.bytes);
+void send_message(ncclComm& comm, const void* data, std::size_t bytes, int peer) {
+  Box& box = comm.shared->boxes[comm.rank][peer];
+  while (box.written - box.read == duet::nccl::kMessagesAhead && !comm.aborted) usleep(20);
+  std::memcpy(box.data[box.written % duet::nccl::kMessagesAhead], data, bytes);
   ++box.written;
 }
 
-void run_receive(void* argument) {
-  const Message& message = *static_cast<Message*>(argument);
-  Box& box = message.comm->shared->boxes[message.peer][message.comm->rank];
-  while (box.written == box.read && !message.comm->aborted) usleep(20);
-  std::memcpy(message.buffer, box.data[box.read % duet::nccl::kMessagesAhead], message.bytes);
+void receive_message(ncclComm& comm, void* data, std::size_t bytes, int peer) {
+  Box& box = comm.shared->boxes[peer][comm.rank];
+  while (box.written == box.read && !comm.aborted) usleep(20);
+  std::memcpy(data, box.data[box.read % duet::nccl::kMessagesAhead], bytes);
   ++box.read;
-}
-
-// Kept to the end of the process: a graph may make a call again.
-template <typename Call>
-Call* keep(const Call& call) {
-  static std::mutex mutex;
-  static std::deque<Call> kept;
-  const std::lock_guard<std::mutex> lock(mutex);
-  return &kept.emplace_back(call);
 }
 
 bool is_nonblocking(const duet::nccl::Config* config) {
@@ -159,30 +134,26 @@ thread_local int depth = 0;
 thread_local ncclResult_t group_error = 0;
 struct Launch {
   ncclComm* comm;
-  void (*kernel)(void*);
-  void* call;
+  std::function<void()> work;
   void* stream;
+
+  void enqueue() const { fake_gpu::Stream::of(stream).enqueue(work); }
 };
 thread_local std::vector<Launch> queued;
 thread_local std::vector<ncclComm*> created;  // in this group
 
-ncclResult_t launch(ncclComm* comm, void (*kernel)(void*), void* call, void* stream) {
+ncclResult_t launch(const Launch& made) {
   ++calls;
   if (depth > 0) {
-    queued.push_back({comm, kernel, call, stream});
+    queued.push_back(made);
   } else {
-    host_gpu_launch(stream, kernel, call);
+    made.enqueue();
   }
   return 0;
 }
 
-ncclResult_t launch_message(void (*kernel)(void*), const Message& message, void* stream) {
-  if (message.bytes > duet::nccl::kMostOfMessage) return duet::nccl::kInvalidArgument;
-  return launch(message.comm, kernel, keep(message), stream);
-}
-
 void launch_all(const std::vector<Launch>& launches) {
-  for (const Launch& each : launches) host_gpu_launch(each.stream, each.kernel, each.call);
+  for (const Launch& each : launches) each.enqueue();
 }
 
 // Of a nonblocking communicator a thread launches what a group had, some time after its end.
@@ -405,17 +376,19 @@ ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, i
     if (depth > 0) group_error = duet::nccl::kInvalidArgument;
     return duet::nccl::kInvalidArgument;
   }
-  return launch(comm, run_gather, keep(Gather{comm, send, receive, count}), stream);
+  return launch({comm, [=] { gather(*comm, send, receive, count); }, stream});
 }
 
 ncclResult_t ncclSend(const void* send, std::size_t count, int, int peer, ncclComm_t comm,
                       void* stream) {
-  return launch_message(run_send, {comm, const_cast<void*>(send), count, peer}, stream);
+  if (count > duet::nccl::kMostOfMessage) return duet::nccl::kInvalidArgument;
+  return launch({comm, [=] { send_message(*comm, send, count, peer); }, stream});
 }
 
 ncclResult_t ncclRecv(void* receive, std::size_t count, int, int peer, ncclComm_t comm,
                       void* stream) {
-  return launch_message(run_receive, {comm, receive, count, peer}, stream);
+  if (count > duet::nccl::kMostOfMessage) return duet::nccl::kInvalidArgument;
+  return launch({comm, [=] { receive_message(*comm, receive, count, peer); }, stream});
 }
 
 // Programs under test expect that both are taken over.

@@ -31,11 +31,16 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error);
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* data, std::size_t bytes,
+                                    duet::nccl::Window* window, int flags);
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, duet::nccl::Window window);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
 ncclResult_t ncclGroupSimulateEnd(void* information);
 ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, int type,
                            ncclComm_t comm, void* stream);
+ncclResult_t ncclAllToAll(const void* send, void* receive, std::size_t count, int type,
+                          ncclComm_t comm, void* stream);
 ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t count, int type,
                                int operation, ncclComm_t comm, void* stream);
 ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, int type,

@@ -6,25 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "collectives/nccl/abi.h"
 #include "fake_gpu/hip/runtime.h"
+#include "fake_gpu/nccl/nccl_calls.h"
 #include "fake_gpu/variable.h"
-
-extern "C" {
-duet::nccl::Result ncclGetUniqueId(duet::nccl::UniqueId*);
-duet::nccl::Result ncclCommInitRank(duet::nccl::Comm*, int, duet::nccl::UniqueId, int);
-duet::nccl::Result ncclCommInitRankConfig(duet::nccl::Comm*, int, duet::nccl::UniqueId, int,
-                                          duet::nccl::Config*);
-duet::nccl::Result ncclCommWindowRegister(duet::nccl::Comm, void*, std::size_t, duet::nccl::Window*,
-                                          int);
-duet::nccl::Result ncclCommWindowDeregister(duet::nccl::Comm, duet::nccl::Window);
-duet::nccl::Result ncclCommDestroy(duet::nccl::Comm);
-duet::nccl::Result ncclCommGetAsyncError(duet::nccl::Comm, duet::nccl::Result*);
-duet::nccl::Result ncclAllGather(const void*, void*, std::size_t, duet::nccl::Type,
-                                 duet::nccl::Comm, duet::nccl::NativeStream);
-duet::nccl::Result ncclAllToAll(const void*, void*, std::size_t, duet::nccl::Type, duet::nccl::Comm,
-                                duet::nccl::NativeStream);
-}
 
 namespace {
 
