@@ -21,7 +21,11 @@
 namespace fake_gpu {
 namespace {
 
+#if defined(__SANITIZE_THREAD__)  // it leaves a program few addresses
+constexpr std::size_t kAddresses = std::size_t{1} << 36;
+#else
 constexpr std::size_t kAddresses = std::size_t{1} << 40;
+#endif
 constexpr std::size_t kPage = 4096;
 constexpr int kHost = -1;  // where devices are counted
 constexpr int kUnreachable = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
