@@ -24,7 +24,7 @@ class Communicator {
 
   std::unique_ptr<ShimDevice> device;
   std::unique_ptr<PairCopies> copies;
-  const std::string name;               // of its segment
+  const std::string name;               // of its shared memory
   const bool blocking;                  // by NCCL's configuration
   std::atomic<bool> aborted{false};     // by this rank: NCCL alone knows its state
   std::atomic<bool> told{false};        // the program, of its asynchronous error

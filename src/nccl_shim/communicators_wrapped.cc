@@ -56,7 +56,9 @@ struct NewPart {
   std::string part;
   nccl::Comm* handle;
 
-  std::string name() const { return segment_name(parent->name.data(), parent->name.size(), part); }
+  std::string name() const {
+    return shared_memory_name(parent->name.data(), parent->name.size(), part);
+  }
   std::uint64_t hash() const {
     const std::string whole = name();
     return hash_bytes(whole.data(), whole.size(), 0xcbf29ce484222325u);

@@ -98,7 +98,7 @@ void finish_and_enter(PendingCreation& pending) {
     log_forwarded(pending.creation->ranks(), pending.creation->reason());
     return;
   }
-  pending.creation->release_piece();
+  pending.creation->release_test_memory();
   log_info("communicator of " + std::to_string(copies->ranks()) +
            " ranks: " + what_is_taken(*copies));
   if (!copies->why_no_segments().empty()) {
@@ -189,7 +189,7 @@ std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::U
   }
   try {
     const std::string name =
-        segment_name(ids, sizeof(nccl::UniqueId) * static_cast<std::size_t>(count), "init");
+        shared_memory_name(ids, sizeof(nccl::UniqueId) * static_cast<std::size_t>(count), "init");
     auto pending = announce(handle, name, rank, ranks, open_current_device());
     if (pending != nullptr) pending->blocking = is_blocking(config);
     return pending;
@@ -208,7 +208,7 @@ std::vector<std::unique_ptr<PendingCreation>> announce_all(
     if (!why.empty()) throw Unavailable(why);
     unsigned char random[16];
     if (getrandom(random, sizeof random, 0) != sizeof random) throw Unavailable("getrandom failed");
-    const std::string name = segment_name(random, sizeof random, "all");
+    const std::string name = shared_memory_name(random, sizeof random, "all");
     for (int rank = 0; rank < ranks; ++rank) {
       nccl::Comm* const handle = handles + rank;
       auto one = announce(handle, name, rank, ranks, open_device(device_of(*handle)));

@@ -182,7 +182,7 @@ said "ncclCommInitRank: 4" # ncclInvalidArgument
 last=$out
 said "ncclCommInitRank: DUET_NCCL_PACKETS=100: expected a multiple of 128 bytes up to 1M, as 64K"
 
-# Another program's creation may be under way: its segment is there for a moment only.
+# Another program's creation may be under way: its shared memory is there for a moment only.
 for ((i = 0; i < 100; ++i)); do
   compgen -G '/dev/shm/duet-nccl-*' >/dev/null || break
   sleep 0.1

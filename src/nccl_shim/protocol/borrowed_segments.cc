@@ -15,8 +15,8 @@ std::uint64_t window_of(std::uint64_t base) { return base / kWindow; }
 
 }  // namespace
 
-BorrowedSegments::BorrowedSegments(SegmentMemory* memory, Segment& segment, std::int32_t process)
-    : memory_(memory), segment_(segment), process_(process) {}
+BorrowedSegments::BorrowedSegments(SegmentMemory* memory, SharedBlock& shared, std::int32_t process)
+    : memory_(memory), shared_(shared), process_(process) {}
 
 BorrowedSegments::~BorrowedSegments() {
   for (int peer = 0; peer < kMostRanks; ++peer) {
@@ -41,7 +41,7 @@ std::vector<BorrowedSegments::Mapping*> BorrowedSegments::mappings(int peer,
   std::vector<Mapping*> all;
   std::uint32_t number = place.row;
   for (std::uint32_t i = 0; i < place.segments; ++i) {
-    const MemoryRow& row = segment_.rows[peer][number];
+    const MemoryRow& row = shared_.rows[peer][number];
     Mapping& mapping = mappings_[peer][number];
     if (mapping.id != row.id.load(std::memory_order_acquire)) {
       release(peer, mapping);
@@ -55,9 +55,9 @@ std::vector<BorrowedSegments::Mapping*> BorrowedSegments::mappings(int peer,
 
 void BorrowedSegments::import_row(int peer, const MemoryRow& row, Mapping& mapping) {
   Mapping made{row.id.load(std::memory_order_acquire), row.base, row.bytes, row.handle};
-  made.imported = segment_.ranks[peer].process != process_;
+  made.imported = shared_.ranks[peer].process != process_;
   if (made.imported) {
-    made.handle = memory_->import_segment(segment_.ranks[peer].process, row.memory);
+    made.handle = memory_->import_segment(shared_.ranks[peer].process, row.memory);
   } else {
     made.reached = memory_->reaches(reinterpret_cast<const void*>(row.base));
   }
@@ -91,7 +91,7 @@ void BorrowedSegments::release_ended(int peer) {
   auto& of_peer = mappings_[peer];
   for (auto each = of_peer.begin(); each != of_peer.end();) {
     auto& [row, mapping] = *each;
-    if (mapping.id == segment_.rows[peer][row].id.load(std::memory_order_acquire)) {
+    if (mapping.id == shared_.rows[peer][row].id.load(std::memory_order_acquire)) {
       ++each;
       continue;
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nccl_shim/protocol/device.h"
-#include "nccl_shim/protocol/segment.h"
+#include "nccl_shim/protocol/shared_memory.h"
 
 namespace duet::nccl_shim {
 
@@ -27,7 +27,7 @@ constexpr std::uint64_t kMostOfSegments = 32ull << 30;
 class BorrowedSegments {
  public:
   // `memory` is null where the device has no segments. `process`: this rank's.
-  BorrowedSegments(SegmentMemory* memory, Segment& segment, std::int32_t process);
+  BorrowedSegments(SegmentMemory* memory, SharedBlock& shared, std::int32_t process);
   ~BorrowedSegments();
   BorrowedSegments(const BorrowedSegments&) = delete;
   BorrowedSegments& operator=(const BorrowedSegments&) = delete;
@@ -57,7 +57,7 @@ class BorrowedSegments {
   void release(int peer, Mapping& mapping);
 
   SegmentMemory* const memory_;
-  Segment& segment_;
+  SharedBlock& shared_;
   const std::int32_t process_;
   std::array<std::map<std::uint32_t, Mapping>, kMostRanks> mappings_;  // by row
   std::map<std::pair<int, std::uint64_t>, Range> ranges_;              // by peer and window

@@ -28,7 +28,7 @@ std::uint64_t hash_bytes(const void* bytes, std::size_t count, std::uint64_t sta
   return hash;
 }
 
-std::string segment_name(const void* bytes, std::size_t count, const std::string& part) {
+std::string shared_memory_name(const void* bytes, std::size_t count, const std::string& part) {
   std::string name = "duet-nccl-";
   for (const std::uint64_t start : {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu}) {
     const std::uint64_t hash =
@@ -47,9 +47,9 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
     throw Unavailable(std::to_string(ranks) + " ranks, at most " + std::to_string(kMostRanks) +
                       " are supported");
   }
-  segment_ = SharedSegment::open(name);
-  RankEntry& entry = (*segment_)->ranks[rank];
-  entry.version = kSegmentVersion;
+  shared_ = SharedMemory::open(name);
+  RankEntry& entry = (*shared_)->ranks[rank];
+  entry.version = kSharedVersion;
   entry.ranks = static_cast<std::uint32_t>(ranks);
   entry.process = getpid();
   entry.process_space = process_space();
@@ -58,24 +58,24 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
   entry.reduces = wanted.reduces && device.can_reduce() ? 1 : 0;
   entry.exchanges = wanted.most_by_packets > 0 && device.can_exchange() ? 1 : 0;
   set_stage(Stage::joined);
-  if ((*segment_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) segment_->unlink();
+  if ((*shared_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) shared_->unlink();
 }
 
 // Who has agreed is expected in calls.
 Creation::~Creation() {
-  const bool has_agreed = (*segment_)->ranks[rank_].stage.load() == Stage::agreed;
+  const bool has_agreed = (*shared_)->ranks[rank_].stage.load() == Stage::agreed;
   if (given_up_ && !has_agreed) set_stage(Stage::refused);
   if (given_up_ && has_agreed && copies_ != nullptr) copies_->break_with("ended");
-  segment_->unlink();
-  release_piece();
+  shared_->unlink();
+  release_test_memory();
 }
 
-void Creation::release_piece() {
-  if (piece_ != nullptr) device_.free(piece_);
-  piece_ = nullptr;
+void Creation::release_test_memory() {
+  if (test_memory_ != nullptr) device_.free(test_memory_);
+  test_memory_ = nullptr;
 }
 
-int Creation::announced() const { return static_cast<int>((*segment_)->joined.load()); }
+int Creation::announced() const { return static_cast<int>((*shared_)->joined.load()); }
 
 bool Creation::wait_announced(double seconds, const std::function<bool()>& refused) const {
   for (const double end = steady_now() + seconds; announced() < ranks_;) {
@@ -91,7 +91,7 @@ bool Creation::wait_announced(double seconds, const std::function<bool()>& refus
 }
 
 bool Creation::all_announced() {
-  segment_->unlink();
+  shared_->unlink();
   reason_ = announced() == ranks_
                 ? difference()
                 : "not all ranks are on this machine with the drop-in and one /dev/shm";
@@ -100,10 +100,10 @@ bool Creation::all_announced() {
 
 void Creation::offer() {
   try {
-    piece_ = static_cast<std::uint64_t*>(device_.allocate(sizeof(std::uint64_t)));
-    device_.write(piece_, test_value(rank_));
-    MemoryRow& row = (*segment_)->rows[rank_][kTestRow];
-    const Allocation allocation = device_.allocations(piece_, sizeof(std::uint64_t)).front();
+    test_memory_ = static_cast<std::uint64_t*>(device_.allocate(sizeof(std::uint64_t)));
+    device_.write(test_memory_, test_value(rank_));
+    MemoryRow& row = (*shared_)->rows[rank_][kTestRow];
+    const Allocation allocation = device_.allocations(test_memory_, sizeof(std::uint64_t)).front();
     row.base = allocation.base;
     row.bytes = allocation.bytes;
     row.memory = device_.export_memory(allocation);
@@ -115,9 +115,9 @@ void Creation::offer() {
 
 // All ranks see the same entries, and so the same difference.
 std::string Creation::difference() const {
-  const RankEntry& own = (*segment_)->ranks[rank_];
+  const RankEntry& own = (*shared_)->ranks[rank_];
   for (int peer = 0; peer < ranks_; ++peer) {
-    const RankEntry& entry = (*segment_)->ranks[peer];
+    const RankEntry& entry = (*shared_)->ranks[peer];
     if (entry.version != own.version || entry.ranks != own.ranks) {
       return "ranks have different versions of the drop-in";
     }
@@ -127,7 +127,7 @@ std::string Creation::difference() const {
     if (entry.settings != own.settings) return "ranks have different settings (DUET_NCCL_...)";
     if (entry.process_space != own.process_space) return "ranks are in different containers";
     for (int other = 0; other < peer; ++other) {
-      if (entry.device == (*segment_)->ranks[other].device) return "two ranks have one device";
+      if (entry.device == (*shared_)->ranks[other].device) return "two ranks have one device";
     }
   }
   return "";
@@ -137,7 +137,7 @@ std::string Creation::difference() const {
 Method Creation::agreed_method() const {
   Method agreed = wanted_;
   for (int peer = 0; peer < ranks_; ++peer) {
-    const RankEntry& entry = (*segment_)->ranks[peer];
+    const RankEntry& entry = (*shared_)->ranks[peer];
     agreed.reduces &= entry.reduces != 0;
     if (entry.exchanges == 0) agreed.most_by_packets = 0;
   }
@@ -157,7 +157,7 @@ void Creation::try_peers(double seconds) {
   }
   try {
     if (reason_.empty()) {
-      copies_ = std::make_unique<PairCopies>(device_, segment_, rank_, ranks_, agreed_method());
+      copies_ = std::make_unique<PairCopies>(device_, shared_, rank_, ranks_, agreed_method());
     }
   } catch (const Error& error) {
     reason_ = error.what();
@@ -180,11 +180,11 @@ void Creation::map_slots(double seconds) {
 }
 
 void Creation::try_peer(int peer) {
-  if ((*segment_)->ranks[peer].stage.load(std::memory_order_acquire) == Stage::refused) {
+  if ((*shared_)->ranks[peer].stage.load(std::memory_order_acquire) == Stage::refused) {
     throw Unavailable("it cannot lend any");
   }
-  const MemoryRow& row = (*segment_)->rows[peer][kTestRow];
-  const bool here = (*segment_)->ranks[peer].process == getpid();
+  const MemoryRow& row = (*shared_)->rows[peer][kTestRow];
+  const bool here = (*shared_)->ranks[peer].process == getpid();
   void* base =
       here ? reinterpret_cast<void*>(row.base) : device_.import_memory(row.memory, row.bytes);
   if (here) device_.reach(base);
@@ -203,19 +203,19 @@ std::unique_ptr<PairCopies> Creation::finish(double seconds) {
 
 void Creation::refuse_with_peers() {
   for (int peer = 0; peer < ranks_; ++peer) {
-    if ((*segment_)->ranks[peer].stage.load(std::memory_order_acquire) != Stage::refused) continue;
+    if ((*shared_)->ranks[peer].stage.load(std::memory_order_acquire) != Stage::refused) continue;
     if (reason_.empty()) reason_ = "rank " + std::to_string(peer) + " cannot";
   }
 }
 
 void Creation::set_stage(Stage stage) {
-  (*segment_)->ranks[rank_].stage.store(stage, std::memory_order_release);
+  (*shared_)->ranks[rank_].stage.store(stage, std::memory_order_release);
 }
 
 void Creation::wait_for_all(Stage stage, double seconds, const char* step) {
   const double end = steady_now() + seconds;
   for (int peer = 0; peer < ranks_; ++peer) {
-    const RankEntry& entry = (*segment_)->ranks[peer];
+    const RankEntry& entry = (*shared_)->ranks[peer];
     const PeerProcess process(entry.process);
     const auto has_reached = [&] { return entry.stage.load(std::memory_order_acquire) >= stage; };
     while (!has_reached()) {

@@ -1,6 +1,6 @@
 // How the ranks of a communicator find out whether its calls can be made by PairCopies.
 //
-//   before the real NCCL's creation:  announce: an entry in a segment that all ranks name alike
+//   before the real NCCL's creation:  announce: an entry in shared memory that all ranks name alike
 //   after it, all ranks have called:  N entries: all are here, and have the drop-in
 //                                     each lends a piece of memory, and maps and reads the others'
 //                                     each lends its slots, and maps the others'
@@ -37,7 +37,7 @@ class Creation {
 
   // Before the real creation: names all that this thread creates at once, if that is more than this
   // communicator. Ranks of which only one does so would wait for each other for ever.
-  void set_together(std::uint64_t name) { (*segment_)->ranks[rank_].together = name; }
+  void set_together(std::uint64_t name) { (*shared_)->ranks[rank_].together = name; }
 
   // After the real creation. Whether all ranks have announced themselves, and alike; if not, none
   // finds that they have.
@@ -55,7 +55,7 @@ class Creation {
   void give_up() { given_up_ = true; }
 
   // Frees the memory that was lent as a test, before the device is given away.
-  void release_piece();
+  void release_test_memory();
 
   const std::string& reason() const { return reason_; }
   int ranks() const { return ranks_; }
@@ -69,17 +69,17 @@ class Creation {
   void refuse_with_peers();
 
   ShimDevice& device_;
-  std::shared_ptr<SharedSegment> segment_;
+  std::shared_ptr<SharedMemory> shared_;
   int rank_, ranks_;
   Method wanted_;
   std::string reason_;
   std::unique_ptr<PairCopies> copies_;
-  std::uint64_t* piece_ = nullptr;  // the memory that is lent as a test
+  std::uint64_t* test_memory_ = nullptr;  // the memory that is lent as a test
   std::atomic<bool> given_up_{false};
 };
 
 // A name in /dev/shm, from any bytes and what tells creations from the same bytes apart.
-std::string segment_name(const void* bytes, std::size_t count, const std::string& part);
+std::string shared_memory_name(const void* bytes, std::size_t count, const std::string& part);
 
 // FNV-1a.
 std::uint64_t hash_bytes(const void* bytes, std::size_t count, std::uint64_t start);

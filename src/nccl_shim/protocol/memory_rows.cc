@@ -26,12 +26,12 @@ bool equal(const Allocation& one, const Allocation& other) {
 
 }  // namespace
 
-LentMemory::LentMemory(ShimDevice& device, Segment& segment, int rank, int ranks)
-    : device_(device), segment_(segment), rank_(rank) {
+LentMemory::LentMemory(ShimDevice& device, SharedBlock& shared, int rank, int ranks)
+    : device_(device), shared_(shared), rank_(rank) {
   for (std::uint32_t row = kRows; row-- > 0;) free_.push_back(row);
   for (int peer = 0; peer < ranks; ++peer) {
-    const std::int32_t process = segment.ranks[peer].process;
-    if (process != segment.ranks[rank].process) other_processes_.push_back(process);
+    const std::int32_t process = shared.ranks[peer].process;
+    if (process != shared.ranks[rank].process) other_processes_.push_back(process);
   }
 }
 
@@ -46,7 +46,7 @@ BufferPlace LentMemory::place(const void* pointer, std::size_t bytes, Owner owne
       std::all_of(parts.begin(), parts.end(), [this](const auto& each) { return is_known(each); });
   if (!all_known) lend_new(parts, owner);
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    MemoryRow& before = segment_.rows[rank_][rows_.at(parts[i - 1].base).row];
+    MemoryRow& before = shared_.rows[rank_][rows_.at(parts[i - 1].base).row];
     before.next.store(rows_.at(parts[i].base).row, std::memory_order_release);
   }
   const auto segments = static_cast<std::uint32_t>(first.is_segment ? parts.size() : 0);
@@ -93,7 +93,7 @@ void LentMemory::lend(const Allocation& allocation, Owner owner) {
   const ExportedMemory memory = lent ? lent->exported() : device_.export_memory(allocation);
   const std::uint32_t row = free_.back();
   free_.pop_back();
-  MemoryRow& entry = segment_.rows[rank_][row];
+  MemoryRow& entry = shared_.rows[rank_][row];
   entry.base = allocation.base;
   entry.bytes = allocation.bytes;
   entry.memory = memory;
@@ -104,8 +104,8 @@ void LentMemory::lend(const Allocation& allocation, Owner owner) {
 
 void LentMemory::take_back(std::uintptr_t base) {
   const auto found = rows_.find(base);
-  segment_.rows[rank_][found->second.row].id.store(0, std::memory_order_release);
-  segment_.ranks[rank_].deaths.fetch_add(1, std::memory_order_release);
+  shared_.rows[rank_][found->second.row].id.store(0, std::memory_order_release);
+  shared_.ranks[rank_].deaths.fetch_add(1, std::memory_order_release);
   free_.push_back(found->second.row);
   rows_.erase(found);
 }
@@ -118,11 +118,11 @@ void LentMemory::take_back_ended() {
   for (const std::uintptr_t base : ended) take_back(base);
 }
 
-BorrowedMemory::BorrowedMemory(ShimDevice& device, Segment& segment, int rank)
+BorrowedMemory::BorrowedMemory(ShimDevice& device, SharedBlock& shared, int rank)
     : device_(device),
-      segment_(segment),
-      process_(segment.ranks[rank].process),
-      segments_(device.segments(), segment, process_) {}
+      shared_(shared),
+      process_(shared.ranks[rank].process),
+      segments_(device.segments(), shared, process_) {}
 
 BorrowedMemory::~BorrowedMemory() {
   for (auto& of_peer : mappings_) {
@@ -132,8 +132,8 @@ BorrowedMemory::~BorrowedMemory() {
 
 char* BorrowedMemory::address(int peer, const BufferPlace& place) {
   if (place.segments > 0) return segments_.address(peer, place);
-  const MemoryRow& row = segment_.rows[peer][place.row];
-  if (segment_.ranks[peer].process == process_) {
+  const MemoryRow& row = shared_.rows[peer][place.row];
+  if (shared_.ranks[peer].process == process_) {
     return reinterpret_cast<char*>(row.base) + place.offset;
   }
   Mapping& mapping = mappings_[peer][place.row];
@@ -156,13 +156,13 @@ char* BorrowedMemory::address(int peer, const BufferPlace& place, const PeerProc
 
 void BorrowedMemory::release_ended() {
   for (int peer = 0; peer < kMostRanks; ++peer) {
-    const std::uint64_t deaths = segment_.ranks[peer].deaths.load(std::memory_order_acquire);
+    const std::uint64_t deaths = shared_.ranks[peer].deaths.load(std::memory_order_acquire);
     if (deaths == deaths_seen_[peer]) continue;
     deaths_seen_[peer] = deaths;
     segments_.release_ended(peer);
     for (std::uint32_t row = 0; row < kRows; ++row) {
       Mapping& mapping = mappings_[peer][row];
-      if (mapping.id != segment_.rows[peer][row].id.load(std::memory_order_acquire))
+      if (mapping.id != shared_.rows[peer][row].id.load(std::memory_order_acquire))
         release(mapping);
     }
   }

@@ -10,7 +10,7 @@
 #include "nccl_shim/protocol/borrowed_segments.h"
 #include "nccl_shim/protocol/device.h"
 #include "nccl_shim/protocol/peer_process.h"
-#include "nccl_shim/protocol/segment.h"
+#include "nccl_shim/protocol/shared_memory.h"
 
 namespace duet::nccl_shim {
 
@@ -31,12 +31,12 @@ class LentSegment {
   const ExportedMemory exported_;
 };
 
-// This rank's allocations and segments that have a row in the shared segment. A row lives as long
+// This rank's allocations and segments that have a row in the shared block. A row lives as long
 // as its allocation, or as its segment is mapped where it was, and is emptied when a new one is
 // lent after that.
 class LentMemory {
  public:
-  LentMemory(ShimDevice& device, Segment& segment, int rank, int ranks);
+  LentMemory(ShimDevice& device, SharedBlock& shared, int rank, int ranks);
 
   // Whether segments are lent; at first they are.
   void lend_segments(bool whether) { lends_segments_ = whether; }
@@ -62,7 +62,7 @@ class LentMemory {
   void take_back_ended();
 
   ShimDevice& device_;
-  Segment& segment_;
+  SharedBlock& shared_;
   int rank_;
   std::vector<int> other_processes_;
   bool lends_segments_ = true;
@@ -73,7 +73,7 @@ class LentMemory {
 // Other ranks' allocations as this rank reaches them.
 class BorrowedMemory {
  public:
-  BorrowedMemory(ShimDevice& device, Segment& segment, int rank);
+  BorrowedMemory(ShimDevice& device, SharedBlock& shared, int rank);
   ~BorrowedMemory();
   BorrowedMemory(const BorrowedMemory&) = delete;
   BorrowedMemory& operator=(const BorrowedMemory&) = delete;
@@ -95,7 +95,7 @@ class BorrowedMemory {
   void release(Mapping& mapping);
 
   ShimDevice& device_;
-  Segment& segment_;
+  SharedBlock& shared_;
   std::int32_t process_;
   BorrowedSegments segments_;
   std::array<std::array<Mapping, kRows>, kMostRanks> mappings_{};

@@ -17,12 +17,12 @@ std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
 
-MessageCopies::MessageCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank,
+MessageCopies::MessageCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared, int rank,
                              int ranks, const Processes& processes, LentMemory& lent,
                              BorrowedMemory& borrowed, double wait_seconds_per_byte,
                              const std::atomic<bool>& ending)
     : device_(device),
-      segment_(std::move(segment)),
+      shared_(std::move(shared)),
       rank_(rank),
       ranks_(ranks),
       processes_(processes),
@@ -109,9 +109,9 @@ void MessageCopies::stage(std::vector<Begun>& placed, Message::What what, char* 
 // The peer may still read the record of the message kMessagesAhead before.
 void MessageCopies::wait_for_room(const Begun& begun) const {
   const int peer = begun.message.peer;
-  const auto& read = sends(begun) ? (*segment_)->received_read : (*segment_)->sent_read;
+  const auto& read = sends(begun) ? (*shared_)->received_read : (*shared_)->sent_read;
   const std::uint64_t next = (sends(begun) ? to_ : from_)[peer].number + 1;
-  nccl_shim::wait_for_room(**segment_, processes_[peer].get(), peer, [&] {
+  nccl_shim::wait_for_room(**shared_, processes_[peer].get(), peer, [&] {
     return read[peer][rank_].load(std::memory_order_acquire) + kMessagesAhead >= next;
   });
 }
@@ -121,20 +121,20 @@ MessageCopies::Counts& MessageCopies::counts(const Begun& begun) {
 }
 
 void MessageCopies::record(const Begun& begun) {
-  auto& records = sends(begun) ? (*segment_)->sent : (*segment_)->received;
+  auto& records = sends(begun) ? (*shared_)->sent : (*shared_)->received;
   records[rank_][begun.message.peer][begun.number % kMessagesAhead] = {begun.message.bytes,
                                                                        begun.place};
 }
 
 const MessageRecord& MessageCopies::record_of_peer(const Begun& begun) const {
-  const auto& records = sends(begun) ? (*segment_)->received : (*segment_)->sent;
+  const auto& records = sends(begun) ? (*shared_)->received : (*shared_)->sent;
   return records[begun.message.peer][rank_][begun.number % kMessagesAhead];
 }
 
 std::atomic<std::uint64_t>& MessageCopies::state(const Begun& begun) const {
   const int peer = begun.message.peer;
   const int source = sends(begun) ? rank_ : peer, destination = sends(begun) ? peer : rank_;
-  return (*segment_)->message_states[source][destination][begun.number % kMessagesAhead];
+  return (*shared_)->message_states[source][destination][begun.number % kMessagesAhead];
 }
 
 // For how long a sender stays in the place of a first that waits.
@@ -222,7 +222,7 @@ void MessageCopies::start(Stream user) {
   device_.record(*ready_, user);
   for (const Begun& each : begun_) {
     if (is_copied_here(each)) copy(each);
-    auto& read = sends(each) ? (*segment_)->sent_read : (*segment_)->received_read;
+    auto& read = sends(each) ? (*shared_)->sent_read : (*shared_)->received_read;
     read[rank_][each.message.peer].store(each.number, std::memory_order_release);
   }
   for (Lane* each : used_lanes()) device_.record(*each->end, each->stream);
@@ -318,7 +318,7 @@ void MessageCopies::finish(Stream user) {
       waits.push_back({What::wait, &words(peer, rank_).pulled, to_[peer].pulled});
     }
   }
-  waits.push_back({What::wait, &(*segment_)->words.gates[rank_].word, kGateOpen});
+  waits.push_back({What::wait, &(*shared_)->words.gates[rank_].word, kGateOpen});
   device_.words(user, waits);
   for (const Begun& each : begun_) {
     if (sends(each) || each.lent == each.message.buffer) continue;

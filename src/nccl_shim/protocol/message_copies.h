@@ -28,7 +28,7 @@
 #include "nccl_shim/protocol/device.h"
 #include "nccl_shim/protocol/memory_rows.h"
 #include "nccl_shim/protocol/peer_process.h"
-#include "nccl_shim/protocol/segment.h"
+#include "nccl_shim/protocol/shared_memory.h"
 #include "nccl_shim/protocol/staging_buffer.h"
 
 namespace duet::nccl_shim {
@@ -42,13 +42,13 @@ struct Message {
 };
 
 // Of a communicator of at most kMostMessageRanks. Not thread-safe, but waits_for(). Its waits
-// on the CPU end where `ending` is set or the segment is marked as broken, as by an abort.
+// on the CPU end where `ending` is set or the shared block is marked as broken, as by an abort.
 class MessageCopies {
  public:
   using Stream = ShimDevice::Stream;
   using Processes = std::array<std::unique_ptr<PeerProcess>, kMostRanks>;  // null: this process
 
-  MessageCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank, int ranks,
+  MessageCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared, int rank, int ranks,
                 const Processes& processes, LentMemory& lent, BorrowedMemory& borrowed,
                 double wait_seconds_per_byte, const std::atomic<bool>& ending);
   ~MessageCopies();
@@ -131,10 +131,10 @@ class MessageCopies {
   std::uint32_t revoked(int source, int destination, std::uint64_t last) const;
   static bool sends(const Begun& begun) { return begun.message.what == Message::What::send; }
 
-  MessageWords& words(int from, int to) const { return (*segment_)->words.messages[from][to]; }
+  MessageWords& words(int from, int to) const { return (*shared_)->words.messages[from][to]; }
 
   ShimDevice& device_;
-  std::shared_ptr<SharedSegment> segment_;
+  std::shared_ptr<SharedMemory> shared_;
   const int rank_, ranks_;
   const Processes& processes_;
   LentMemory& lent_;

@@ -25,7 +25,7 @@ std::uint32_t MessageCopies::revoked(int source, int destination, std::uint64_t 
   const std::uint64_t oldest = last > kMessagesAhead ? last - kMessagesAhead + 1 : 1;
   for (std::uint64_t number = oldest; number <= last; ++number) {
     std::uint64_t untaken = number | kLeft;
-    count += (*segment_)
+    count += (*shared_)
                  ->message_states[source][destination][number % kMessagesAhead]
                  .compare_exchange_strong(untaken, number | kRevoked);
   }

@@ -14,14 +14,14 @@ using What = WordOperation::What;
 
 }  // namespace
 
-PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank,
+PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared, int rank,
                        int ranks, const Method& method)
     : device_(device),
-      segment_(std::move(segment)),
+      shared_(std::move(shared)),
       rank_(rank),
       ranks_(ranks),
-      lent_(device, **segment_, rank, ranks),
-      borrowed_(device, **segment_, rank),
+      lent_(device, **shared_, rank, ranks),
+      borrowed_(device, **shared_, rank),
       send_staging_(device),
       receive_staging_(device),
       push_lane_(device.create_stream()),
@@ -32,27 +32,27 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segmen
       method_(method) {
   last_.call = device.create_event();
   make_slots();
-  const Segment& shared = **segment_;
+  const auto& entries = (*shared_)->ranks;
   for (int peer = 0; peer < ranks; ++peer) {
-    if (shared.ranks[peer].process != shared.ranks[rank].process) {
-      processes_[peer] = std::make_unique<PeerProcess>(shared.ranks[peer].process);
+    if (entries[peer].process != entries[rank].process) {
+      processes_[peer] = std::make_unique<PeerProcess>(entries[peer].process);
     }
   }
   if (ranks <= kMostMessageRanks && !method.staged) {
-    messages_.emplace(device_, segment_, rank, ranks, processes_, lent_, borrowed_,
+    messages_.emplace(device_, shared_, rank, ranks, processes_, lent_, borrowed_,
                       method.wait_seconds_per_byte, ending_);
   }
-  device_.share_words(&(*segment_)->words, sizeof(Segment::Words));
+  device_.share_words(&(*shared_)->words, sizeof(SharedBlock::Words));
   offer_segments();
 }
 
 void PairCopies::refuse_part(std::uint64_t part) {
-  (*segment_)->refusals[rank_][refusals_++ % kRefusals] = part;
+  (*shared_)->refusals[rank_][refusals_++ % kRefusals] = part;
 }
 
 bool PairCopies::is_part_refused(std::uint64_t part) const {
   for (int rank = 0; rank < ranks_; ++rank) {
-    for (const auto& each : (*segment_)->refusals[rank]) {
+    for (const auto& each : (*shared_)->refusals[rank]) {
       if (each == part) return true;
     }
   }
@@ -162,7 +162,7 @@ void PairCopies::finish_large(Begun& begun) {
   pass_through_slots(call, mine, first_piece, user);
   signal_ready(roles, user);
   if (in_pairs(call)) copy_for_pairs(call, mine, roles, number, user);
-  (*segment_)->ranks[rank_].arrived.store(number, std::memory_order_release);
+  (*shared_)->ranks[rank_].arrived.store(number, std::memory_order_release);
   wait_for_peers(call, roles, user);
   if (mine.receive_staged) {
     device_.copy(user, call.receive, mine.receive, receive_bytes(call, ranks_));
@@ -172,7 +172,7 @@ void PairCopies::finish_large(Begun& begun) {
 void PairCopies::check_whole() const {
   const std::string why = error();
   if (!why.empty()) throw PeerFailed(why);
-  if ((*segment_)->broken.load(std::memory_order_acquire) != 0) {
+  if ((*shared_)->broken.load(std::memory_order_acquire) != 0) {
     throw PeerFailed("another rank has failed or aborted");
   }
 }
@@ -180,8 +180,8 @@ void PairCopies::check_whole() const {
 // The record of call number - kCallsAhead is written over: nobody may read it any more.
 void PairCopies::wait_for_room(std::uint64_t number) const {
   for (int peer = 0; peer < ranks_; ++peer) {
-    const std::atomic<std::uint64_t>& arrived = (*segment_)->ranks[peer].arrived;
-    nccl_shim::wait_for_room(**segment_, processes_[peer].get(), peer, [&] {
+    const std::atomic<std::uint64_t>& arrived = (*shared_)->ranks[peer].arrived;
+    nccl_shim::wait_for_room(**shared_, processes_[peer].get(), peer, [&] {
       if (arrived.load(std::memory_order_acquire) + kCallsAhead >= number) return true;
       check_whole();
       return false;
@@ -190,7 +190,7 @@ void PairCopies::wait_for_room(std::uint64_t number) const {
 }
 
 PairCopies::Buffers PairCopies::publish(const Call& call, std::uint64_t number) {
-  CallRecord& record = (*segment_)->records[rank_][number % kCallsAhead];
+  CallRecord& record = (*shared_)->records[rank_][number % kCallsAhead];
   record.kind = static_cast<std::uint32_t>(call.kind);
   record.root = static_cast<std::uint32_t>(call.root);
   record.type = static_cast<std::uint32_t>(call.type);
@@ -239,7 +239,7 @@ bool PairCopies::involved(const Call& call, int peer) const {
 
 std::atomic<std::uint64_t>& PairCopies::state(int peer, std::uint64_t number) const {
   const int lower = peer < rank_ ? peer : rank_, higher = peer < rank_ ? rank_ : peer;
-  return (*segment_)->states[lower][higher][number % kCallsAhead];
+  return (*shared_)->states[lower][higher][number % kCallsAhead];
 }
 
 // A pair of which one sends the other nothing has one copy to make, whoever makes it.
@@ -354,9 +354,9 @@ void PairCopies::copy_for_pairs(const Call& call, const Buffers& mine, const Rol
 }
 
 void PairCopies::check_same(const Call& call, const Roles& roles, std::uint64_t number) const {
-  const CallRecord& own = (*segment_)->records[rank_][number % kCallsAhead];
+  const CallRecord& own = (*shared_)->records[rank_][number % kCallsAhead];
   for (int peer = 0; peer < ranks_; ++peer) {
-    const CallRecord& record = (*segment_)->records[peer][number % kCallsAhead];
+    const CallRecord& record = (*shared_)->records[peer][number % kCallsAhead];
     if (roles[peer] == Role::none || roles[peer] == Role::first ||
         (record.kind == own.kind && record.bytes == call.bytes && record.root == own.root &&
          record.type == own.type && record.reduction == own.reduction)) {
@@ -371,7 +371,7 @@ void PairCopies::check_same(const Call& call, const Roles& roles, std::uint64_t 
 void PairCopies::push(const Call& call, const Buffers& mine, int to, std::uint64_t number) {
   const Part sent = part(call, rank_, to, ranks_);
   if (sent.bytes == 0) return;
-  const CallRecord& record = (*segment_)->records[to][number % kCallsAhead];
+  const CallRecord& record = (*shared_)->records[to][number % kCallsAhead];
   char* target = borrowed_.address(to, record.receive, processes_[to].get()) + sent.to;
   device_.words(push_lane_, {{What::wait, &words(to, rank_).ready, theirs_[to].ready}});
   device_.copy(push_lane_, target, mine.send + sent.from, sent.bytes);
@@ -381,7 +381,7 @@ void PairCopies::push(const Call& call, const Buffers& mine, int to, std::uint64
 void PairCopies::pull(const Call& call, const Buffers& mine, int from, std::uint64_t number) {
   const Part received = part(call, from, rank_, ranks_);
   if (received.bytes == 0) return;
-  const CallRecord& record = (*segment_)->records[from][number % kCallsAhead];
+  const CallRecord& record = (*shared_)->records[from][number % kCallsAhead];
   const char* source = borrowed_.address(from, record.send, processes_[from].get()) + received.from;
   device_.words(pull_lane_, {{What::wait, &words(from, rank_).ready, theirs_[from].ready}});
   device_.copy(pull_lane_, mine.receive + received.to, source, received.bytes);

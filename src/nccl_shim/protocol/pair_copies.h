@@ -65,7 +65,7 @@
 #include "nccl_shim/protocol/memory_rows.h"
 #include "nccl_shim/protocol/message_copies.h"
 #include "nccl_shim/protocol/peer_process.h"
-#include "nccl_shim/protocol/segment.h"
+#include "nccl_shim/protocol/shared_memory.h"
 #include "nccl_shim/protocol/staging_buffer.h"
 
 namespace duet::nccl_shim {
@@ -90,7 +90,7 @@ class PairCopies {
   using Stream = ShimDevice::Stream;
 
   // After all ranks have agreed (creation.h).
-  PairCopies(ShimDevice& device, std::shared_ptr<SharedSegment> segment, int rank, int ranks,
+  PairCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared, int rank, int ranks,
              const Method& method);
   // Waits until nothing of this communicator runs on this rank, unless a peer is gone; then as
   // abort(). To be ended only where end() is true.
@@ -318,13 +318,13 @@ class PairCopies {
   bool peers_run() const;
   bool may_touch(int peer) const;
 
-  PairWords& words(int from, int to) const { return (*segment_)->words.pairs[from][to]; }
-  PacketWords& packet_words(int rank) const { return (*segment_)->words.packets[rank]; }
-  Word& gate(int rank) const { return (*segment_)->words.gates[rank].word; }
+  PairWords& words(int from, int to) const { return (*shared_)->words.pairs[from][to]; }
+  PacketWords& packet_words(int rank) const { return (*shared_)->words.packets[rank]; }
+  Word& gate(int rank) const { return (*shared_)->words.gates[rank].word; }
   std::atomic<std::uint64_t>& state(int peer, std::uint64_t number) const;
 
   ShimDevice& device_;
-  std::shared_ptr<SharedSegment> segment_;
+  std::shared_ptr<SharedMemory> shared_;
   const int rank_, ranks_;
   MessageCopies::Processes processes_;
 

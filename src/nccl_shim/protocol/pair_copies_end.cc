@@ -41,8 +41,8 @@ PairCopies::~PairCopies() {
   device_.destroy_stream(push_lane_);
   device_.destroy_stream(pull_lane_);
   if (slots_ != nullptr) device_.free(slots_);
-  (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
-  device_.unshare_words(&(*segment_)->words);
+  (*shared_)->ranks[rank_].drained.store(1, std::memory_order_release);
+  device_.unshare_words(&(*shared_)->words);
 }
 
 bool PairCopies::drain() {
@@ -76,7 +76,7 @@ void PairCopies::set_error(const std::string& why) {
 
 void PairCopies::break_with(const std::string& why) {
   set_error(why);
-  (*segment_)->broken.store(1, std::memory_order_release);
+  (*shared_)->broken.store(1, std::memory_order_release);
   for (int rank = 0; rank < ranks_; ++rank)
     gate(rank).store(kGateClosed, std::memory_order_release);
 }
@@ -98,13 +98,13 @@ void PairCopies::watch() {
     return;
   }
   if (ending_ || !error().empty()) return;
-  if ((*segment_)->broken.load(std::memory_order_acquire) != 0) {
+  if ((*shared_)->broken.load(std::memory_order_acquire) != 0) {
     set_error("another rank has failed or aborted");
     return;
   }
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_) continue;
-    const std::string why = why_gone(**segment_, processes_[peer].get(), peer);
+    const std::string why = why_gone(**shared_, processes_[peer].get(), peer);
     // Looked at afterwards: it may have done its part before it ended.
     if (why.empty() || !(waits_for(peer) || waits_for_packets_of(peer))) continue;
     // The other ranks find out by themselves. Nothing is released: this rank's streams stop here.
@@ -123,7 +123,7 @@ PairCopies::Shares PairCopies::revoke_untaken() {
     for (std::uint64_t number = oldest; peer != rank_ && number <= number_; ++number) {
       std::uint64_t untaken = number | kLeft;
       if (!state(peer, number).compare_exchange_strong(untaken, number | kRevoked)) continue;
-      const CallRecord& record = (*segment_)->records[rank_][number % kCallsAhead];
+      const CallRecord& record = (*shared_)->records[rank_][number % kCallsAhead];
       const Call call{static_cast<Kind>(record.kind), nullptr, nullptr, record.bytes,
                       static_cast<int>(record.root)};
       if (copied(call, peer, rank_).bytes > 0) --expected[peer].pushed;
@@ -165,7 +165,7 @@ bool PairCopies::own_work_runs() const {
 
 bool PairCopies::runs(int peer) const {
   if (peer == rank_) return false;
-  if ((*segment_)->ranks[peer].drained.load(std::memory_order_acquire) != 0) return false;
+  if ((*shared_)->ranks[peer].drained.load(std::memory_order_acquire) != 0) return false;
   return processes_[peer] == nullptr || !processes_[peer]->has_ended();
 }
 
@@ -190,7 +190,7 @@ bool PairCopies::leave() {
   if (ending_ || !error().empty() || own_work_runs()) return false;
   left_ = ending_ = true;
   set_error("aborted");
-  (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
+  (*shared_)->ranks[rank_].drained.store(1, std::memory_order_release);
   return true;
 }
 
@@ -229,7 +229,7 @@ void PairCopies::abort(double seconds) {
     }
     pause();
   }
-  (*segment_)->ranks[rank_].drained.store(1, std::memory_order_release);
+  (*shared_)->ranks[rank_].drained.store(1, std::memory_order_release);
   for (int peer = 0; peer < ranks_; ++peer) {
     for (; may_touch(peer); end_own_waits()) {
       if (limit.passed()) {

@@ -14,7 +14,7 @@ bool PairCopies::by_packets(const Call& call) const {
 }
 
 char* PairCopies::own_packets() const {
-  const RankEntry& own = (*segment_)->ranks[rank_];
+  const RankEntry& own = (*shared_)->ranks[rank_];
   return slots_ + (own.packets.offset - own.slots.offset);
 }
 
@@ -65,7 +65,7 @@ void PairCopies::enqueue_packets(const Call& call, Stream user) {
   PacketExchange exchanged{};
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_) continue;
-    char* const theirs = borrowed_.address(peer, (*segment_)->ranks[peer].packets);
+    char* const theirs = borrowed_.address(peer, (*shared_)->ranks[peer].packets);
     exchanged.peers.push_back({sent_to(peer), theirs + packet_buffer(rank_, peer),
                                own_packets() + packet_buffer(peer, rank_),
                                reduced ? nullptr : received_from(peer)});

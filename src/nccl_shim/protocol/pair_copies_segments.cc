@@ -27,7 +27,7 @@ void PairCopies::offer_segments() {
     test_segments_ = memory->make(kTestSegments);
     auto* const words = test_words();
     for (std::size_t i = 0; i < kTestWords; ++i) device_.write(words + i, test_word(rank_, i));
-    RankEntry& own = (*segment_)->ranks[rank_];
+    RankEntry& own = (*shared_)->ranks[rank_];
     own.segments = lent_.place(words, kTestWords * sizeof *words, LentMemory::Owner::drop_in);
     own.lends_segments = own.segments.segments == kTestSegments ? 1 : 0;
   } catch (const Error& error) {
@@ -40,22 +40,22 @@ std::uint64_t* PairCopies::test_words() const {
 }
 
 void PairCopies::try_segments() {
-  if ((*segment_)->ranks[rank_].lends_segments == 0) return;
+  if ((*shared_)->ranks[rank_].lends_segments == 0) return;
   try {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (peer != rank_) try_segments_of(peer);
     }
-    (*segment_)->ranks[rank_].maps_segments = 1;
+    (*shared_)->ranks[rank_].maps_segments = 1;
   } catch (const Error& error) {
     why_no_segments_ = error.what();
   }
 }
 
 void PairCopies::try_segments_of(int peer) {
-  const RankEntry& entry = (*segment_)->ranks[peer];
+  const RankEntry& entry = (*shared_)->ranks[peer];
   const std::string whose = "segments of rank " + std::to_string(peer);
   if (entry.lends_segments == 0) throw Unavailable(whose + " are not lent");
-  BorrowedSegments borrowed(device_.segments(), **segment_, (*segment_)->ranks[rank_].process);
+  BorrowedSegments borrowed(device_.segments(), **shared_, (*shared_)->ranks[rank_].process);
   const auto* const words =
       reinterpret_cast<const std::uint64_t*>(borrowed.address(peer, entry.segments));
   for (std::size_t i = 0; i < kTestWords; ++i) {
@@ -67,7 +67,7 @@ void PairCopies::try_segments_of(int peer) {
 
 void PairCopies::agree_on_segments() {
   bool all = true;
-  for (int rank = 0; rank < ranks_; ++rank) all &= (*segment_)->ranks[rank].maps_segments != 0;
+  for (int rank = 0; rank < ranks_; ++rank) all &= (*shared_)->ranks[rank].maps_segments != 0;
   lent_.lend_segments(all);
   if (!all && why_no_segments_.empty() && test_segments_ != nullptr) {
     why_no_segments_ = "another rank cannot";

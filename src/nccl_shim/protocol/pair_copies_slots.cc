@@ -31,7 +31,7 @@ void PairCopies::make_slots() {
   if (bytes == 0) return;
   slots_ = static_cast<char*>(device_.allocate(bytes));
   try {
-    RankEntry& own = (*segment_)->ranks[rank_];
+    RankEntry& own = (*shared_)->ranks[rank_];
     own.slots = own.packets = lent_.place(slots_, bytes, LentMemory::Owner::drop_in);
     own.packets.offset += kSlotsOfAPair * peers * method_.piece_bytes;
     if (method_.most_by_packets > 0) {
@@ -45,7 +45,7 @@ void PairCopies::make_slots() {
 
 void PairCopies::map_slots() {
   for (int peer = 0; peer < ranks_ && slots_ != nullptr; ++peer) {
-    if (peer != rank_) borrowed_.address(peer, (*segment_)->ranks[peer].slots);
+    if (peer != rank_) borrowed_.address(peer, (*shared_)->ranks[peer].slots);
   }
 }
 
@@ -139,7 +139,7 @@ void PairCopies::pass_pieces(const Call& call, Pass pass, const Buffers& mine, c
 
 void PairCopies::send_piece(int to, std::uint32_t piece, const char* from, std::size_t bytes,
                             Stream lane) {
-  char* target = borrowed_.address(to, (*segment_)->ranks[to].slots) + slot(rank_, to, piece);
+  char* target = borrowed_.address(to, (*shared_)->ranks[to].slots) + slot(rank_, to, piece);
   device_.words(lane, {{What::wait, &words(to, rank_).freed, piece - kSlotsOfAPair}});
   if (bytes > 0) device_.copy(lane, target, from, bytes);
   device_.words(lane, {{What::set, &words(rank_, to).arrived, piece}});

@@ -26,18 +26,18 @@ bool PeerProcess::has_ended() const {
   return poll(&end, 1, 0) > 0;
 }
 
-std::string why_gone(const Segment& segment, const PeerProcess* process, int rank) {
+std::string why_gone(const SharedBlock& shared, const PeerProcess* process, int rank) {
   const std::string name = "rank " + std::to_string(rank);
   if (process != nullptr && process->has_ended()) return "the process of " + name + " has ended";
-  const bool ended = segment.ranks[rank].drained.load(std::memory_order_acquire) != 0;
+  const bool ended = shared.ranks[rank].drained.load(std::memory_order_acquire) != 0;
   return ended ? name + " has ended its communicator" : "";
 }
 
-void wait_for_room(const Segment& segment, const PeerProcess* process, int rank,
+void wait_for_room(const SharedBlock& shared, const PeerProcess* process, int rank,
                    const std::function<bool()>& has_room) {
   while (!has_room()) {
-    const std::string gone = why_gone(segment, process, rank);
-    if (segment.broken.load(std::memory_order_acquire) != 0) {
+    const std::string gone = why_gone(shared, process, rank);
+    if (shared.broken.load(std::memory_order_acquire) != 0) {
       throw PeerFailed("another rank has failed or aborted");
     }
     // Looked at once more: it may have made room before it ended.

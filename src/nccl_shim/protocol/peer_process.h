@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "nccl_shim/protocol/segment.h"
+#include "nccl_shim/protocol/shared_memory.h"
 
 namespace duet::nccl_shim {
 
@@ -24,11 +24,11 @@ class PeerProcess {
 };
 
 // Empty, or why a rank does nothing any more. `process`: null if it is of this process.
-std::string why_gone(const Segment& segment, const PeerProcess* process, int rank);
+std::string why_gone(const SharedBlock& shared, const PeerProcess* process, int rank);
 
 // Waits on the CPU for what that rank makes room by. Throws PeerFailed where it will make none, or
 // the communicator is broken.
-void wait_for_room(const Segment& segment, const PeerProcess* process, int rank,
+void wait_for_room(const SharedBlock& shared, const PeerProcess* process, int rank,
                    const std::function<bool()>& has_room);
 
 }  // namespace duet::nccl_shim

@@ -26,7 +26,7 @@ std::pair<std::string, std::string> reasons(HostShimDevice& first, std::uint64_t
   for (Creation* each : both) each->try_peers(10);
   for (Creation* each : both) each->map_slots(10);
   for (Creation* each : both) EXPECT_EQ(each->finish(10) != nullptr, each->reason().empty());
-  EXPECT_FALSE(testing::has_segments());
+  EXPECT_FALSE(testing::has_shared_memory());
   return {one.reason(), two.reason()};
 }
 
@@ -84,10 +84,10 @@ TEST(CreationTest, ARankThatIsMissing) {
   HostShimDevice device(1);
   {
     Creation only(device, testing::unused_name(), 0, 2, 7);
-    EXPECT_TRUE(testing::has_segments());
+    EXPECT_TRUE(testing::has_shared_memory());
     EXPECT_FALSE(only.all_announced());
   }
-  EXPECT_FALSE(testing::has_segments());
+  EXPECT_FALSE(testing::has_shared_memory());
 }
 
 TEST(CreationTest, AWaitForARankHasADeadline) {

@@ -39,7 +39,7 @@ TEST_P(PairCopiesTest, EveryCallHasItsOwnData) {
     const Buffers buffers(rank, tested.kind, 1000, true);
     EXPECT_EQ(wrong_of_many(rank, buffers, 60), 0u);
   });
-  EXPECT_FALSE(testing::has_segments());
+  EXPECT_FALSE(testing::has_shared_memory());
 }
 
 TEST_P(PairCopiesTest, BuffersThatCannotBeLentAreStaged) {

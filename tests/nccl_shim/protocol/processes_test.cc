@@ -71,7 +71,7 @@ TEST(PairCopiesProcesses, TenThousandCallsWithBuffersThatComeAndGoLeaveNothing) 
     EXPECT_LE(open_files(), files + 2);
     EXPECT_LE(mappings(), maps + 8);
   });
-  EXPECT_FALSE(testing::has_segments());
+  EXPECT_FALSE(testing::has_shared_memory());
 }
 
 // The rest goes through staging buffers, which are lent as well.
@@ -165,7 +165,7 @@ void expect_error_after(const std::function<void(TestRank&, unsigned char*, unsi
   });
   EXPECT_EQ(end_of(processes[0]), 0);
   EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
-  EXPECT_FALSE(testing::has_segments());
+  EXPECT_FALSE(testing::has_shared_memory());
 }
 
 TEST(PairCopiesProcesses, AKilledRankIsAnErrorForWhoWaitsForIt) {
@@ -219,7 +219,7 @@ void expect_end_after_death(const std::function<void(TestRank&, const Call&)>& l
       });
   EXPECT_EQ(end_of(processes[0]), 0);
   EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
-  EXPECT_FALSE(testing::has_segments());
+  EXPECT_FALSE(testing::has_shared_memory());
   munmap(killed, sizeof(int));
 }
 

@@ -137,7 +137,7 @@ std::string unused_name() {
   return name_start() + std::to_string(count++);
 }
 
-bool has_segments() {
+bool has_shared_memory() {
   DIR* folder = opendir("/dev/shm");
   bool found = false;
   while (const dirent* entry = readdir(folder)) {

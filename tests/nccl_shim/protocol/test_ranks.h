@@ -131,8 +131,8 @@ class TestRank {
 };
 
 std::string unused_name();
-// Whether any segment is in /dev/shm that this process or its children have made by unused_name().
-bool has_segments();
+// Whether anything is in /dev/shm that this process or its children have made by unused_name().
+bool has_shared_memory();
 
 using Body = std::function<void(TestRank&)>;
 // Throws the first error of a rank.

@@ -1,4 +1,4 @@
-#include "nccl_shim/protocol/segment.h"
+#include "nccl_shim/protocol/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -28,30 +28,30 @@ void force(Word& word, std::uint32_t value, std::uint32_t& seen) {
   if (!has_come(found, value)) word.compare_exchange_strong(found, value + kForced);
 }
 
-std::shared_ptr<SharedSegment> SharedSegment::open(const std::string& name) {
+std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& name) {
   static std::mutex mutex;
-  static std::map<std::string, std::weak_ptr<SharedSegment>> mapped;
+  static std::map<std::string, std::weak_ptr<SharedMemory>> mapped;
   const std::lock_guard<std::mutex> lock(mutex);
   for (auto each = mapped.begin(); each != mapped.end();) {
     each = each->second.expired() ? mapped.erase(each) : std::next(each);
   }
-  std::weak_ptr<SharedSegment>& here = mapped[name];
-  std::shared_ptr<SharedSegment> segment = here.lock();
-  if (segment == nullptr) {
-    segment.reset(new SharedSegment("/dev/shm/" + name));
-    here = segment;
+  std::weak_ptr<SharedMemory>& here = mapped[name];
+  std::shared_ptr<SharedMemory> shared = here.lock();
+  if (shared == nullptr) {
+    shared.reset(new SharedMemory("/dev/shm/" + name));
+    here = shared;
   }
-  return segment;
+  return shared;
 }
 
-SharedSegment::SharedSegment(const std::string& path) : path_(path) {
+SharedMemory::SharedMemory(const std::string& path) : path_(path) {
   const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) throw Unavailable(path_ + ": " + std::strerror(errno));
   void* mapped = MAP_FAILED;
   // posix_fallocate: a full /dev/shm is an error here, and not a SIGBUS later.
-  int error = posix_fallocate(file, 0, sizeof(Segment));
+  int error = posix_fallocate(file, 0, sizeof(SharedBlock));
   if (error == 0) {
-    mapped = mmap(nullptr, sizeof(Segment), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    mapped = mmap(nullptr, sizeof(SharedBlock), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     error = mapped == MAP_FAILED ? errno : 0;
   }
   close(file);
@@ -59,12 +59,12 @@ SharedSegment::SharedSegment(const std::string& path) : path_(path) {
     unlink();
     throw Unavailable(path_ + ": " + std::strerror(error));
   }
-  memory_ = static_cast<Segment*>(mapped);
+  memory_ = static_cast<SharedBlock*>(mapped);
 }
 
-SharedSegment::~SharedSegment() { munmap(memory_, sizeof(Segment)); }
+SharedMemory::~SharedMemory() { munmap(memory_, sizeof(SharedBlock)); }
 
-void SharedSegment::unlink() const { ::unlink(path_.c_str()); }
+void SharedMemory::unlink() const { ::unlink(path_.c_str()); }
 
 std::uint64_t process_space() {
   struct stat space {};

@@ -1,4 +1,4 @@
-// The memory that the ranks of a communicator share, one segment in /dev/shm. New memory is zero,
+// The memory that the ranks of a communicator share, one block in /dev/shm. New memory is zero,
 // and so is every member's first value. `X[a][b]`: rank a writes it for rank b.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace duet::nccl_shim {
 
-constexpr std::uint32_t kSegmentVersion = 10;
+constexpr std::uint32_t kSharedVersion = 10;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
 // Likewise of messages, for each pair and direction; and communicators of how many ranks have them,
@@ -105,7 +105,7 @@ constexpr std::uint64_t kRevoked = 1ull << 62;  // the first has aborted before 
 constexpr std::uint64_t kShared = 1ull << 61;   // the other has come in time: each makes one copy
 constexpr std::uint64_t kLeft = 1ull << 60;     // the first waits no longer
 
-struct Segment {
+struct SharedBlock {
   // What streams reach: first, and whole pages.
   struct alignas(4096) Words {
     std::array<std::array<PairWords, kMostRanks>, kMostRanks> pairs;
@@ -137,26 +137,26 @@ struct Segment {
 // `seen` becomes what the peer has set last.
 void force(Word& word, std::uint32_t value, std::uint32_t& seen);
 
-// A segment in this process, where it is mapped once for all ranks.
-class SharedSegment {
+// A shared block in this process, where it is mapped once for all ranks.
+class SharedMemory {
  public:
   // Opens or makes it. `name` is a name in /dev/shm, without a slash. Throws Unavailable.
-  static std::shared_ptr<SharedSegment> open(const std::string& name);
-  ~SharedSegment();
-  SharedSegment(const SharedSegment&) = delete;
-  SharedSegment& operator=(const SharedSegment&) = delete;
+  static std::shared_ptr<SharedMemory> open(const std::string& name);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
 
-  Segment* operator->() const { return memory_; }
-  Segment& operator*() const { return *memory_; }
+  SharedBlock* operator->() const { return memory_; }
+  SharedBlock& operator*() const { return *memory_; }
 
   // Takes the name away. May be called by all ranks, any number of times.
   void unlink() const;
 
  private:
-  explicit SharedSegment(const std::string& path);
+  explicit SharedMemory(const std::string& path);
 
   std::string path_;
-  Segment* memory_ = nullptr;
+  SharedBlock* memory_ = nullptr;
 };
 
 // A number of this process's space of process ids.
