@@ -38,7 +38,7 @@ struct Part {
 };
 
 // What `source` sends to `destination`, which may be itself; 0 bytes: nothing, as in a
-// reduce_scatter, whose parts go through slots (pair_copies.h). Of an all_reduce: what `source` has
+// reduce_scatter, whose parts go through slots (slots.h). Of an all_reduce: what `source` has
 // reduced, in its receive buffer.
 Part part(const Call& call, int source, int destination, int ranks);
 
@@ -51,5 +51,20 @@ std::size_t send_bytes(const Call& call, int rank, int ranks);
 std::size_t receive_bytes(const Call& call, int ranks);
 // The parts of all ranks together.
 std::size_t all_bytes(const Call& call, int ranks);
+
+// How a communicator's calls are made: alike on all ranks, but for the last.
+struct Method {
+  // Of slots, a multiple of 128; they take 2 * (ranks - 1) * piece_bytes of each device's memory.
+  // 0: no slots, and neither of the next two.
+  std::size_t piece_bytes = 0;
+  bool reduces = false;  // calls may be reductions
+  bool staged = false;   // everything else goes through slots
+  // Calls of so many bytes (all_bytes()) are exchanges of packets; a multiple of 128. They take 5 *
+  // (ranks - 1) as many bytes of each device's memory, and 64. 0: none are.
+  std::size_t most_by_packets = 0;
+  // How long the first of a pair waits on the CPU for the other to come to a call in which each
+  // sends the other something, for each byte that it sends.
+  double wait_seconds_per_byte = 0;
+};
 
 }  // namespace duet::nccl_shim

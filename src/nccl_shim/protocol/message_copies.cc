@@ -17,22 +17,16 @@ std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
 
-MessageCopies::MessageCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared, int rank,
-                             int ranks, const Processes& processes, LentMemory& lent,
-                             BorrowedMemory& borrowed, double wait_seconds_per_byte,
-                             const std::atomic<bool>& ending)
-    : device_(device),
-      shared_(std::move(shared)),
-      rank_(rank),
-      ranks_(ranks),
-      processes_(processes),
+MessageCopies::MessageCopies(const PartOfRank& rank, LentMemory& lent, BorrowedMemory& borrowed,
+                             double wait_seconds_per_byte, const Failure& failure)
+    : PartOfRank(rank),
       lent_(lent),
       borrowed_(borrowed),
       wait_seconds_per_byte_(wait_seconds_per_byte),
-      ending_(ending),
-      send_staging_(device),
-      receive_staging_(device),
-      ready_(device.create_event()) {}
+      failure_(failure),
+      send_staging_(device_),
+      receive_staging_(device_),
+      ready_(device_.create_event()) {}
 
 MessageCopies::~MessageCopies() {
   for (auto* lanes : {&push_lanes_, &pull_lanes_}) {
@@ -60,7 +54,7 @@ void MessageCopies::publish(const std::vector<Message>& messages, bool in_group)
     wait_for_room(each);
     each.number = ++counts(each).number;
     record(each);
-    const bool may_be_in_group = in_group && processes_[each.message.peer] == nullptr;
+    const bool may_be_in_group = in_group && process(each.message.peer) == nullptr;
     each.way = take(each, may_be_in_group || wait_seconds(each, placed) > 0);
     begun_.push_back(each);
   }
@@ -109,9 +103,9 @@ void MessageCopies::stage(std::vector<Begun>& placed, Message::What what, char* 
 // The peer may still read the record of the message kMessagesAhead before.
 void MessageCopies::wait_for_room(const Begun& begun) const {
   const int peer = begun.message.peer;
-  const auto& read = sends(begun) ? (*shared_)->received_read : (*shared_)->sent_read;
+  const auto& read = sends(begun) ? shared_.received_read : shared_.sent_read;
   const std::uint64_t next = (sends(begun) ? to_ : from_)[peer].number + 1;
-  nccl_shim::wait_for_room(**shared_, processes_[peer].get(), peer, [&] {
+  nccl_shim::wait_for_room(shared_, process(peer), peer, [&] {
     return read[peer][rank_].load(std::memory_order_acquire) + kMessagesAhead >= next;
   });
 }
@@ -121,20 +115,20 @@ MessageCopies::Counts& MessageCopies::counts(const Begun& begun) {
 }
 
 void MessageCopies::record(const Begun& begun) {
-  auto& records = sends(begun) ? (*shared_)->sent : (*shared_)->received;
+  auto& records = sends(begun) ? shared_.sent : shared_.received;
   records[rank_][begun.message.peer][begun.number % kMessagesAhead] = {begun.message.bytes,
                                                                        begun.place};
 }
 
 const MessageRecord& MessageCopies::record_of_peer(const Begun& begun) const {
-  const auto& records = sends(begun) ? (*shared_)->received : (*shared_)->sent;
+  const auto& records = sends(begun) ? shared_.received : shared_.sent;
   return records[begun.message.peer][rank_][begun.number % kMessagesAhead];
 }
 
 std::atomic<std::uint64_t>& MessageCopies::state(const Begun& begun) const {
   const int peer = begun.message.peer;
   const int source = sends(begun) ? rank_ : peer, destination = sends(begun) ? peer : rank_;
-  return (*shared_)->message_states[source][destination][begun.number % kMessagesAhead];
+  return shared_.message_states[source][destination][begun.number % kMessagesAhead];
 }
 
 // For how long a sender stays in the place of a first that waits.
@@ -175,7 +169,8 @@ void MessageCopies::wait_for_late_peers() {
     if (each.way != Way::waiting) continue;
     std::atomic<std::uint64_t>& who = state(each);
     const double end = since + wait_seconds(each, begun_);
-    while (who.load(std::memory_order_acquire) == each.number && !ending_ && steady_now() < end) {
+    while (who.load(std::memory_order_acquire) == each.number && !failure_.is_ending() &&
+           steady_now() < end) {
       std::this_thread::yield();
     }
     std::uint64_t seen = each.number;
@@ -222,7 +217,7 @@ void MessageCopies::start(Stream user) {
   device_.record(*ready_, user);
   for (const Begun& each : begun_) {
     if (is_copied_here(each)) copy(each);
-    auto& read = sends(each) ? (*shared_)->sent_read : (*shared_)->received_read;
+    auto& read = sends(each) ? shared_.sent_read : shared_.received_read;
     read[rank_][each.message.peer].store(each.number, std::memory_order_release);
   }
   for (Lane* each : used_lanes()) device_.record(*each->end, each->stream);
@@ -287,7 +282,7 @@ std::vector<MessageCopies::Lane*> MessageCopies::used_lanes() {
 
 void MessageCopies::copy(const Begun& begun) {
   const int peer = begun.message.peer;
-  char* const theirs = borrowed_.address(peer, record_of_peer(begun).place, processes_[peer].get());
+  char* const theirs = borrowed_.address(peer, record_of_peer(begun).place, process(peer));
   Lane& on = lane(begun);
   if (!on.is_used) device_.wait(on.stream, *ready_);
   on.is_used = true;
@@ -318,7 +313,7 @@ void MessageCopies::finish(Stream user) {
       waits.push_back({What::wait, &words(peer, rank_).pulled, to_[peer].pulled});
     }
   }
-  waits.push_back({What::wait, &(*shared_)->words.gates[rank_].word, kGateOpen});
+  waits.push_back({What::wait, &gate(rank_), kGateOpen});
   device_.words(user, waits);
   for (const Begun& each : begun_) {
     if (sends(each) || each.lent == each.message.buffer) continue;

@@ -7,7 +7,7 @@
 //   R's stream: set receivable  ... wait pushed     S's stream: set sendable  ... wait pulled
 //   S's lane:   wait receivable, copy, set pushed   R's lane:   wait sendable, copy, set pulled
 //
-// Copies to and from memory of other processes take turns on one copy engine (pair_copies.h), so
+// Copies to and from memory of other processes take turns on one copy engine (pair_roles.h), so
 // where two ranks send each other something in one group, each should push: a sender that also
 // receives from the peer waits on the CPU for the receiver as long as its own push would take.
 //
@@ -26,10 +26,12 @@
 
 #include "nccl_shim/protocol/call.h"
 #include "nccl_shim/protocol/device.h"
+#include "nccl_shim/protocol/failure.h"
 #include "nccl_shim/protocol/memory_rows.h"
-#include "nccl_shim/protocol/peer_process.h"
+#include "nccl_shim/protocol/part_of_rank.h"
 #include "nccl_shim/protocol/shared_memory.h"
 #include "nccl_shim/protocol/staging_buffer.h"
+#include "nccl_shim/protocol/transfers.h"
 
 namespace duet::nccl_shim {
 
@@ -41,17 +43,14 @@ struct Message {
   std::size_t bytes = 0;  // at least 1
 };
 
-// Of a communicator of at most kMostMessageRanks. Not thread-safe, but waits_for(). Its waits
-// on the CPU end where `ending` is set or the shared block is marked as broken, as by an abort.
-class MessageCopies {
+// Of a communicator of at most kMostMessageRanks. Not thread-safe, but as Transfers say. Its waits
+// on the CPU end where `failure` is of an end or the shared block is marked as broken, as by an
+// abort.
+class MessageCopies : public Transfers, PartOfRank {
  public:
-  using Stream = ShimDevice::Stream;
-  using Processes = std::array<std::unique_ptr<PeerProcess>, kMostRanks>;  // null: this process
-
-  MessageCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared, int rank, int ranks,
-                const Processes& processes, LentMemory& lent, BorrowedMemory& borrowed,
-                double wait_seconds_per_byte, const std::atomic<bool>& ending);
-  ~MessageCopies();
+  MessageCopies(const PartOfRank& rank, LentMemory& lent, BorrowedMemory& borrowed,
+                double wait_seconds_per_byte, const Failure& failure);
+  ~MessageCopies() override;
   MessageCopies(const MessageCopies&) = delete;
   MessageCopies& operator=(const MessageCopies&) = delete;
 
@@ -64,18 +63,15 @@ class MessageCopies {
   void start(Stream user);
   // Behind it `user` has sent and received all.
   void finish(Stream user);
-  bool is_begun() const { return !begun_.empty() || !own_.empty(); }
-  // Ends the group after an error: what peers have found is settled, since they count on it.
-  void give_up();
 
-  // The end, as PairCopies::abort() goes about it.
-  bool waits_for(int peer) const;  // whether streams of this rank wait for a word of the peer's
-  void revoke_untaken();           // takes back what peers have not come to
-  void end_own_waits();
-  void record_ends() noexcept;
-  bool runs() const;  // whether anything that start() has enqueued does
-  // Behind the first three: whether the peer may still copy to or from this rank's buffers.
-  bool may_touch(int peer) const;
+  bool is_begun() const override { return !begun_.empty() || !own_.empty(); }
+  void give_up() override;
+  bool waits_for(int peer) const override;
+  void revoke_untaken() override;
+  void end_own_waits() override;
+  void record_ends() noexcept override;
+  bool runs() const override;  // whether anything that start() has enqueued does
+  bool may_touch(int peer) const override;
 
  private:
   // Who copies: the sender pushes, or the receiver pulls. `waiting`: a sender that is first, and
@@ -95,7 +91,8 @@ class MessageCopies {
     bool is_used = false;  // in this group
   };
   // Of messages to or from a peer: how many there were, and how many of them were pushed and
-  // pulled, to which the two words of each way count. Atomic because waits_for() reads them.
+  // pulled, to which the two words of each way count. Atomic because waits_for() and
+  // end_own_waits() read them.
   struct Counts {
     std::uint64_t number = 0;
     std::atomic<std::uint32_t> pushed{0}, pulled{0};
@@ -131,16 +128,12 @@ class MessageCopies {
   std::uint32_t revoked(int source, int destination, std::uint64_t last) const;
   static bool sends(const Begun& begun) { return begun.message.what == Message::What::send; }
 
-  MessageWords& words(int from, int to) const { return (*shared_)->words.messages[from][to]; }
+  MessageWords& words(int from, int to) const { return shared_.words.messages[from][to]; }
 
-  ShimDevice& device_;
-  std::shared_ptr<SharedMemory> shared_;
-  const int rank_, ranks_;
-  const Processes& processes_;
   LentMemory& lent_;
   BorrowedMemory& borrowed_;
   const double wait_seconds_per_byte_;
-  const std::atomic<bool>& ending_;
+  const Failure& failure_;
 
   StagingBuffer send_staging_, receive_staging_;
   std::unique_ptr<StreamEvent> ready_;

@@ -1,4 +1,4 @@
-// How messages end where a communicator does: noticed as lost, or aborted (pair_copies_end.cc).
+// How messages end where a communicator does: noticed as lost, or aborted (ending.h).
 #include <algorithm>
 
 #include "nccl_shim/protocol/message_copies.h"
@@ -25,8 +25,7 @@ std::uint32_t MessageCopies::revoked(int source, int destination, std::uint64_t 
   const std::uint64_t oldest = last > kMessagesAhead ? last - kMessagesAhead + 1 : 1;
   for (std::uint64_t number = oldest; number <= last; ++number) {
     std::uint64_t untaken = number | kLeft;
-    count += (*shared_)
-                 ->message_states[source][destination][number % kMessagesAhead]
+    count += shared_.message_states[source][destination][number % kMessagesAhead]
                  .compare_exchange_strong(untaken, number | kRevoked);
   }
   return count;

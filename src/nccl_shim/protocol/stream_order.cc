@@ -1,8 +1,6 @@
-// Which stream waits for which: calls of PairCopies, launches of graphs and other work of the same
-// communicator are in one order, whatever streams they are on.
-#include <algorithm>
+#include "nccl_shim/protocol/stream_order.h"
 
-#include "nccl_shim/protocol/pair_copies.h"
+#include <algorithm>
 
 namespace duet::nccl_shim {
 namespace {
@@ -11,7 +9,15 @@ constexpr std::size_t kCapturesAtATime = 8;
 
 }  // namespace
 
-PairCopies::Tail& PairCopies::tail_of(std::uint64_t capture) {
+StreamOrder::StreamOrder(ShimDevice& device, bool captures) : device_(device), captures_(captures) {
+  last_.call = device.create_event();
+}
+
+StreamOrder::Tail& StreamOrder::tail_of(Stream user) {
+  return tail_of_capture(device_.capture(user));
+}
+
+StreamOrder::Tail& StreamOrder::tail_of_capture(std::uint64_t capture) {
   if (capture == kNotCaptured) return last_;
   const auto found = std::find_if(captured_.begin(), captured_.end(),
                                   [=](const Tail& each) { return each.capture == capture; });
@@ -24,24 +30,24 @@ PairCopies::Tail& PairCopies::tail_of(std::uint64_t capture) {
 }
 
 // A handle may be another stream's in another thread, or after the end of the first one.
-bool PairCopies::is_on(const Tail& tail, Stream user) const {
+bool StreamOrder::is_on(const Tail& tail, Stream user) const {
   return tail.stream == user && tail.stream_id != 0 && tail.stream_id == device_.stream_id(user);
 }
 
-void PairCopies::set_last(Tail& tail, Tail::Last last, Stream user) {
+void StreamOrder::set_last(Tail& tail, Tail::Last last, Stream user) {
   tail.last = last;
   tail.stream = user;
   tail.stream_id = tail.capture == kNotCaptured ? device_.stream_id(user) : 0;
 }
 
-void PairCopies::follow_calls(const Tail& tail, Stream user) {
+void StreamOrder::follow_calls(const Tail& tail, Stream user) {
   const bool behind_graphs = has_graphs_ && tail.capture == kNotCaptured;
   if (behind_graphs || (tail.last == Tail::Last::call && !is_on(tail, user))) {
     device_.wait(user, *tail.call);
   }
 }
 
-void PairCopies::follow(Tail& tail, Stream user) {
+void StreamOrder::follow(Tail& tail, Stream user) {
   const bool begins_graph = tail.capture != kNotCaptured && tail.record == nullptr;
   if (begins_graph) device_.wait_at_launch(user, *last_.call);
   if (tail.last == Tail::Last::other && !is_on(tail, user)) record_other_work(tail);
@@ -51,7 +57,7 @@ void PairCopies::follow(Tail& tail, Stream user) {
 
 // Where a capture has begun or ended since on its stream, an event recorded now would be another
 // graph's: what comes next is behind the last call alone.
-void PairCopies::record_other_work(Tail& tail) {
+void StreamOrder::record_other_work(Tail& tail) {
   if (device_.capture(tail.stream) != tail.capture) {
     const bool has_call = tail.capture == kNotCaptured || tail.record != nullptr;
     tail.last = has_call ? Tail::Last::call : Tail::Last::none;
@@ -63,7 +69,7 @@ void PairCopies::record_other_work(Tail& tail) {
   tail.last = Tail::Last::recorded;
 }
 
-void PairCopies::become_last(Tail& tail, Stream user) {
+void StreamOrder::become_last(Tail& tail, Stream user) {
   device_.record(*tail.call, user);
   set_last(tail, Tail::Last::call, user);
   if (tail.capture == kNotCaptured) return;
@@ -75,33 +81,32 @@ void PairCopies::become_last(Tail& tail, Stream user) {
   }
 }
 
-void PairCopies::order_other_work(Stream user) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+void StreamOrder::record_part(Stream user) noexcept { try_record(device_, *last_.call, user); }
+
+bool StreamOrder::runs() const { return !device_.done(*last_.call); }
+
+void StreamOrder::order_other_work(Stream user) {
   const bool is_known =
       last_.last == Tail::Last::other && last_.stream == user && !is_of_thread(user);
-  if (is_known && method_.most_by_packets == 0) return;
+  if (is_known && !captures_) return;
   Tail* const tail = tail_of_other_work(user);
   if (tail == nullptr) return;
   follow_calls(*tail, user);
   if (!is_known || tail != &last_) set_last(*tail, Tail::Last::other, user);
 }
 
-// Another thread, which may make the next call, cannot name this thread's stream.
-void PairCopies::end_other_work(Stream user) {
-  if (!is_of_thread(user)) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+void StreamOrder::end_other_work(Stream user) {
   Tail* const tail = tail_of_other_work(user);
   if (tail != nullptr && tail->stream == user) record_other_work(*tail);
 }
 
-PairCopies::Tail* PairCopies::tail_of_other_work(Stream user) {
-  const bool has_packets = method_.most_by_packets > 0;  // or no call is ever captured
+StreamOrder::Tail* StreamOrder::tail_of_other_work(Stream user) {
   const std::uint64_t capture = device_.capture(user);
-  if (capture == kUnknownCapture || (!has_packets && capture != kNotCaptured)) return nullptr;
-  return &tail_of(capture);
+  if (capture == kUnknownCapture || (!captures_ && capture != kNotCaptured)) return nullptr;
+  return &tail_of_capture(capture);
 }
 
-void PairCopies::fork(const std::vector<Stream>& streams) {
+void StreamOrder::fork(const std::vector<Stream>& streams) {
   if (streams.size() < 2) return;
   const std::unique_ptr<StreamEvent> event = device_.create_event();
   for (std::size_t i = 1; i < streams.size(); ++i) {
@@ -110,9 +115,8 @@ void PairCopies::fork(const std::vector<Stream>& streams) {
   }
 }
 
-void PairCopies::join(const std::vector<Stream>& streams) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const Tail& tail = tail_of(device_.capture(streams[0]));
+void StreamOrder::join(const std::vector<Stream>& streams) {
+  const Tail& tail = tail_of(streams[0]);
   for (Stream each : streams) {
     if (!is_on(tail, each)) device_.wait(each, *tail.call);
   }

@@ -1,10 +1,8 @@
-// Whether the ranks of PairCopies lend each other segments (device.h): all do, or none does, as a
-// rank that cannot map a peer's buffer cannot make a call any other way.
-#include <cstdint>
+#include "nccl_shim/protocol/segment_agreement.h"
+
 #include <string>
 
 #include "core/error.h"
-#include "nccl_shim/protocol/pair_copies.h"
 
 namespace duet::nccl_shim {
 namespace {
@@ -20,42 +18,43 @@ std::uint64_t test_word(int rank, std::size_t index) {
 
 }  // namespace
 
-void PairCopies::offer_segments() {
+SegmentAgreement::SegmentAgreement(const PartOfRank& rank, LentMemory& lent, bool wanted)
+    : PartOfRank(rank), lent_(lent) {
   SegmentMemory* const memory = device_.segments();
-  if (memory == nullptr || method_.staged) return;
+  if (memory == nullptr || !wanted) return;
   try {
-    test_segments_ = memory->make(kTestSegments);
+    test_ = memory->make(kTestSegments);
     auto* const words = test_words();
     for (std::size_t i = 0; i < kTestWords; ++i) device_.write(words + i, test_word(rank_, i));
-    RankEntry& own = (*shared_)->ranks[rank_];
+    RankEntry& own = shared_.ranks[rank_];
     own.segments = lent_.place(words, kTestWords * sizeof *words, LentMemory::Owner::drop_in);
     own.lends_segments = own.segments.segments == kTestSegments ? 1 : 0;
   } catch (const Error& error) {
-    why_no_segments_ = error.what();
+    why_not_ = error.what();
   }
 }
 
-std::uint64_t* PairCopies::test_words() const {
-  return reinterpret_cast<std::uint64_t*>(test_segments_ + device_.segments()->granule()) - 1;
+std::uint64_t* SegmentAgreement::test_words() const {
+  return reinterpret_cast<std::uint64_t*>(test_ + device_.segments()->granule()) - 1;
 }
 
-void PairCopies::try_segments() {
-  if ((*shared_)->ranks[rank_].lends_segments == 0) return;
+void SegmentAgreement::try_peers() {
+  if (shared_.ranks[rank_].lends_segments == 0) return;
   try {
     for (int peer = 0; peer < ranks_; ++peer) {
-      if (peer != rank_) try_segments_of(peer);
+      if (peer != rank_) try_peer(peer);
     }
-    (*shared_)->ranks[rank_].maps_segments = 1;
+    shared_.ranks[rank_].maps_segments = 1;
   } catch (const Error& error) {
-    why_no_segments_ = error.what();
+    why_not_ = error.what();
   }
 }
 
-void PairCopies::try_segments_of(int peer) {
-  const RankEntry& entry = (*shared_)->ranks[peer];
+void SegmentAgreement::try_peer(int peer) {
+  const RankEntry& entry = shared_.ranks[peer];
   const std::string whose = "segments of rank " + std::to_string(peer);
   if (entry.lends_segments == 0) throw Unavailable(whose + " are not lent");
-  BorrowedSegments borrowed(device_.segments(), **shared_, (*shared_)->ranks[rank_].process);
+  BorrowedSegments borrowed(device_.segments(), shared_, shared_.ranks[rank_].process);
   const auto* const words =
       reinterpret_cast<const std::uint64_t*>(borrowed.address(peer, entry.segments));
   for (std::size_t i = 0; i < kTestWords; ++i) {
@@ -65,25 +64,25 @@ void PairCopies::try_segments_of(int peer) {
   }
 }
 
-void PairCopies::agree_on_segments() {
+void SegmentAgreement::agree() {
   bool all = true;
-  for (int rank = 0; rank < ranks_; ++rank) all &= (*shared_)->ranks[rank].maps_segments != 0;
+  for (int rank = 0; rank < ranks_; ++rank) all &= shared_.ranks[rank].maps_segments != 0;
   lent_.lend_segments(all);
-  if (!all && why_no_segments_.empty() && test_segments_ != nullptr) {
-    why_no_segments_ = "another rank cannot";
+  if (!all && why_not_.empty() && test_ != nullptr) {
+    why_not_ = "another rank cannot";
   }
-  end_test_of_segments();
+  end_test();
 }
 
-void PairCopies::end_test_of_segments() {
-  if (test_segments_ == nullptr) return;
+void SegmentAgreement::end_test() {
+  if (test_ == nullptr) return;
   try {
     lent_.take_back(test_words(), kTestWords * sizeof(std::uint64_t));
   } catch (const Error&) {
     // The device has failed.
   }
-  device_.segments()->destroy(test_segments_, kTestSegments);
-  test_segments_ = nullptr;
+  device_.segments()->destroy(test_, kTestSegments);
+  test_ = nullptr;
 }
 
 }  // namespace duet::nccl_shim

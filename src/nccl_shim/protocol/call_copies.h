@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "nccl_shim/protocol/buffer_copies.h"
+#include "nccl_shim/protocol/call.h"
+#include "nccl_shim/protocol/failure.h"
+#include "nccl_shim/protocol/lanes.h"
+#include "nccl_shim/protocol/memory_rows.h"
+#include "nccl_shim/protocol/packet_calls.h"
+#include "nccl_shim/protocol/pair_roles.h"
+#include "nccl_shim/protocol/part_of_rank.h"
+#include "nccl_shim/protocol/receive_memory.h"
+#include "nccl_shim/protocol/slots.h"
+#include "nccl_shim/protocol/transfers.h"
+
+namespace duet::nccl_shim {
+
+// One rank's side of a communicator's calls: by copies between buffers, through slots, or by
+// packets. Not thread-safe, but as Transfers say.
+class CallCopies : public Transfers, PartOfRank {
+ public:
+  CallCopies(const PartOfRank& rank, const Method& method, LentMemory& lent,
+             BorrowedMemory& borrowed, const Failure& failure);
+
+  bool by_packets(const Call& call) const { return packets_.takes(call); }
+  ReceiveMemory& memory() { return memory_; }
+
+  // A call in two steps. The first tells the peers, and gives streams nothing: what a call is made
+  // of comes in the order in which calls finish, which is that in which they are made. `in_group`:
+  // as in PairCopies::begin(). Throws OutOfMemory before any rank knows of the call.
+  void begin(const Call& call, bool in_group);
+  // Enqueues it on `user`, and what comes behind it.
+  void enqueue(Stream user);
+  // Behind the second: another may begin.
+  void end() { begun_.reset(); }
+
+  bool is_begun() const override { return begun_.has_value(); }
+  void give_up() override;
+  bool waits_for(int peer) const override;
+  void revoke_untaken() override;
+  void end_own_waits() override;
+  void record_ends() noexcept override { lanes_.record_ends(); }
+  bool runs() const override { return lanes_.run(); }
+  bool may_touch(int peer) const override;
+
+ private:
+  void wait_for_room(std::uint64_t number) const;
+  void settle();
+
+  const Failure& failure_;
+  BorrowedMemory& borrowed_;
+  ReceiveMemory memory_;
+  Lanes lanes_;
+  PairRoles roles_;
+  BufferCopies buffers_;
+  Slots slots_;
+  PacketCalls packets_;
+  std::uint64_t number_ = 0;  // calls so far, but those by packets
+  std::optional<BegunCall> begun_;
+};
+
+}  // namespace duet::nccl_shim
