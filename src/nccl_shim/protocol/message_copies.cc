@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "core/clock.h"
@@ -125,7 +124,7 @@ const MessageRecord& MessageCopies::record_of_peer(const Begun& begun) const {
   return records[begun.message.peer][rank_][begun.number % kMessagesAhead];
 }
 
-std::atomic<std::uint64_t>& MessageCopies::state(const Begun& begun) const {
+PairState& MessageCopies::state(const Begun& begun) const {
   const int peer = begun.message.peer;
   const int source = sends(begun) ? rank_ : peer, destination = sends(begun) ? peer : rank_;
   return shared_.message_states[source][destination][begun.number % kMessagesAhead];
@@ -141,42 +140,21 @@ double MessageCopies::wait_seconds(const Begun& begun, const std::vector<Begun>&
 }
 
 MessageCopies::Way MessageCopies::take(const Begun& begun, bool waits) const {
-  std::atomic<std::uint64_t>& who = state(begun);
-  const std::uint64_t number = begun.number;
-  std::uint64_t seen = who.load(std::memory_order_acquire);
-  for (;;) {
-    if (seen == (number | kRevoked)) return Way::revoked;
-    const bool is_second = seen == number || seen == (number | kLeft);
-    std::uint64_t next = number | kLeft;
-    Way way = sends(begun) ? Way::pulled : Way::pushed;  // of a first, whom the other one finds
-    if (is_second) {
-      next = number | (seen == number ? kShared : kTaken);
-      way = sends(begun) || seen == number ? Way::pushed : Way::pulled;
-    } else if (sends(begun) && waits) {
-      next = number;
-      way = Way::waiting;
-    }
-    if (who.compare_exchange_weak(seen, next, std::memory_order_acq_rel,
-                                  std::memory_order_acquire)) {
-      return way;
-    }
-  }
+  const bool may_wait = sends(begun) && waits;
+  const Role role = state(begun).come(begun.number, may_wait);
+  if (role == Role::none) return Way::revoked;
+  if (role == Role::first && may_wait) return Way::waiting;
+  if (role == Role::sharing) return Way::pushed;
+  return sends(begun) == (role == Role::second) ? Way::pushed : Way::pulled;
 }
 
 void MessageCopies::wait_for_late_peers() {
   const double since = steady_now();
   for (Begun& each : begun_) {
     if (each.way != Way::waiting) continue;
-    std::atomic<std::uint64_t>& who = state(each);
     const double end = since + wait_seconds(each, begun_);
-    while (who.load(std::memory_order_acquire) == each.number && !failure_.is_ending() &&
-           steady_now() < end) {
-      std::this_thread::yield();
-    }
-    std::uint64_t seen = each.number;
-    const bool is_left = who.compare_exchange_strong(
-        seen, each.number | kLeft, std::memory_order_acq_rel, std::memory_order_acquire);
-    each.way = is_left ? Way::pulled : Way::pushed;
+    const bool is_shared = state(each).wait_for_other(each.number, end, failure_);
+    each.way = is_shared ? Way::pushed : Way::pulled;
   }
 }
 
@@ -320,6 +298,64 @@ void MessageCopies::finish(Stream user) {
     device_.copy(user, each.message.buffer, each.lent, each.message.bytes);
   }
   end_group();
+}
+
+bool MessageCopies::waits_for(int peer) const {
+  const MessageWords& from = words(peer, rank_);
+  return !has_come(from.receivable, to_[peer].pushed) || !has_come(from.pulled, to_[peer].pulled) ||
+         !has_come(from.pushed, from_[peer].pushed) || !has_come(from.sendable, from_[peer].pulled);
+}
+
+void MessageCopies::revoke_untaken() {
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (peer == rank_) continue;
+    expected_[peer] = {from_[peer].pushed - revoked(peer, rank_, from_[peer].number),
+                       to_[peer].pulled - revoked(rank_, peer, to_[peer].number)};
+  }
+}
+
+// How many messages it takes back of the last ones from `source` to `destination`.
+std::uint32_t MessageCopies::revoked(int source, int destination, std::uint64_t last) const {
+  std::uint32_t count = 0;
+  const std::uint64_t oldest = last > kMessagesAhead ? last - kMessagesAhead + 1 : 1;
+  auto& states = shared_.message_states[source][destination];
+  for (std::uint64_t number = oldest; number <= last; ++number) {
+    count += states[number % kMessagesAhead].revoke(number);
+  }
+  return count;
+}
+
+void MessageCopies::end_own_waits() {
+  for (int peer = 0; peer < ranks_; ++peer) {
+    MessageWords& from = words(peer, rank_);
+    std::uint32_t unused = 0;
+    force(from.receivable, to_[peer].pushed, unused);
+    force(from.sendable, from_[peer].pulled, unused);
+    force(from.pushed, from_[peer].pushed, seen_[peer].pushed);
+    force(from.pulled, to_[peer].pulled, seen_[peer].pulled);
+  }
+}
+
+void MessageCopies::record_ends() noexcept {
+  for (auto* lanes : {&push_lanes_, &pull_lanes_}) {
+    for (Lane& each : *lanes) {
+      if (each.stream != nullptr) try_record(device_, *each.end, each.stream);
+    }
+  }
+}
+
+bool MessageCopies::runs() const {
+  if (!device_.done(*ready_)) return true;
+  const auto lane_runs = [this](const Lane& each) {
+    return each.stream != nullptr && !device_.done(*each.end);
+  };
+  return std::any_of(push_lanes_.begin(), push_lanes_.end(), lane_runs) ||
+         std::any_of(pull_lanes_.begin(), pull_lanes_.end(), lane_runs);
+}
+
+bool MessageCopies::may_touch(int peer) const {
+  return seen_[peer].pushed != expected_[peer].pushed ||
+         seen_[peer].pulled != expected_[peer].pulled;
 }
 
 }  // namespace duet::nccl_shim

@@ -122,7 +122,7 @@ class MessageCopies : public Transfers, PartOfRank {
   Lane& lane(const Begun& begun);
   std::vector<Lane*> used_lanes();
   const MessageRecord& record_of_peer(const Begun& begun) const;
-  std::atomic<std::uint64_t>& state(const Begun& begun) const;
+  PairState& state(const Begun& begun) const;
   Counts& counts(const Begun& begun);
   bool is_copied_here(const Begun& begun) const;
   std::uint32_t revoked(int source, int destination, std::uint64_t last) const;

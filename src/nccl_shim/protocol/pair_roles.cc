@@ -1,7 +1,6 @@
 #include "nccl_shim/protocol/pair_roles.h"
 
 #include <string>
-#include <thread>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -21,7 +20,7 @@ bool PairRoles::involved(const Call& call, int peer) const {
          copied(call, peer, rank_).bytes > 0;
 }
 
-std::atomic<std::uint64_t>& PairRoles::state(int peer, std::uint64_t number) const {
+PairState& PairRoles::state(int peer, std::uint64_t number) const {
   const int lower = peer < rank_ ? peer : rank_, higher = peer < rank_ ? rank_ : peer;
   return shared_.states[lower][higher][number % kCallsAhead];
 }
@@ -39,53 +38,21 @@ void PairRoles::take(BegunCall& begun, bool in_group) {
     const int peer = (rank_ + step) % ranks_;
     if (!involved(begun.call, peer)) continue;
     const bool may_be_in_group = in_group && process(peer) == nullptr;
-    begun.roles[peer] =
-        take(peer, begun.number, may_be_in_group || wait_seconds(begun.call, peer) > 0);
-  }
-}
-
-Role PairRoles::take(int peer, std::uint64_t number, bool waits) {
-  std::atomic<std::uint64_t>& who = state(peer, number);
-  std::uint64_t seen = who.load(std::memory_order_acquire);
-  for (;;) {
-    if (seen == (number | kRevoked)) return Role::none;
-    Role role = Role::first;
-    std::uint64_t next = waits ? number : number | kLeft;
-    if (seen == number) {
-      role = Role::sharing;
-      next = number | kShared;
-    } else if (seen == (number | kLeft)) {
-      role = Role::second;
-      next = number | kTaken;
-    }
-    if (who.compare_exchange_weak(seen, next, std::memory_order_acq_rel,
-                                  std::memory_order_acquire)) {
-      return role;
-    }
+    const bool waits = may_be_in_group || wait_seconds(begun.call, peer) > 0;
+    begun.roles[peer] = state(peer, begun.number).come(begun.number, waits);
   }
 }
 
 void PairRoles::settle(BegunCall& begun) {
-  wait_for_late_peers(begun);
-  count(begun);
-}
-
-void PairRoles::wait_for_late_peers(BegunCall& begun) {
   const double begin = steady_now();
-  const std::uint64_t number = begun.number;
   for (int peer = 0; peer < ranks_; ++peer) {
     if (begun.roles[peer] != Role::first) continue;
     const double end = begin + wait_seconds(begun.call, peer);
-    std::atomic<std::uint64_t>& who = state(peer, number);
-    while (who.load(std::memory_order_acquire) == number && !failure_.is_ending() &&
-           steady_now() < end) {
-      std::this_thread::yield();
+    if (state(peer, begun.number).wait_for_other(begun.number, end, failure_)) {
+      begun.roles[peer] = Role::sharing;
     }
-    std::uint64_t seen = number;
-    who.compare_exchange_strong(seen, number | kLeft, std::memory_order_acq_rel,
-                                std::memory_order_acquire);
-    if (seen == (number | kShared)) begun.roles[peer] = Role::sharing;
   }
+  count(begun);
 }
 
 void PairRoles::count(const BegunCall& begun) {
@@ -137,8 +104,7 @@ TakenBack PairRoles::revoke_untaken(std::uint64_t last) {
   for (int peer = 0; peer < ranks_; ++peer) {
     expected_[peer] = {theirs_[peer].pushed, theirs_[peer].pulled};
     for (std::uint64_t number = oldest; peer != rank_ && number <= last; ++number) {
-      std::uint64_t untaken = number | kLeft;
-      if (!state(peer, number).compare_exchange_strong(untaken, number | kRevoked)) continue;
+      if (!state(peer, number).revoke(number)) continue;
       const CallRecord& record = shared_.records[rank_][number % kCallsAhead];
       const Call call{static_cast<Kind>(record.kind), nullptr, nullptr, record.bytes,
                       static_cast<int>(record.root)};

@@ -21,9 +21,6 @@
 
 namespace duet::nccl_shim {
 
-// What a rank is in a call for a peer: nothing where there is nothing to copy, or the peer has
-// aborted; `sharing` where each pushes its part.
-enum class Role { none, first, second, sharing };
 using Roles = std::array<Role, kMostRanks>;
 
 // This rank's buffers in a call, or the staging buffers in their place; offsets of parts count from
@@ -89,11 +86,8 @@ class PairRoles : PartOfRank {
 
   bool involved(const Call& call, int peer) const;
   double wait_seconds(const Call& call, int peer) const;
-  // `waits`: whether to stay in the place of a first that waits. Role::none: the peer has aborted.
-  Role take(int peer, std::uint64_t number, bool waits);
-  void wait_for_late_peers(BegunCall& begun);
   void count(const BegunCall& begun);
-  std::atomic<std::uint64_t>& state(int peer, std::uint64_t number) const;
+  PairState& state(int peer, std::uint64_t number) const;
 
   const Method method_;
   const Failure& failure_;

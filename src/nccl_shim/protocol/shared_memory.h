@@ -9,6 +9,7 @@
 #include <string>
 
 #include "nccl_shim/protocol/device.h"
+#include "nccl_shim/protocol/pair_state.h"
 
 namespace duet::nccl_shim {
 
@@ -98,13 +99,6 @@ struct GateWord {
 };
 constexpr std::uint32_t kGateOpen = 0, kGateClosed = 1u << 31;
 
-// A pair's state holds the number of the call that one of both has come to, and one of these; none
-// while the first waits for the other.
-constexpr std::uint64_t kTaken = 1ull << 63;    // the other has come: it makes both copies
-constexpr std::uint64_t kRevoked = 1ull << 62;  // the first has aborted before the other came
-constexpr std::uint64_t kShared = 1ull << 61;   // the other has come in time: each makes one copy
-constexpr std::uint64_t kLeft = 1ull << 60;     // the first waits no longer
-
 struct SharedBlock {
   // What streams reach: first, and whole pages.
   struct alignas(4096) Words {
@@ -122,7 +116,7 @@ struct SharedBlock {
   std::array<std::array<MemoryRow, kRows>, kMostRanks> rows;
   std::array<std::array<CallRecord, kCallsAhead>, kMostRanks> records;
   // Of the pair of ranks [lower][higher]: who has come to call k is told at [k % kCallsAhead].
-  using PairStates = std::array<std::atomic<std::uint64_t>, kCallsAhead>;
+  using PairStates = std::array<PairState, kCallsAhead>;
   std::array<std::array<PairStates, kMostRanks>, kMostRanks> states;
 
   // Of messages: sent[a][b] to b, received[a][b] from b, and up to which of them a reads what b has
@@ -130,7 +124,7 @@ struct SharedBlock {
   // only a sender waits for the other, and it pushes if that has come in time.
   ByMessageRanks<std::array<MessageRecord, kMessagesAhead>> sent, received;
   ByMessageRanks<std::atomic<std::uint64_t>> sent_read, received_read;
-  ByMessageRanks<std::array<std::atomic<std::uint64_t>, kMessagesAhead>> message_states;
+  ByMessageRanks<std::array<PairState, kMessagesAhead>> message_states;
 };
 
 // Of a rank that aborts: sets a word that has not come to `value` as if it had, in a peer's place.
