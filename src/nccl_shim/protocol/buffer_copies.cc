@@ -12,9 +12,9 @@ using What = WordOperation::What;
 
 }  // namespace
 
-BufferCopies::BufferCopies(const PartOfRank& rank, const PairRoles& roles, Lanes& lanes,
+BufferCopies::BufferCopies(const OwnRank& rank, const PairRoles& roles, Lanes& lanes,
                            LentMemory& lent, BorrowedMemory& borrowed)
-    : PartOfRank(rank),
+    : OwnRank(rank),
       roles_(roles),
       lanes_(lanes),
       lent_(lent),

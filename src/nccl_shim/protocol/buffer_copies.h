@@ -16,16 +16,16 @@
 
 #include "nccl_shim/protocol/lanes.h"
 #include "nccl_shim/protocol/memory_rows.h"
+#include "nccl_shim/protocol/own_rank.h"
 #include "nccl_shim/protocol/pair_roles.h"
-#include "nccl_shim/protocol/part_of_rank.h"
 #include "nccl_shim/protocol/staging_buffer.h"
 
 namespace duet::nccl_shim {
 
 // Not thread-safe.
-class BufferCopies : PartOfRank {
+class BufferCopies : OwnRank {
  public:
-  BufferCopies(const PartOfRank& rank, const PairRoles& roles, Lanes& lanes, LentMemory& lent,
+  BufferCopies(const OwnRank& rank, const PairRoles& roles, Lanes& lanes, LentMemory& lent,
                BorrowedMemory& borrowed);
 
   // Writes the record of a call, and lends its buffers. Throws OutOfMemory where a staging buffer

@@ -4,9 +4,9 @@
 
 namespace duet::nccl_shim {
 
-CallCopies::CallCopies(const PartOfRank& rank, const Method& method, LentMemory& lent,
+CallCopies::CallCopies(const OwnRank& rank, const Method& method, LentMemory& lent,
                        BorrowedMemory& borrowed, const Failure& failure)
-    : PartOfRank(rank),
+    : OwnRank(rank),
       failure_(failure),
       borrowed_(borrowed),
       memory_(rank, Slots::bytes(ranks_, method), PacketCalls::bytes(ranks_, method), lent,

@@ -8,9 +8,9 @@
 #include "nccl_shim/protocol/failure.h"
 #include "nccl_shim/protocol/lanes.h"
 #include "nccl_shim/protocol/memory_rows.h"
+#include "nccl_shim/protocol/own_rank.h"
 #include "nccl_shim/protocol/packet_calls.h"
 #include "nccl_shim/protocol/pair_roles.h"
-#include "nccl_shim/protocol/part_of_rank.h"
 #include "nccl_shim/protocol/receive_memory.h"
 #include "nccl_shim/protocol/slots.h"
 #include "nccl_shim/protocol/transfers.h"
@@ -19,10 +19,10 @@ namespace duet::nccl_shim {
 
 // One rank's side of a communicator's calls: by copies between buffers, through slots, or by
 // packets. Not thread-safe, but as Transfers say.
-class CallCopies : public Transfers, PartOfRank {
+class CallCopies : public Transfers, OwnRank {
  public:
-  CallCopies(const PartOfRank& rank, const Method& method, LentMemory& lent,
-             BorrowedMemory& borrowed, const Failure& failure);
+  CallCopies(const OwnRank& rank, const Method& method, LentMemory& lent, BorrowedMemory& borrowed,
+             const Failure& failure);
 
   bool by_packets(const Call& call) const { return packets_.takes(call); }
   ReceiveMemory& memory() { return memory_; }

@@ -4,23 +4,24 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nccl_shim/protocol/failure.h"
-#include "nccl_shim/protocol/part_of_rank.h"
+#include "nccl_shim/protocol/own_rank.h"
 #include "nccl_shim/protocol/stream_order.h"
 #include "nccl_shim/protocol/transfers.h"
 
 namespace duet::nccl_shim {
 
 // How one rank's calls and messages end where their streams do not simply run on: drained, noticed
-// as lost, or aborted. Functions are PairCopies', and thread-safe, but those of the last two lines.
-class Ending : PartOfRank {
+// as lost, or aborted. Functions are PairCopies' and thread-safe, but the last two.
+class Ending : OwnRank {
  public:
   // `enqueuing` is held over all that uses `order`, or the `transfers` but as these say.
-  Ending(const PartOfRank& rank, Failure& failure, const StreamOrder& order,
+  Ending(const OwnRank& rank, Failure& failure, const StreamOrder& order,
          std::vector<Transfers*> transfers, std::mutex& enqueuing)
-      : PartOfRank(rank),
+      : OwnRank(rank),
         failure_(failure),
         order_(order),
         transfers_(std::move(transfers)),
@@ -53,10 +54,10 @@ class Ending : PartOfRank {
   const StreamOrder& order_;
   const std::vector<Transfers*> transfers_;
   std::mutex& enqueuing_;
-  std::mutex abort_mutex_;         // held over end_own_waits(); locked before enqueuing_
-  bool is_revoked_ = false;        // by the first abort(); under abort_mutex_
-  std::atomic<bool> left_{false};  // aborted with all calls done
-  std::atomic<bool> stuck_{false};
+  std::mutex abort_mutex_;          // held over end_own_waits(); locked before enqueuing_
+  bool is_revoked_ = false;         // by the first abort(), under abort_mutex_
+  std::atomic<bool> left_{false};   // aborted with all calls done
+  std::atomic<bool> stuck_{false};  // an abort gave up waiting
 };
 
 }  // namespace duet::nccl_shim

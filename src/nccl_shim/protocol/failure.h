@@ -4,15 +4,15 @@
 #include <mutex>
 #include <string>
 
-#include "nccl_shim/protocol/part_of_rank.h"
+#include "nccl_shim/protocol/own_rank.h"
 
 namespace duet::nccl_shim {
 
 // Whether a communicator is whole, as this rank knows, and whether this rank is ending it.
 // Thread-safe.
-class Failure : PartOfRank {
+class Failure : OwnRank {
  public:
-  explicit Failure(const PartOfRank& rank) : PartOfRank(rank) {}
+  explicit Failure(const OwnRank& rank) : OwnRank(rank) {}
 
   // Empty, or why the communicator is broken.
   std::string error() const;

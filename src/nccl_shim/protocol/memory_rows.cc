@@ -36,20 +36,20 @@ LentMemory::LentMemory(ShimDevice& device, SharedBlock& shared, int rank, int ra
 }
 
 BufferPlace LentMemory::place(const void* pointer, std::size_t bytes, Owner owner) {
-  const std::vector<Allocation> parts = device_.allocations(pointer, bytes);
-  const Allocation &first = parts.front(), &last = parts.back();
+  const std::vector<Allocation> all = device_.allocations(pointer, bytes);
+  const Allocation &first = all.front(), &last = all.back();
   if (first.is_segment && !lends_segments_) throw Unavailable("not all ranks can map segments");
   if (last.base + last.bytes - first.base > kMostOfSegments) {
     throw Unavailable("a buffer of too many segments");
   }
   const bool all_known =
-      std::all_of(parts.begin(), parts.end(), [this](const auto& each) { return is_known(each); });
-  if (!all_known) lend_new(parts, owner);
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    MemoryRow& before = shared_.rows[rank_][rows_.at(parts[i - 1].base).row];
-    before.next.store(rows_.at(parts[i].base).row, std::memory_order_release);
+      std::all_of(all.begin(), all.end(), [this](const auto& each) { return is_known(each); });
+  if (!all_known) lend_new(all, owner);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    MemoryRow& before = shared_.rows[rank_][rows_.at(all[i - 1].base).row];
+    before.next.store(rows_.at(all[i].base).row, std::memory_order_release);
   }
-  const auto segments = static_cast<std::uint32_t>(first.is_segment ? parts.size() : 0);
+  const auto segments = static_cast<std::uint32_t>(first.is_segment ? all.size() : 0);
   return {rows_.at(first.base).row, segments,
           reinterpret_cast<std::uintptr_t>(pointer) - first.base};
 }
@@ -66,11 +66,11 @@ bool LentMemory::is_known(const Allocation& allocation) const {
 }
 
 // All of them or none: no record names what is lent here yet.
-void LentMemory::lend_new(const std::vector<Allocation>& parts, Owner owner) {
+void LentMemory::lend_new(const std::vector<Allocation>& all, Owner owner) {
   take_back_ended();
   std::vector<std::uintptr_t> made;
   try {
-    for (const Allocation& each : parts) {
+    for (const Allocation& each : all) {
       if (is_known(each)) continue;
       lend(each, owner);
       made.push_back(each.base);

@@ -57,7 +57,7 @@ class LentMemory {
   };
   bool is_known(const Allocation& allocation) const;
   void lend(const Allocation& allocation, Owner owner);
-  void lend_new(const std::vector<Allocation>& parts, Owner owner);
+  void lend_new(const std::vector<Allocation>& all, Owner owner);
   void take_back(std::uintptr_t base);
   void take_back_ended();
 

@@ -16,9 +16,9 @@ std::string rank_name(int rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
 
-MessageCopies::MessageCopies(const PartOfRank& rank, LentMemory& lent, BorrowedMemory& borrowed,
+MessageCopies::MessageCopies(const OwnRank& rank, LentMemory& lent, BorrowedMemory& borrowed,
                              double wait_seconds_per_byte, const Failure& failure)
-    : PartOfRank(rank),
+    : OwnRank(rank),
       lent_(lent),
       borrowed_(borrowed),
       wait_seconds_per_byte_(wait_seconds_per_byte),

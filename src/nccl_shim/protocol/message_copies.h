@@ -28,7 +28,7 @@
 #include "nccl_shim/protocol/device.h"
 #include "nccl_shim/protocol/failure.h"
 #include "nccl_shim/protocol/memory_rows.h"
-#include "nccl_shim/protocol/part_of_rank.h"
+#include "nccl_shim/protocol/own_rank.h"
 #include "nccl_shim/protocol/shared_memory.h"
 #include "nccl_shim/protocol/staging_buffer.h"
 #include "nccl_shim/protocol/transfers.h"
@@ -46,9 +46,9 @@ struct Message {
 // Of a communicator of at most kMostMessageRanks. Not thread-safe, but as Transfers say. Its waits
 // on the CPU end where `failure` is of an end or the shared block is marked as broken, as by an
 // abort.
-class MessageCopies : public Transfers, PartOfRank {
+class MessageCopies : public Transfers, OwnRank {
  public:
-  MessageCopies(const PartOfRank& rank, LentMemory& lent, BorrowedMemory& borrowed,
+  MessageCopies(const OwnRank& rank, LentMemory& lent, BorrowedMemory& borrowed,
                 double wait_seconds_per_byte, const Failure& failure);
   ~MessageCopies() override;
   MessageCopies(const MessageCopies&) = delete;

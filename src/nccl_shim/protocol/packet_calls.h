@@ -13,18 +13,18 @@
 #include <cstdint>
 
 #include "nccl_shim/protocol/call.h"
-#include "nccl_shim/protocol/part_of_rank.h"
+#include "nccl_shim/protocol/own_rank.h"
 #include "nccl_shim/protocol/receive_memory.h"
 
 namespace duet::nccl_shim {
 
-class PacketCalls : PartOfRank {
+class PacketCalls : OwnRank {
  public:
   // Of each rank's memory.
   static std::size_t bytes(int ranks, const Method& method);
 
-  PacketCalls(const PartOfRank& rank, const Method& method, ReceiveMemory& memory)
-      : PartOfRank(rank), most_(method.most_by_packets), memory_(memory) {}
+  PacketCalls(const OwnRank& rank, const Method& method, ReceiveMemory& memory)
+      : OwnRank(rank), most_(method.most_by_packets), memory_(memory) {}
 
   bool takes(const Call& call) const;
   void enqueue(const Call& call, Stream user);

@@ -9,7 +9,7 @@ namespace duet::nccl_shim {
 
 PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared, int rank,
                        int ranks, const Method& method)
-    : PartOfRank(device, **shared, rank, ranks),
+    : OwnRank(device, **shared, rank, ranks),
       memory_(std::move(shared)),
       method_(method),
       failure_(*this),
@@ -19,7 +19,7 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared,
       calls_(*this, method, lent_, borrowed_, failure_),
       messages_(ranks > kMostMessageRanks || method.staged
                     ? nullptr
-                    : std::make_unique<MessageCopies>(PartOfRank(*this), lent_, borrowed_,
+                    : std::make_unique<MessageCopies>(OwnRank(*this), lent_, borrowed_,
                                                       method.wait_seconds_per_byte, failure_)),
       segments_(*this, lent_, !method.staged),
       ending_(*this, failure_, order_, transfers(), mutex_) {

@@ -1,12 +1,11 @@
-// One rank's side of a communicator whose calls are made by copies between each pair of ranks. Its
-// parts, which know each other by few functions:
+// One rank's side of a communicator whose calls are made by copies between each pair of ranks:
 //
-//   CallCopies          a call in two steps, of these:
+//   CallCopies          a call in two steps
 //     PairRoles           who makes the copies of each pair
 //     BufferCopies        copies between ranks' buffers
-//     Slots               parts through slots, to be reduced, or where buffers are not mapped
+//     Slots               what goes through slots, to be reduced, or where buffers are not mapped
 //     PacketCalls         small calls
-//   MessageCopies       what ranks send each other, in three steps
+//   MessageCopies       the messages of a group in three steps
 //   StreamOrder         which stream waits for which
 //   SegmentAgreement    whether segments are lent
 //   Failure, Ending     whether the communicator is whole, and how it ends
@@ -30,14 +29,14 @@
 #include "nccl_shim/protocol/failure.h"
 #include "nccl_shim/protocol/memory_rows.h"
 #include "nccl_shim/protocol/message_copies.h"
-#include "nccl_shim/protocol/part_of_rank.h"
+#include "nccl_shim/protocol/own_rank.h"
 #include "nccl_shim/protocol/segment_agreement.h"
 #include "nccl_shim/protocol/shared_memory.h"
 #include "nccl_shim/protocol/stream_order.h"
 
 namespace duet::nccl_shim {
 
-class PairCopies : PartOfRank {
+class PairCopies : OwnRank {
  public:
   using Stream = ShimDevice::Stream;
 
@@ -150,7 +149,8 @@ class PairCopies : PartOfRank {
   std::atomic<std::size_t> refusals_{0};  // so far
   Failure failure_;
 
-  // Held over all that uses what follows, but watch() and abort(), of which Ending says more.
+  // Held over all that uses what follows, but what Transfers and Ending allow without it: over
+  // enqueuing, drain() and the end. Ending's abort_mutex_ is locked before it, Failure's behind it.
   std::mutex mutex_;
   LentMemory lent_;
   BorrowedMemory borrowed_;

@@ -17,7 +17,7 @@
 
 #include "nccl_shim/protocol/call.h"
 #include "nccl_shim/protocol/failure.h"
-#include "nccl_shim/protocol/part_of_rank.h"
+#include "nccl_shim/protocol/own_rank.h"
 
 namespace duet::nccl_shim {
 
@@ -43,9 +43,8 @@ struct BegunCall {
 // A call's kind, root and bytes, of those that an abort has taken back from each peer.
 using TakenBack = std::array<std::vector<Call>, kMostRanks>;
 
-// Functions are called in the order of calls by one thread at a time; of the last four, waits_for()
-// and end_own_waits() as Transfers' are.
-class PairRoles : PartOfRank {
+// Not thread-safe, but waits_for() and end_own_waits(), as Transfers' are.
+class PairRoles : OwnRank {
  public:
   // How often a rank a has set, or will set, its words for a rank b by all calls so far. Atomic
   // because waits_for() and end_own_waits() read them.
@@ -53,8 +52,8 @@ class PairRoles : PartOfRank {
     std::atomic<std::uint32_t> ready{0}, pushed{0}, pulled{0};
   };
 
-  PairRoles(const PartOfRank& rank, const Method& method, const Failure& failure)
-      : PartOfRank(rank), method_(method), failure_(failure) {}
+  PairRoles(const OwnRank& rank, const Method& method, const Failure& failure)
+      : OwnRank(rank), method_(method), failure_(failure) {}
 
   // Whether ranks copy to and from each other's buffers in a call.
   bool in_pairs(const Call& call) const;
@@ -92,7 +91,7 @@ class PairRoles : PartOfRank {
   const Method method_;
   const Failure& failure_;
   std::array<Sequence, kMostRanks> mine_, theirs_;
-  std::array<Share, kMostRanks> seen_{};      // by end_own_waits()
+  std::array<Share, kMostRanks> seen_{};      // by end_own_waits(), under Ending's abort_mutex_
   std::array<Share, kMostRanks> expected_{};  // behind revoke_untaken()
 };
 

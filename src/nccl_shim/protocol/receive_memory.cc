@@ -4,9 +4,9 @@
 
 namespace duet::nccl_shim {
 
-ReceiveMemory::ReceiveMemory(const PartOfRank& rank, std::size_t slot_bytes,
-                             std::size_t packet_bytes, LentMemory& lent, BorrowedMemory& borrowed)
-    : PartOfRank(rank), slot_bytes_(slot_bytes), borrowed_(borrowed) {
+ReceiveMemory::ReceiveMemory(const OwnRank& rank, std::size_t slot_bytes, std::size_t packet_bytes,
+                             LentMemory& lent, BorrowedMemory& borrowed)
+    : OwnRank(rank), slot_bytes_(slot_bytes), borrowed_(borrowed) {
   const std::size_t bytes = slot_bytes + packet_bytes;
   if (bytes == 0) return;
   memory_ = static_cast<char*>(device_.allocate(bytes));

@@ -3,16 +3,16 @@
 #include <cstddef>
 
 #include "nccl_shim/protocol/memory_rows.h"
-#include "nccl_shim/protocol/part_of_rank.h"
+#include "nccl_shim/protocol/own_rank.h"
 
 namespace duet::nccl_shim {
 
 // Memory of the drop-in's own on this rank's device that its peers write, to the end: slots, and
 // behind them packet buffers.
-class ReceiveMemory : PartOfRank {
+class ReceiveMemory : OwnRank {
  public:
   // Packet buffers are zero at first.
-  ReceiveMemory(const PartOfRank& rank, std::size_t slot_bytes, std::size_t packet_bytes,
+  ReceiveMemory(const OwnRank& rank, std::size_t slot_bytes, std::size_t packet_bytes,
                 LentMemory& lent, BorrowedMemory& borrowed);
   ~ReceiveMemory();
   ReceiveMemory(const ReceiveMemory&) = delete;

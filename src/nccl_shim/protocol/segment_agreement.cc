@@ -18,8 +18,8 @@ std::uint64_t test_word(int rank, std::size_t index) {
 
 }  // namespace
 
-SegmentAgreement::SegmentAgreement(const PartOfRank& rank, LentMemory& lent, bool wanted)
-    : PartOfRank(rank), lent_(lent) {
+SegmentAgreement::SegmentAgreement(const OwnRank& rank, LentMemory& lent, bool wanted)
+    : OwnRank(rank), lent_(lent) {
   SegmentMemory* const memory = device_.segments();
   if (memory == nullptr || !wanted) return;
   try {

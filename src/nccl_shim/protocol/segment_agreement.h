@@ -4,16 +4,16 @@
 #include <string>
 
 #include "nccl_shim/protocol/memory_rows.h"
-#include "nccl_shim/protocol/part_of_rank.h"
+#include "nccl_shim/protocol/own_rank.h"
 
 namespace duet::nccl_shim {
 
 // Whether the ranks of a communicator lend each other segments (device.h): all do, or none does, as
 // a rank that cannot map a peer's buffer cannot make a call any other way. Not thread-safe.
-class SegmentAgreement : PartOfRank {
+class SegmentAgreement : OwnRank {
  public:
   // Lends two segments as a test, where the device has them and they are `wanted`.
-  SegmentAgreement(const PartOfRank& rank, LentMemory& lent, bool wanted);
+  SegmentAgreement(const OwnRank& rank, LentMemory& lent, bool wanted);
   ~SegmentAgreement() { end_test(); }
   SegmentAgreement(const SegmentAgreement&) = delete;
   SegmentAgreement& operator=(const SegmentAgreement&) = delete;

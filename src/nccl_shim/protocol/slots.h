@@ -29,21 +29,21 @@
 #include "nccl_shim/protocol/buffer_copies.h"
 #include "nccl_shim/protocol/call.h"
 #include "nccl_shim/protocol/lanes.h"
+#include "nccl_shim/protocol/own_rank.h"
 #include "nccl_shim/protocol/pair_roles.h"
-#include "nccl_shim/protocol/part_of_rank.h"
 #include "nccl_shim/protocol/receive_memory.h"
 
 namespace duet::nccl_shim {
 
 // Not thread-safe, but waits_for() and end_own_waits(), as Transfers' are.
-class Slots : PartOfRank {
+class Slots : OwnRank {
  public:
   // Of each rank's memory.
   static std::size_t bytes(int ranks, const Method& method);
 
-  Slots(const PartOfRank& rank, const Method& method, ReceiveMemory& memory, BufferCopies& buffers,
+  Slots(const OwnRank& rank, const Method& method, ReceiveMemory& memory, BufferCopies& buffers,
         Lanes& lanes)
-      : PartOfRank(rank), method_(method), memory_(memory), buffers_(buffers), lanes_(lanes) {}
+      : OwnRank(rank), method_(method), memory_(memory), buffers_(buffers), lanes_(lanes) {}
 
   void count(const Call& call);  // once, before pass()
   // Enqueues what of a call goes through slots, if anything does.
@@ -80,8 +80,8 @@ class Slots : PartOfRank {
   // it.
   std::atomic<std::uint32_t> pieces_{0};
   std::uint32_t before_ = 0;  // pieces, before the last call that was counted
-  // Up to which piece a peer's have arrived, by end_own_waits(), or will have, behind
-  // expect_without().
+  // Up to which piece a peer's have arrived, by end_own_waits(), under Ending's abort_mutex_, or
+  // will have, behind expect_without().
   std::array<std::uint32_t, kMostRanks> seen_{}, expected_{};
 };
 

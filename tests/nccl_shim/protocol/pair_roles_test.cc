@@ -25,7 +25,7 @@ class PairRolesTest : public ::testing::Test {
           roles(rank, {0, false, false, 0, wait_seconds}, failure) {}
 
     host::HostShimDevice device;
-    PartOfRank rank;
+    OwnRank rank;
     Failure failure;
     PairRoles roles;
   };

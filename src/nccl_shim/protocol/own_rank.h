@@ -10,14 +10,14 @@
 
 namespace duet::nccl_shim {
 
-// What the parts of one rank's side of a communicator (PairCopies) have in common; each is made of
-// a copy.
-class PartOfRank {
+// This rank of a communicator: what all classes of its side (PairCopies) have in common. Each is
+// made of a copy.
+class OwnRank {
  public:
   using Stream = ShimDevice::Stream;
 
   // All ranks have announced themselves in `shared`.
-  PartOfRank(ShimDevice& device, SharedBlock& shared, int rank, int ranks)
+  OwnRank(ShimDevice& device, SharedBlock& shared, int rank, int ranks)
       : device_(device), shared_(shared), rank_(rank), ranks_(ranks) {
     for (int peer = 0; peer < ranks; ++peer) {
       const std::int32_t process = shared.ranks[peer].process;
