@@ -3,7 +3,7 @@
 namespace duet::nccl_shim {
 
 // What a rank and its peers send each other, and how that ends where the communicator does
-// (Ending). Functions are called under Ending's mutex, but those of which it is said otherwise.
+// (Ending). Functions are called under PairCopies::mutex_, but those of which it is said otherwise.
 class Transfers {
  public:
   virtual ~Transfers() = default;
