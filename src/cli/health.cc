@@ -206,9 +206,11 @@ class HealthCommand : public Command {
     std::unique_ptr<Machine> host;
     for (BackendState& state : backends()) {
       if (state.machine == nullptr) continue;
-      const bool gpus = state.kind == "cuda" || state.kind == "hip";
-      if (gpus) plan_.machines.push_back(std::move(state.machine));
-      if (state.kind == "host") host = std::move(state.machine);
+      const DeviceInfo& device = state.machine->device(0).info();
+      if (device.is_gpu())
+        plan_.machines.push_back(std::move(state.machine));
+      else if (device.is_cpu)
+        host = std::move(state.machine);
     }
     if (plan_.machines.empty()) plan_.machines.push_back(std::move(host));
   }
@@ -220,8 +222,8 @@ class HealthCommand : public Command {
     for (const auto& machine : plan_.machines) {
       machines.push_back(machine.get());
       if (no_measurements_) continue;
-      const std::string kind = machine->device(0).info().kind;
-      for (const SuiteEntry& entry : health_entries(kind)) {
+      const bool is_cpu = machine->device(0).info().is_cpu;
+      for (const SuiteEntry& entry : health_entries(is_cpu)) {
         add_entry(plan_, *machine, entry, interrupted);
       }
     }

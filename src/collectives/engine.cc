@@ -60,17 +60,18 @@ std::vector<CollectiveEngine*> registered_collective_engines(const std::string& 
   return registry().of_kind(device_kind);
 }
 
-std::vector<EngineModule> collective_modules(const std::string& device_kind) {
-  const EngineModule mpi{"collectives_mpi", "mpi"};
-  if (device_kind == "cuda") return {{"nccl", "nccl"}, {"nvshmem", "nvshmem"}, mpi};
-  if (device_kind == "hip") return {{"rccl", "rccl"}, mpi};
-  if (device_kind == "host") return {mpi};
-  return {};
+const std::vector<EngineModule>& collective_modules() {
+  static const std::vector<EngineModule> modules = {
+      {"nccl", "nccl", {"cuda"}},
+      {"nvshmem", "nvshmem", {"cuda"}},
+      {"rccl", "rccl", {"hip"}},
+      {"collectives_mpi", "mpi", {"cuda", "hip", "host"}}};
+  return modules;
 }
 
 CollectiveEngines collective_engines(const std::string& device_kind,
                                      const std::vector<std::string>& wanted) {
-  return registry().find(device_kind, collective_modules(device_kind), wanted);
+  return registry().find(device_kind, collective_modules(), wanted);
 }
 
 std::vector<CollectiveEngine*> engines_named(Machine& machine,

@@ -147,7 +147,7 @@ class CollectiveEngine {
 };
 
 // The modules that bring engines for a kind of device.
-std::vector<EngineModule> collective_modules(const std::string& device_kind);
+const std::vector<EngineModule>& collective_modules();
 
 void register_collective_engine(std::unique_ptr<CollectiveEngine> engine);
 

@@ -16,10 +16,15 @@ namespace duet {
 // A module that registers engines when it is loaded.
 struct EngineModule {
   std::string name;
-  std::string prefix;  // of its engines' names; "": the module is loaded for any engine
+  std::string prefix;              // of its engines' names; "": the module is loaded for any engine
+  std::vector<std::string> kinds;  // of devices that its engines run on
   // Called before the module is loaded. Returns why it must not be loaded here, or "". nullptr: no
   // condition.
   std::string (*refusal)() = nullptr;
+
+  bool serves(const std::string& device_kind) const {
+    return std::find(kinds.begin(), kinds.end(), device_kind) != kinds.end();
+  }
 
   bool brings_any_of(const std::vector<std::string>& wanted) const {
     return prefix.empty() || wanted.empty() ||
@@ -60,16 +65,16 @@ class EngineRegistry {
     return found;
   }
 
-  // Loads the modules that may have an engine of `wanted`, or all modules if `wanted` is empty, and
-  // returns all engines for a kind of device. Other modules are not loaded, because their libraries
-  // may take memory and threads.
+  // Loads the modules for a kind of device that may have an engine of `wanted`, or all of them if
+  // `wanted` is empty, and returns all engines for that kind. Other modules are not loaded, because
+  // their libraries may take memory and threads.
   FoundEngines<Engine> find(const std::string& device_kind,
                             const std::vector<EngineModule>& modules,
                             const std::vector<std::string>& wanted) {
     FoundEngines<Engine> found;
     // A module calls add() while it is loaded, so the lock must not be held here.
     for (const EngineModule& module : modules) {
-      if (!module.brings_any_of(wanted)) continue;
+      if (!module.serves(device_kind) || !module.brings_any_of(wanted)) continue;
       const std::string reason = module.load();
       if (!reason.empty()) found.unavailable.emplace_back(module.name, reason);
     }

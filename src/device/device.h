@@ -19,10 +19,14 @@
 
 namespace duet {
 
+// The vendor's runtime that owns a device's memory, as other libraries need to know it.
+enum class GpuRuntime { none, cuda, hip };
+
 struct DeviceInfo {
-  std::string name;       // "cuda:0", "host:1", "sim:mi300x-8:3"
-  std::string kind;       // "cuda", "hip", "host", "sim"
-  bool is_cpu = false;    // cores of this host, which its program shares
+  std::string name;     // "cuda:0", "host:1", "sim:mi300x-8:3"
+  std::string kind;     // "cuda", "hip", "host", "sim"
+  bool is_cpu = false;  // cores of this host, which its program shares
+  GpuRuntime gpu_runtime = GpuRuntime::none;
   std::string model;      // "NVIDIA H200"
   std::string bus;        // PCI address; "" if there is none
   int ordinal = -1;       // its number in the vendor's runtime; -1: there is none
@@ -39,7 +43,13 @@ struct DeviceInfo {
   // If a NIC writes to device memory and then signals, streams that wait for the signal see the
   // data.
   bool network_writes_ordered = false;
+  // A kernel that runs sees what other devices write to its memory meanwhile.
+  bool kernels_see_peer_writes = false;
+  // Each device of its node has a link of its own to it. Otherwise all reach it through a switch.
+  bool link_per_peer = false;
   std::map<std::string, std::string> details;  // further rows of `duet info`
+
+  bool is_gpu() const { return gpu_runtime != GpuRuntime::none; }  // of this machine, not simulated
 };
 
 struct Telemetry {

@@ -133,7 +133,7 @@ class GemmCases {
   }
 
   void require_known(const Target& target) const {
-    const auto names = gemm_engine_names(machine_.device(target.device).info().kind);
+    const auto names = gemm_engine_names(machine_.device(target.device).info());
     for (const std::string& engine : options_.engines) {
       if (std::find(names.begin(), names.end(), engine) != names.end()) continue;
       if (engine == kRemovedCpuEngine) {
@@ -272,9 +272,9 @@ class GemmCases {
 
 }  // namespace
 
-std::vector<std::string> gemm_engine_names(const std::string& device_kind) {
-  std::vector<std::string> names = gemm_engine_names_of(device_kind);
-  if (device_kind == "host") names.push_back(kPeakEngine);
+std::vector<std::string> gemm_engine_names(const DeviceInfo& device) {
+  std::vector<std::string> names = gemm_engine_names_of(device.kind);
+  if (device.is_cpu) names.push_back(kPeakEngine);
   return names;
 }
 

@@ -29,9 +29,8 @@ struct GemmOptions {
   std::string device_name;   // --device, as the journal shows it
 };
 
-// The engines that --engine may name on a kind of device, whether or not their modules can be
-// loaded.
-std::vector<std::string> gemm_engine_names(const std::string& device_kind);
+// The engines that --engine may name on such a device, whether or not their modules can be loaded.
+std::vector<std::string> gemm_engine_names(const DeviceInfo& device);
 
 // bf16; fp32 on a CPU on which no library multiplies bf16.
 DType default_gemm_dtype(Machine& machine);

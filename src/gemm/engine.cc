@@ -35,13 +35,15 @@ std::string no_room_for_openblas() {
   return no_room;
 }
 
-// A module for host devices has one engine, which has the module's name.
-std::vector<EngineModule> modules_for(const std::string& device_kind) {
-  if (device_kind == "host") {
-    return {{"onednn", "onednn"}, {"openblas", "openblas", no_room_for_openblas}};
-  }
-  if (device_kind == "cuda" || device_kind == "hip") return {{device_kind, ""}};
-  return {};
+// A GPU vendor's module has several engines, whose names are known only when it is loaded. Another
+// module has one engine, which has the module's name.
+const std::vector<EngineModule>& gemm_modules() {
+  static const std::vector<EngineModule> modules = {
+      {"onednn", "onednn", {"host"}},
+      {"openblas", "openblas", {"host"}, no_room_for_openblas},
+      {"cuda", "", {"cuda"}},
+      {"hip", "", {"hip"}}};
+  return modules;
 }
 
 }  // namespace
@@ -57,21 +59,22 @@ void register_gemm_reference(const std::string& device_kind, GemmReference refer
 }
 
 GemmEngines gemm_engines(const std::string& device_kind, const std::vector<std::string>& wanted) {
-  return registry().engines.find(device_kind, modules_for(device_kind), wanted);
+  return registry().engines.find(device_kind, gemm_modules(), wanted);
 }
 
 std::vector<std::string> gemm_engine_names_of(const std::string& device_kind) {
-  // A GPU vendor's module has several engines, whose names are known only when it is loaded. It is
-  // already loaded for its devices.
-  if (device_kind != "host") gemm_engines(device_kind);
+  std::vector<std::string> unloaded;
+  for (const EngineModule& module : gemm_modules()) {
+    if (!module.serves(device_kind)) continue;
+    // A vendor's module is loaded already, for its devices.
+    if (!module.prefix.empty() || !module.load().empty()) unloaded.push_back(module.name);
+  }
   std::vector<std::string> names;
   for (const GemmEngine* engine : registry().engines.of_kind(device_kind)) {
     names.push_back(engine->name());
   }
-  for (const EngineModule& module : modules_for(device_kind)) {
-    const bool loaded = device_kind != "host" && module.load().empty();
-    const bool named = std::find(names.begin(), names.end(), module.name) != names.end();
-    if (!loaded && !named) names.push_back(module.name);
+  for (const std::string& each : unloaded) {
+    if (std::find(names.begin(), names.end(), each) == names.end()) names.push_back(each);
   }
   return names;
 }

@@ -45,12 +45,12 @@ void add_collective_engines(const std::string& device_kind) {
 
 FoundEngines<HaloEngine> find_engines(const std::string& device_kind,
                                       const std::vector<std::string>& wanted) {
-  const std::vector<EngineModule> modules = collective_modules(device_kind);
   add_collective_engines(device_kind);
-  for (const EngineModule& module : modules) {
-    if (module.brings_any_of(wanted) && module.load().empty()) add_collective_engines(device_kind);
+  for (const EngineModule& module : collective_modules()) {
+    if (!module.serves(device_kind) || !module.brings_any_of(wanted)) continue;
+    if (module.load().empty()) add_collective_engines(device_kind);
   }
-  return registry().find(device_kind, modules, wanted);
+  return registry().find(device_kind, collective_modules(), wanted);
 }
 
 }  // namespace

@@ -31,8 +31,7 @@ NormReduction::NormReduction(Rank& rank, NormMode mode, CollectiveSession* gathe
                              std::int64_t partials, int iterations)
     : device_(rank.device), mode_(mode), iterations_(iterations) {
   if (mode == NormMode::none) return;
-  const std::string& kind = rank.device.info().kind;
-  host_polls_ = mode == NormMode::host && kind != "host" && kind != "sim";
+  host_polls_ = mode == NormMode::host && rank.device.info().is_gpu();
   totals_ = rank.device.allocate(kDouble * static_cast<std::size_t>(iterations),
                                  host_polls_ ? MemoryKind::pinned : MemoryKind::device);
   if (mode == NormMode::host && !host_polls_) {

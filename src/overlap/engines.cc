@@ -3,16 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/error.h"
 
 namespace duet {
 
 OverlapEngineNames overlap_engine_names(const std::string& device_kind) {
-  if (device_kind == "cuda") return {"nccl", "nccl-zero-cta", "cublas"};
-  if (device_kind == "hip") return {"rccl", "rccl-zero-cta", "rocblas"};
-  if (device_kind == "sim") return {"vendor-model", "zero-cta", "model"};
-  return {"kernel", "zero-cta", "onednn"};
+  static const std::map<std::string, OverlapEngineNames> names = {
+      {"cuda", {"nccl", "nccl-zero-cta", "cublas"}},
+      {"hip", {"rccl", "rccl-zero-cta", "rocblas"}},
+      {"sim", {"vendor-model", "zero-cta", "model"}},
+      {"host", {"kernel", "zero-cta", "onednn"}}};
+  return names.at(device_kind);
 }
 
 std::string overlap_engine(const OverlapPolicy& policy, const std::string& device_kind) {

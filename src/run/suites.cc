@@ -43,8 +43,8 @@ std::vector<SuiteEntry> entries_of(const Suite& suite) {
   return all;
 }
 
-std::vector<SuiteEntry> health_entries(const std::string& kind) {
-  const std::string device = kind == "host" ? "host" : "";
+std::vector<SuiteEntry> health_entries(bool of_cpu) {
+  const std::string device = of_cpu ? "host" : "";
   return entries_where(
       [&](const SuiteEntry& entry) { return entry.suite == "health" && entry.device == device; });
 }

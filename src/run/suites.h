@@ -26,9 +26,9 @@ Suite find_suite(const std::string& name);
 // Of each kind of device the workloads' entries, in the order of workloads().
 std::vector<SuiteEntry> entries_of(const Suite& suite);
 
-// What `duet health` measures on a machine of this kind: benchmarks that have verdicts, shortened
-// and on every device. `host`, `cuda`, `hip` or `sim`.
-std::vector<SuiteEntry> health_entries(const std::string& kind);
+// What `duet health` measures on CPUs, or on GPUs: benchmarks that have verdicts, shortened and on
+// every device.
+std::vector<SuiteEntry> health_entries(bool of_cpu);
 
 // Adds an entry's benchmark, on a machine that the plan has opened, as a job. Adds nothing if the
 // entry has none for this machine. `stop` lets a case end early.

@@ -313,8 +313,10 @@ class NcclEnvCommand : public Command {
   int find_gpus() {
     if (!gpus_.empty() && !model_.empty()) return parsed_gpus();
     for (const BackendState& state : backends()) {
-      if (state.kind != "cuda" || state.machine == nullptr) continue;
-      if (model_.empty()) model_ = state.machine->device(0).info().model;
+      if (state.machine == nullptr) continue;
+      const DeviceInfo& device = state.machine->device(0).info();
+      if (device.gpu_runtime != GpuRuntime::cuda) continue;
+      if (model_.empty()) model_ = device.model;
       if (gpus_.empty()) gpus_ = std::to_string(state.machine->size());
     }
     if (gpus_.empty()) {

@@ -86,10 +86,10 @@ std::string library_name() {
 bool reaches(const DeviceInfo& info) {
   if (info.cpu_addressable) return true;
 #if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
-  if (info.kind == "cuda") return MPIX_Query_cuda_support() != 0;
+  if (info.gpu_runtime == GpuRuntime::cuda) return MPIX_Query_cuda_support() != 0;
 #endif
 #if defined(MPIX_ROCM_AWARE_SUPPORT) && MPIX_ROCM_AWARE_SUPPORT
-  if (info.kind == "hip") return MPIX_Query_rocm_support() != 0;
+  if (info.gpu_runtime == GpuRuntime::hip) return MPIX_Query_rocm_support() != 0;
 #endif
   return false;
 }

@@ -23,8 +23,8 @@ struct OwnLinks {
 
 OwnLinks own_links(Team& team) {
   Machine& machine = team.machine();
-  OwnLinks links{machine.device(0).info().kind, false};
-  if (team.local_size() == 1) links.shared = links.kind != "hip";
+  const DeviceInfo& info = machine.device(0).info();
+  OwnLinks links{info.kind, team.local_size() == 1 && !info.link_per_peer};
   for (int local = 1; local < team.local_size(); ++local) {
     const int first = team.first_local();
     const Link link = machine.link(team.device_index(first), team.device_index(first + local));

@@ -53,6 +53,8 @@ void describe(int ordinal, const cudaDeviceProp& properties, DeviceInfo& info) {
   int ordering = 0;  // of cudaGPUDirectRDMAWritesOrdering
   DUET_GPU_CHECK(
       cudaDeviceGetAttribute(&ordering, cudaDevAttrGPUDirectRDMAWritesOrdering, ordinal));
+  info.gpu_runtime = GpuRuntime::cuda;
+  info.kernels_see_peer_writes = true;
   info.network_writes_ordered = ordering >= cudaGPUDirectRDMAWritesOrderingOwner;
   info.copy_engines = properties.asyncEngineCount;
   info.details["compute capability"] = fmt::format("{}.{}", properties.major, properties.minor);

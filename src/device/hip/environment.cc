@@ -35,6 +35,8 @@ void require_code(const hipDeviceProp_t& properties) {
 
 // The runtime does not report the number of SDMA engines, so it stays unknown.
 void describe(int, const hipDeviceProp_t& properties, DeviceInfo& info) {
+  info.gpu_runtime = GpuRuntime::hip;
+  info.link_per_peer = true;
   info.details["architecture"] = properties.gcnArchName;
   info.details["hardware queues"] = std::getenv(kQueues);
   int driver = 0;

@@ -13,10 +13,10 @@ void set_owner(fi_mr_attr& attributes, const Span& span) {
   attributes.iface = FI_HMEM_SYSTEM;
   if (span.owner == nullptr || span.kind != MemoryKind::device) return;
   const DeviceInfo& info = span.owner->info();
-  if (info.kind == "cuda") {
+  if (info.gpu_runtime == GpuRuntime::cuda) {
     attributes.iface = FI_HMEM_CUDA;
     attributes.device.cuda = info.ordinal;
-  } else if (info.kind == "hip") {
+  } else if (info.gpu_runtime == GpuRuntime::hip) {
     attributes.iface = FI_HMEM_ROCR;
   }
 }

@@ -108,7 +108,7 @@ class GemmCommand : public Command {
     if (engines_.empty()) return {};
     std::vector<std::string> asked = split(engines_, ',');
     if (!several) return asked;
-    const std::vector<std::string> known = gemm_engine_names(machine.device(0).info().kind);
+    const std::vector<std::string> known = gemm_engine_names(machine.device(0).info());
     const auto foreign = [&](const std::string& engine) {
       return std::find(known.begin(), known.end(), engine) == known.end();
     };

@@ -161,16 +161,15 @@ class FusedCopiesPlan : public PlanOfOneKernel {
 
 // All devices of a team are of one kind, so all have the kernel or none has.
 std::unique_ptr<HaloPlan> fused_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog) {
-  const DeviceInfo& info = rank.device.info();
-  if (info.kind == "host" || info.kind == "sim") return nullptr;
+  if (!rank.device.info().is_gpu()) return nullptr;
   auto plan = std::make_unique<FusedPlan>(rank, task, watchdog);
   if (!plan->has_kernel()) return nullptr;
   return plan;
 }
 
-// On AMD GPUs a kernel does not see rows that come while it runs.
+// Its kernel needs rows that come while it runs.
 std::unique_ptr<HaloPlan> fused_copies_plan(Rank& rank, const HaloTask& task, Watchdog& watchdog) {
-  if (rank.device.info().kind != "cuda") return nullptr;
+  if (!rank.device.info().kernels_see_peer_writes) return nullptr;
   auto plan = std::make_unique<FusedCopiesPlan>(rank, task, watchdog);
   if (task.grid.ranks == 1 && !plan->leaves_units()) return nullptr;
   return plan;

@@ -15,8 +15,7 @@ void register_attention_engine(std::unique_ptr<AttentionEngine> engine) {
 }
 
 AttentionEngines attention_engines(const std::string& device_kind) {
-  std::vector<EngineModule> modules;
-  if (device_kind == "cuda") modules.push_back({"cudnn", ""});
+  static const std::vector<EngineModule> modules = {{"cudnn", "", {"cuda"}}};
   return attention_registry().find(device_kind, modules, {});
 }
 
