@@ -3,7 +3,8 @@
 # make test: installs what tests need as well, builds all, and runs every test, three at once, of
 # which one mostly waits; at its end stands which were skipped and why.
 # make build: only builds, to build/duet.
-.PHONY: run test build packages test-packages format clean
+# make wheel: a wheel for Python of what is built, to dist/.
+.PHONY: run test build wheel packages test-packages format clean
 .NOTPARALLEL:
 
 # Several files compiled as one, half the time on few cores, and what is not hot by -O1. Only where
@@ -18,6 +19,9 @@ test: test-packages build
 
 build: build/build.ninja
 	cmake --build build
+
+wheel: build
+	scripts/wheel.sh build dist
 
 # Again when packages have come, which may be what an optional part waited for.
 build/build.ninja: CMakePresets.json $(wildcard /var/lib/dpkg/status)

@@ -45,6 +45,7 @@ package(dev libduet-dev
 "# The library is in /usr/lib, for one architecture.
 pkg-config-unavailable-for-cross-compilation *
 ")
+package(python python3-duet "")
 set(share ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/duet/usr/share)
 file(RENAME ${share}/doc/duet/CHANGELOG.md ${share}/doc/duet/changelog)
 compress(${share}/doc/duet/changelog)

@@ -1,7 +1,7 @@
 # What `cmake --install` puts where: duet, its completion and manual page, Slurm's health check, libduet, its modules in
 # duet/ beside it, the drop-in for NCCL in duet/nccl_shim, the headers of the public API, and the package by which find_package(duet) gives
 # duet::duet, and pkg-config's file. All of it finds each other by relative paths, so that a prefix can be moved.
-# The components duet, modules and dev are packages of their own (cmake/package.cmake).
+# The components duet, modules, dev and python are packages of their own (cmake/package.cmake).
 include(CMakePackageConfigHelpers)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME duet)
@@ -47,6 +47,10 @@ install(CODE "set(SOURCES ${PROJECT_SOURCE_DIR}/src)
 install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/public_headers.cmake COMPONENT dev)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/include/duet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT dev)
+install(FILES ${PROJECT_SOURCE_DIR}/src/bindings/duet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT dev)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/bindings/python/duet
+        DESTINATION lib/python3/dist-packages COMPONENT python FILES_MATCHING PATTERN "*.py")
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/duet)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/duetConfigVersion.cmake

@@ -1,6 +1,6 @@
 # What `cpack` makes of a build folder:
 #   cpack -G DEB   duet (program and library), duet-modules (what links vendors' and other
-#                  libraries), libduet-dev (headers, CMake's and pkg-config's files)
+#                  libraries), libduet-dev (headers, CMake's and pkg-config's files), python3-duet
 #   cpack -G TGZ   all of it in one archive that runs from any folder
 set(DUET_PACKAGE_MAINTAINER "Duet <duet@localhost>" CACHE STRING
     "Who answers for the .deb: NAME <ADDRESS>")
@@ -12,7 +12,7 @@ set(CPACK_PACKAGE_NAME duet)
 set(CPACK_PACKAGE_VENDOR Duet)
 set(CPACK_PACKAGE_CONTACT "${DUET_PACKAGE_MAINTAINER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "benchmark of compute and communication on GPU machines")
-set(CPACK_COMPONENTS_ALL duet modules dev)
+set(CPACK_COMPONENTS_ALL duet modules dev python)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
@@ -60,4 +60,14 @@ set(CPACK_COMPONENT_DEV_DESCRIPTION
 communication programs can use, with the files of CMake and pkg-config.")
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "duet (= ${full_version})")
+
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-duet)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION
+"Python package of duet: reads journals, runs the program, and makes collectives
+on memory of NumPy, PyTorch and CuPy.")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "duet (= ${full_version}), python3")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-pandas")
 include(CPack)

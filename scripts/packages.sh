@@ -11,7 +11,7 @@ build=(
   libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libssl-dev libgtest-dev
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libfabric-dev
 )
-tests=(libfabric-bin nftables iproute2 procps slurm-wlm munge chromium-headless-shell zsh fish mandoc python3-jsonschema sqlite3)
+tests=(libfabric-bin nftables iproute2 procps slurm-wlm munge chromium-headless-shell zsh fish mandoc python3-jsonschema python3-pandas python3-wheel sqlite3)
 checks=(hipcc libamdhip64-dev clang-format mmdebstrap lintian)
 
 wanted=("${build[@]}")

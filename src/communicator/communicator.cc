@@ -15,7 +15,7 @@ namespace duet {
 namespace {
 
 std::unique_ptr<Processes> join_run(const CommunicatorOptions& options) {
-  Launch launch = find_launch();
+  Launch launch = options.launch ? *options.launch : find_launch();
   if (options.port != 0 && !launch.addresses.empty()) launch.port = options.port;
   return std::make_unique<Processes>(std::move(launch), options.deadline_seconds);
 }
@@ -96,6 +96,11 @@ int Communicator::size() const { return impl_->team.size(); }
 int Communicator::local_size() const { return impl_->team.local_size(); }
 int Communicator::first_local() const { return impl_->team.first_local(); }
 std::string Communicator::failure() const { return impl_->team.failure(); }
+void Communicator::fail(int rank, const std::string& why) { impl_->team.fail(rank, why); }
+void Communicator::forget(int number) { impl_->team.forget(number); }
+int Communicator::on_failure(std::function<void(const std::string&)> notify) {
+  return impl_->team.on_failure(std::move(notify));
+}
 
 void Communicator::each(const std::function<void(LocalRank&)>& fn) {
   impl_->end_replaced();

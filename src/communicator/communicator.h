@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "communicator/local_rank.h"
 #include "core/deadline.h"
 #include "core/error.h"
+#include "team/launch.h"
 #include "team/network_options.h"
 
 namespace duet {
@@ -22,6 +24,7 @@ struct CommunicatorOptions {
   // that can map each other's memory are a node.
   NetworkOptions network{};
   int node_size = 0;
+  std::optional<Launch> launch{};  // how the processes find each other; else by find_launch()
 };
 
 // The ranks of one or several processes, one per device. Processes belong together if they were
@@ -62,6 +65,14 @@ class Communicator {
   // failed, or which process is gone; "" if all is well. For loops that launch graphs, which throw
   // nothing. From any thread.
   std::string failure() const;
+  // Fails the current each() in all processes, as if the rank had thrown an error of this text,
+  // without waiting for its end. From any thread.
+  void fail(int rank, const std::string& why);
+  // Calls `notify` with the reason when a rank fails or a process is gone, on any thread, perhaps
+  // more than once; at once if that has happened already. It must not wait for ranks. Returns a
+  // number for forget(), after which it does not run.
+  int on_failure(std::function<void(const std::string&)> notify);
+  void forget(int number);
 
  private:
   struct Impl;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -46,6 +47,11 @@ class LocalRank {
   // As above, with the user's own memory of the rank's device (cudaMalloc), of the sizes that
   // send_bytes() and recv_bytes() return; nullptr if that size is 0.
   CollectiveCall plan(const Collective& collective, const void* send, void* recv);
+  // As above, with the buffers that `find` returns. Where it throws on one rank, all throw.
+  struct Buffers {
+    Span send, recv;
+  };
+  CollectiveCall plan(const Collective& collective, const std::function<Buffers()>& find);
 
   // Collective: ends a call. The caller must have synchronised the streams on which it enqueued the
   // call. Afterwards the buffers may be freed or reused.

@@ -53,7 +53,7 @@ works() {
 (cd "$build" && cpack -G DEB -B "$folder/deb") > cpack.out 2>&1 || fail "cpack -G DEB: $(tail -n 20 cpack.out)"
 (cd "$build" && cpack -G TGZ -B "$folder/tgz") > cpack.out 2>&1 || fail "cpack -G TGZ: $(tail -n 20 cpack.out)"
 
-for package in duet duet-modules libduet-dev; do
+for package in duet duet-modules libduet-dev python3-duet; do
   file=$(echo deb/${package}_*.deb)
   [[ -f $file ]] || { fail "no package $package: $(ls deb)"; continue; }
   [[ $(dpkg-deb -f "$file" Package) == "$package" ]] || fail "$file: another name"
@@ -67,6 +67,9 @@ grep -q 'libfmt' depends && grep -q 'libc6 (>= ' depends || fail "duet depends o
 dpkg-deb -f deb/duet-modules_*.deb Depends | grep -q '^duet (= ' || fail "duet-modules does not need its duet"
 for file in bin/duet share/man/man1/duet.1.gz share/bash-completion/completions/duet share/duet/slurm/health.sh; do
   [[ -e root/usr/$file ]] || fail "the package has no $file"
+done
+for file in include/duet.h lib/python3/dist-packages/duet/__init__.py; do
+  [[ -e root/usr/$file ]] || fail "the packages have no $file"
 done
 mv root moved
 works "$folder/moved/usr"

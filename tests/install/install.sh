@@ -130,4 +130,19 @@ end
     says out.run "both are done"
   done
 fi
+
+# The page of the C interface, and the Python package.
+awk '/^```c$/ { within = 1; next } /^```/ { within = 0 } within' "$(dirname "$page")/c.md" > gather.c
+grep -q 'duet_comm_open' gather.c || fail "c.md: no program"
+pc=$(dirname "$(find moved -name duet.pc)")
+# shellcheck disable=SC2046
+cc -std=c99 -Wall -Wextra -Wpedantic -Werror gather.c -o gather_c \
+  $(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs duet) || fail "c.md: its program does not compile"
+LD_LIBRARY_PATH=$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir duet) timeout 60 ./gather_c > out.run 2> err.run ||
+  fail "c.md: exit $?"
+says out.run "rank 0 of 1: the first number is 1"
+PYTHONPATH=moved/lib/python3/dist-packages timeout 60 python3 -c '
+import duet
+print(duet.version(), len(duet.run("gemm", device="sim:h200", shapes="512x512x512")))' > out.run 2> err.run || fail "python: exit $?"
+says out.run "^0\.[0-9.]* 1$"
 exit $((failures > 0))

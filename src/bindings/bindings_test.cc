@@ -1,0 +1,294 @@
+// The C interface as C++ calls it; c_program.c is one in C.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <numeric>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bindings/duet.h"
+
+namespace {
+
+constexpr std::uint64_t kCount = 1000;
+
+duet_collective all_gather_of(std::uint64_t count) {
+  duet_collective one{};
+  one.size = sizeof one;
+  one.kind = DUET_ALL_GATHER;
+  one.dtype = DUET_INT32;
+  one.count = count;
+  return one;
+}
+
+duet_comm* open_on(const char* device) {
+  duet_comm_options options{};
+  options.size = sizeof options;
+  options.device = device;
+  duet_comm* comm = nullptr;
+  EXPECT_EQ(duet_comm_open(&options, &comm), DUET_OK) << duet_last_error();
+  return comm;
+}
+
+duet_rank* rank_of(duet_comm* comm, int local) {
+  duet_rank* rank = nullptr;
+  EXPECT_EQ(duet_comm_rank(comm, local, &rank), DUET_OK) << duet_last_error();
+  return rank;
+}
+
+int ranks_of(duet_comm* comm) {
+  duet_comm_info info{};
+  info.size = sizeof info;
+  EXPECT_EQ(duet_comm_get_info(comm, &info), DUET_OK);
+  return info.ranks;
+}
+
+// A thread for each rank of host:N, as the threads of a program.
+void with_ranks(duet_comm* comm, const std::function<void(duet_rank*, int)>& fn) {
+  std::vector<std::thread> threads;
+  for (int local = 0; local < ranks_of(comm); ++local) {
+    threads.emplace_back([&, local] { fn(rank_of(comm, local), local); });
+  }
+  for (std::thread& each : threads) each.join();
+}
+
+// Gathers the ranks' own numbers once, and says whether all have come.
+void gather(duet_rank* rank, int index, int ranks) {
+  const duet_collective one = all_gather_of(kCount);
+  std::uint64_t send_bytes = 0, recv_bytes = 0;
+  ASSERT_EQ(duet_sizes(&one, index, ranks, &send_bytes, &recv_bytes), DUET_OK);
+  duet_memory *send = nullptr, *recv = nullptr;
+  ASSERT_EQ(duet_allocate(rank, send_bytes, &send), DUET_OK) << duet_last_error();
+  ASSERT_EQ(duet_allocate(rank, recv_bytes, &recv), DUET_OK) << duet_last_error();
+  duet_call* call = nullptr;
+  ASSERT_EQ(duet_plan(rank, &one, duet_memory_data(send), duet_memory_data(recv), &call), DUET_OK)
+      << duet_last_error();
+  EXPECT_NE(std::string(duet_call_algorithm(call)), "");
+
+  std::vector<std::int32_t> mine(kCount);
+  std::iota(mine.begin(), mine.end(), 1000000 * index);
+  ASSERT_EQ(duet_memory_write(send, 0, mine.data(), send_bytes), DUET_OK);
+  duet_stream* stream = nullptr;
+  ASSERT_EQ(duet_stream_open(rank, &stream), DUET_OK);
+  EXPECT_EQ(duet_enqueue_on(call, stream), DUET_OK) << duet_last_error();
+  EXPECT_EQ(duet_stream_synchronize(stream, 30), DUET_OK) << duet_last_error();
+
+  std::vector<std::int32_t> all(kCount * static_cast<std::uint64_t>(ranks));
+  ASSERT_EQ(duet_memory_read(recv, 0, all.data(), recv_bytes), DUET_OK);
+  for (int from = 0; from < ranks; ++from) {
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(all[static_cast<std::uint64_t>(from) * kCount + i],
+                1000000 * from + static_cast<std::int32_t>(i));
+    }
+  }
+  EXPECT_EQ(duet_retire(rank, call), DUET_OK) << duet_last_error();
+  duet_stream_close(stream);
+  duet_memory_free(send);
+  duet_memory_free(recv);
+}
+
+bool says(const char* what) {
+  return std::string(duet_last_error()).find(what) != std::string::npos;
+}
+
+TEST(CInterface, GathersByAThreadForEachRank) {
+  duet_comm* comm = open_on("host:3");
+  with_ranks(comm, [&](duet_rank* rank, int index) { gather(rank, index, 3); });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK) << duet_last_error();
+}
+
+void gather_in_each(void* ranks, duet_rank* rank, std::int32_t* done) {
+  duet_rank_info info{};
+  info.size = sizeof info;
+  ASSERT_EQ(duet_rank_get_info(rank, &info), DUET_OK);
+  gather(rank, info.index, *static_cast<int*>(ranks));
+  *done = 1;
+}
+
+TEST(CInterface, EachRunsOnRealAndOnSimulatedMachines) {
+  for (const char* device : {"host:2", "sim:h200-4"}) {
+    duet_comm* comm = open_on(device);
+    int ranks = ranks_of(comm);
+    EXPECT_EQ(duet_comm_each(comm, gather_in_each, &ranks), DUET_OK) << duet_last_error();
+    EXPECT_EQ(duet_comm_close(comm), DUET_OK) << duet_last_error();
+  }
+}
+
+TEST(CInterface, AFunctionThatDoesNotSayThatItIsDoneHasFailed) {
+  for (const char* device : {"host:2", "sim:h200-4"}) {
+    duet_comm* comm = open_on(device);
+    const auto fails = [](void*, duet_rank*, std::int32_t*) {};
+    EXPECT_EQ(duet_comm_each(comm, fails, nullptr), DUET_ERROR);
+    EXPECT_TRUE(says("its function failed")) << duet_last_error();
+    int ranks = ranks_of(comm);
+    EXPECT_EQ(duet_comm_each(comm, gather_in_each, &ranks), DUET_OK) << duet_last_error();
+    EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+  }
+}
+
+TEST(CInterface, ARankOfASimulatedMachineStandsInEachAlone) {
+  duet_comm* comm = open_on("sim:h200-4");
+  duet_rank* rank = nullptr;
+  EXPECT_EQ(duet_comm_rank(comm, 0, &rank), DUET_UNAVAILABLE);
+  EXPECT_TRUE(says("duet_comm_each()")) << duet_last_error();
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
+TEST(CInterface, RanksThatDisagreeAllHearOfItAndGoOn) {
+  duet_comm* comm = open_on("host:2");
+  with_ranks(comm, [&](duet_rank* rank, int index) {
+    const duet_collective one = all_gather_of(index == 0 ? 8 : 16);
+    duet_memory *send = nullptr, *recv = nullptr;
+    ASSERT_EQ(duet_allocate(rank, 64, &send), DUET_OK);
+    ASSERT_EQ(duet_allocate(rank, 128, &recv), DUET_OK);
+    duet_call* call = nullptr;
+    EXPECT_EQ(duet_plan(rank, &one, duet_memory_data(send), duet_memory_data(recv), &call),
+              DUET_BAD_ARGUMENT);
+    EXPECT_EQ(call, nullptr);
+    duet_memory_free(send);
+    duet_memory_free(recv);
+    gather(rank, index, 2);
+  });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
+TEST(CInterface, AfterATimeoutOthersCanBePlanned) {
+  duet_comm* comm = open_on("host:2");
+  EXPECT_EQ(duet_barrier(rank_of(comm, 0), "a rank that does not come", 0.2), DUET_TIMEOUT);
+  EXPECT_TRUE(says("a rank that does not come")) << duet_last_error();
+  EXPECT_EQ(duet_barrier(rank_of(comm, 1), "one that has gone", 60), DUET_PEER_FAILED);
+  EXPECT_TRUE(says("a rank that does not come")) << duet_last_error();
+  with_ranks(comm, [&](duet_rank* rank, int index) { gather(rank, index, 2); });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
+TEST(CInterface, WhatWaitsIsInterrupted) {
+  duet_comm* comm = open_on("host:2");
+  std::thread interrupter([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_EQ(duet_comm_interrupt(comm), DUET_OK);
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(duet_barrier(rank_of(comm, 0), "a rank that does not come", 60), DUET_INTERRUPTED);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+  interrupter.join();
+  EXPECT_EQ(duet_barrier(rank_of(comm, 1), "one that has gone", 60), DUET_PEER_FAILED);
+  with_ranks(comm, [&](duet_rank* rank, int index) { gather(rank, index, 2); });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
+TEST(CInterface, ACommunicatorWithPartsStaysOpen) {
+  duet_comm* comm = open_on("host:1");
+  duet_memory* memory = nullptr;
+  ASSERT_EQ(duet_allocate(rank_of(comm, 0), 64, &memory), DUET_OK);
+  EXPECT_EQ(duet_comm_close(comm), DUET_BAD_ARGUMENT);
+  EXPECT_TRUE(says("1 exist")) << duet_last_error();
+  duet_memory_free(memory);
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
+TEST(CInterface, ErrorsNameWhatWasExpected) {
+  duet_comm_options options{};
+  options.size = sizeof options;
+  options.device = "hots:2";
+  duet_comm* comm = nullptr;
+  EXPECT_EQ(duet_comm_open(&options, &comm), DUET_USAGE_ERROR);
+  EXPECT_TRUE(says("hots")) << duet_last_error();
+  EXPECT_EQ(comm, nullptr);
+  EXPECT_EQ(duet_comm_open(nullptr, nullptr), DUET_BAD_ARGUMENT);
+  EXPECT_EQ(duet_enqueue(nullptr, nullptr), DUET_BAD_ARGUMENT);
+  duet_collective one = all_gather_of(1);
+  one.kind = 99;
+  EXPECT_EQ(duet_sizes(&one, 0, 2, nullptr, nullptr), DUET_BAD_ARGUMENT);
+  EXPECT_TRUE(says("kind 99: expected 0 to 9")) << duet_last_error();
+  EXPECT_STREQ(duet_status_name(DUET_PEER_FAILED), "peer failed");
+  EXPECT_STREQ(duet_status_name(-1), "unknown status");
+}
+
+// A program that was compiled with a later duet.h, and one with an earlier.
+TEST(CInterface, StructsGrow) {
+  struct Later {
+    duet_collective known;
+    std::uint64_t further;
+  } later{all_gather_of(8), 0};
+  later.known.size = sizeof later;
+  std::uint64_t bytes = 0;
+  EXPECT_EQ(duet_sizes(&later.known, 0, 2, nullptr, &bytes), DUET_OK) << duet_last_error();
+  EXPECT_EQ(bytes, 64U);
+  later.further = 1;
+  EXPECT_EQ(duet_sizes(&later.known, 0, 2, nullptr, &bytes), DUET_UNAVAILABLE);
+
+  for (std::uint64_t size = 0; size <= 2 * sizeof(duet_collective); ++size) {
+    std::vector<unsigned char> room(2 * sizeof(duet_collective) + 1);
+    duet_collective one = all_gather_of(8);
+    one.size = size;
+    std::memcpy(room.data(), &one, sizeof one);
+    duet_collective placed;
+    const auto* const given = reinterpret_cast<const duet_collective*>(room.data());
+    std::memcpy(&placed, given, sizeof placed);
+    const duet_status status = duet_sizes(given, 0, 2, nullptr, &bytes);
+    EXPECT_EQ(status == DUET_OK, size >= sizeof size) << size;
+  }
+}
+
+// As many bytes as the caller's struct has are written.
+TEST(CInterface, ShortInfosAreFilledAsFarAsTheyGo) {
+  duet_comm* comm = open_on("host:2");
+  duet_comm_info info{};
+  info.local_ranks = info.first_local = 77;
+  info.size = offsetof(duet_comm_info, local_ranks);
+  EXPECT_EQ(duet_comm_get_info(comm, &info), DUET_OK);
+  EXPECT_EQ(info.ranks, 2);
+  EXPECT_EQ(info.local_ranks, 77);
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
+TEST(CInterface, BuffersMayLieAnywhereInDuetsMemory) {
+  duet_comm* comm = open_on("host:2");
+  with_ranks(comm, [&](duet_rank* rank, int index) {
+    const duet_collective one = all_gather_of(4);
+    duet_memory* memory = nullptr;
+    ASSERT_EQ(duet_allocate(rank, 256, &memory), DUET_OK);
+    char* const base = static_cast<char*>(duet_memory_data(memory));
+    duet_call* call = nullptr;
+    ASSERT_EQ(duet_plan(rank, &one, base + 16, base + 64, &call), DUET_OK) << duet_last_error();
+    const std::int32_t mine[4] = {index, index, index, index};
+    ASSERT_EQ(duet_memory_write(memory, 16, mine, sizeof mine), DUET_OK);
+    duet_stream* stream = nullptr;
+    ASSERT_EQ(duet_stream_open(rank, &stream), DUET_OK);
+    EXPECT_EQ(duet_enqueue_on(call, stream), DUET_OK);
+    EXPECT_EQ(duet_stream_synchronize(stream, 0), DUET_OK);
+    std::int32_t all[8];
+    ASSERT_EQ(duet_memory_read(memory, 64, all, sizeof all), DUET_OK);
+    EXPECT_EQ(all[3], 0);
+    EXPECT_EQ(all[4], 1);
+    EXPECT_EQ(duet_memory_read(memory, 250, all, sizeof all), DUET_BAD_ARGUMENT);
+    EXPECT_EQ(duet_retire(rank, call), DUET_OK);
+    duet_stream_close(stream);
+    duet_memory_free(memory);
+  });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
+TEST(CInterface, JournalsHaveVerdicts) {
+  std::ifstream file(DUET_A_JOURNAL);
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string journal = text.str();
+  ASSERT_NE(journal, "");
+  duet_text* verdicts = nullptr;
+  ASSERT_EQ(duet_verdicts("a.jsonl", journal.data(), journal.size(), &verdicts), DUET_OK)
+      << duet_last_error();
+  EXPECT_NE(std::string(duet_text_data(verdicts)).find("\"word\":\"PASS\""), std::string::npos);
+  EXPECT_EQ(duet_text_length(verdicts), std::strlen(duet_text_data(verdicts)));
+  duet_text_free(verdicts);
+  EXPECT_EQ(duet_verdicts("a.jsonl", "no\n", 3, &verdicts), DUET_USAGE_ERROR);
+  EXPECT_TRUE(says("a.jsonl:1")) << duet_last_error();
+}
+
+}  // namespace

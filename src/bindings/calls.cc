@@ -1,0 +1,187 @@
+// Memory, streams and collectives of a rank.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "bindings/handles.h"
+#include "bindings/status.h"
+
+namespace duet::bindings {
+namespace {
+
+// By their numbers in duet.h.
+constexpr CollectiveKind kKinds[] = {
+    CollectiveKind::all_gather,       CollectiveKind::all_to_all,     CollectiveKind::all_to_all_v,
+    CollectiveKind::broadcast,        CollectiveKind::gather,         CollectiveKind::scatter,
+    CollectiveKind::send_recv,        CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
+    CollectiveKind::neighbor_exchange};
+constexpr DType kTypes[] = {DType::fp32, DType::fp16, DType::bf16, DType::int8, DType::int32};
+constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::min,
+                                     Reduction::avg};
+
+template <typename Value, std::size_t count>
+Value at(const Value (&values)[count], std::int32_t number, const char* field) {
+  if (number >= 0 && static_cast<std::size_t>(number) < count) return values[number];
+  throw BadArgument(
+      fmt::format("duet_collective: {} {}: expected 0 to {}", field, number, count - 1));
+}
+
+Collective collective_of(const duet_collective* given) {
+  const auto read = read_struct(given, "duet_collective");
+  Collective collective;
+  collective.kind = at(kKinds, read.kind, "kind");
+  collective.dtype = at(kTypes, read.dtype, "dtype");
+  collective.op = at(kReductions, read.op, "op");
+  collective.count = read.count;
+  collective.root = read.root;
+  collective.neighbors.ring = read.ring;
+  if (read.counts != nullptr) {
+    collective.counts.assign(read.counts, read.counts + read.counts_length);
+  }
+  return collective;
+}
+
+double deadline_of(double seconds) { return seconds > 0 ? seconds : kDefaultDeadlineSeconds; }
+
+}  // namespace
+}  // namespace duet::bindings
+
+using duet::bindings::guarded;
+using duet::bindings::require_pointer;
+
+duet_status duet_allocate(duet_rank* rank, uint64_t bytes, duet_memory** memory) noexcept {
+  return guarded([&] {
+    require_pointer(rank, "duet_allocate: rank");
+    require_pointer(memory, "duet_allocate: memory");
+    *memory = nullptr;
+    auto made = std::make_unique<duet_memory>(*rank);
+    rank->run([&](duet::LocalRank& own) { made->memory = own.allocate(bytes); });
+    const std::lock_guard<std::mutex> lock(rank->mutex);
+    const auto address = reinterpret_cast<std::uintptr_t>(made->memory->span().data);
+    if (bytes > 0) rank->memories[address] = made.get();
+    *memory = made.release();
+  });
+}
+
+void* duet_memory_data(const duet_memory* memory) noexcept {
+  return memory == nullptr ? nullptr : memory->memory->span().data;
+}
+
+uint64_t duet_memory_bytes(const duet_memory* memory) noexcept {
+  return memory == nullptr ? 0 : memory->memory->span().bytes;
+}
+
+duet_status duet_memory_write(duet_memory* memory, uint64_t offset, const void* from,
+                              uint64_t bytes) noexcept {
+  return guarded([&] {
+    require_pointer(memory, "duet_memory_write: memory");
+    if (bytes == 0) return;
+    require_pointer(from, "duet_memory_write: from");
+    memory->rank.device->write(memory->memory->span().slice(offset, bytes), from);
+  });
+}
+
+duet_status duet_memory_read(duet_memory* memory, uint64_t offset, void* to,
+                             uint64_t bytes) noexcept {
+  return guarded([&] {
+    require_pointer(memory, "duet_memory_read: memory");
+    if (bytes == 0) return;
+    require_pointer(to, "duet_memory_read: to");
+    memory->rank.device->read(memory->memory->span().slice(offset, bytes), to);
+  });
+}
+
+void duet_memory_free(duet_memory* memory) noexcept {
+  if (memory == nullptr) return;
+  guarded([&] {
+    const std::lock_guard<std::mutex> lock(memory->rank.mutex);
+    auto& all = memory->rank.memories;
+    const auto found = all.find(reinterpret_cast<std::uintptr_t>(memory->memory->span().data));
+    if (found != all.end() && found->second == memory) all.erase(found);
+  });
+  delete memory;
+}
+
+duet_status duet_stream_open(duet_rank* rank, duet_stream** stream) noexcept {
+  return guarded([&] {
+    require_pointer(rank, "duet_stream_open: rank");
+    require_pointer(stream, "duet_stream_open: stream");
+    *stream = nullptr;
+    *stream = std::make_unique<duet_stream>(*rank).release();
+  });
+}
+
+void* duet_stream_native(duet_stream* stream) noexcept {
+  return stream == nullptr ? nullptr : stream->stream->native();
+}
+
+duet_status duet_stream_synchronize(duet_stream* stream, double seconds) noexcept {
+  return guarded([&] {
+    require_pointer(stream, "duet_stream_synchronize: stream");
+    stream->stream->synchronize(duet::bindings::deadline_of(seconds));
+  });
+}
+
+void duet_stream_close(duet_stream* stream) noexcept { delete stream; }
+
+duet_status duet_sizes(const duet_collective* collective, int32_t rank, int32_t ranks,
+                       uint64_t* send, uint64_t* recv) noexcept {
+  return guarded([&] {
+    const duet::Collective one = duet::bindings::collective_of(collective);
+    if (ranks < 1 || rank < 0 || rank >= ranks) {
+      throw duet::BadArgument(fmt::format("duet_sizes: rank {} of {}", rank, ranks));
+    }
+    duet::check(one, ranks);
+    if (send != nullptr) *send = duet::send_bytes(one, rank, ranks);
+    if (recv != nullptr) *recv = duet::recv_bytes(one, rank, ranks);
+  });
+}
+
+duet_status duet_plan(duet_rank* rank, const duet_collective* collective, const void* send,
+                      void* recv, duet_call** call) noexcept {
+  return guarded([&] {
+    require_pointer(rank, "duet_plan: rank");
+    require_pointer(call, "duet_plan: call");
+    *call = nullptr;
+    const duet::Collective one = duet::bindings::collective_of(collective);
+    auto made = std::make_unique<duet_call>(*rank);
+    rank->run([&](duet::LocalRank& own) {
+      made->call = own.plan(one, [&]() -> duet::LocalRank::Buffers {
+        return {rank->span(send, duet::send_bytes(one, own.index(), own.size())),
+                rank->span(recv, duet::recv_bytes(one, own.index(), own.size()))};
+      });
+    });
+    made->algorithm = made->call.algorithm();
+    *call = made.release();
+  });
+}
+
+duet_status duet_enqueue(duet_call* call, void* native_stream) noexcept {
+  return guarded([&] {
+    require_pointer(call, "duet_enqueue: call");
+    call->call.enqueue(native_stream);
+  });
+}
+
+duet_status duet_enqueue_on(duet_call* call, duet_stream* stream) noexcept {
+  return guarded([&] {
+    require_pointer(call, "duet_enqueue_on: call");
+    require_pointer(stream, "duet_enqueue_on: stream");
+    call->call.enqueue(*stream->stream);
+  });
+}
+
+const char* duet_call_algorithm(const duet_call* call) noexcept {
+  return call == nullptr ? "" : call->algorithm.c_str();
+}
+
+duet_status duet_retire(duet_rank* rank, duet_call* call) noexcept {
+  return guarded([&] {
+    require_pointer(call, "duet_retire: call");
+    const std::unique_ptr<duet_call> owned(call);
+    require_pointer(rank, "duet_retire: rank");
+    rank->run([&](duet::LocalRank& own) { own.retire(std::move(owned->call)); });
+  });
+}
+
+void duet_call_drop(duet_call* call) noexcept { delete call; }

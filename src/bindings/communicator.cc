@@ -1,0 +1,277 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <thread>
+
+#include "bindings/handles.h"
+#include "bindings/status.h"
+
+namespace duet::bindings {
+namespace {
+
+constexpr std::uint64_t kMostBroadcast = 4096;  // bytes; Launch::broadcast
+
+std::string text_or(const char* text, const char* otherwise) {
+  return text == nullptr ? otherwise : text;
+}
+
+std::string broadcast_by(const duet_bootstrap& how, const std::string& mine) {
+  std::vector<char> bytes(kMostBroadcast);
+  std::copy(mine.begin(), mine.end(), bytes.begin());
+  std::uint64_t length = mine.size();
+  std::int32_t done = 0;
+  how.broadcast(how.user, bytes.data(), bytes.size(), &length, &done);
+  if (done != 1) throw Error("bootstrap: the program's broadcast failed");
+  if (length > bytes.size()) {
+    throw BadArgument(fmt::format("bootstrap: broadcast gave {} bytes: expected {} at most", length,
+                                  bytes.size()));
+  }
+  return {bytes.data(), length};
+}
+
+Launch launch_of(const duet_bootstrap& how) {
+  if (how.count < 1 || how.index < 0 || how.index >= how.count) {
+    throw BadArgument(
+        fmt::format("bootstrap: process {} of {}: expected 0 to count - 1", how.index, how.count));
+  }
+  Launch launch;
+  launch.index = how.index;
+  launch.size = how.count;
+  launch.one_node = how.one_node != 0;
+  if (how.has_local != 0) launch.local_index = how.local_index;
+  if (how.count == 1) return launch;
+  if (how.broadcast != nullptr) {
+    launch.broadcast = [how](const std::string& mine) { return broadcast_by(how, mine); };
+    return launch;
+  }
+  if (how.address == nullptr || how.token == nullptr || how.port < 1 || how.port > 65535) {
+    throw BadArgument("bootstrap: expected broadcast, or address, port and token");
+  }
+  launch.addresses = {how.address};
+  launch.port = how.port;
+  launch.secret = how.token;
+  return launch;
+}
+
+CommunicatorOptions options_of(const duet_comm_options* given) {
+  CommunicatorOptions options;
+  if (given == nullptr) return options;
+  const auto read = read_struct(given, "duet_comm_options");
+  options.device = text_or(read.device, options.device.c_str());
+  options.engine = text_or(read.engine, options.engine.c_str());
+  if (read.deadline > 0) options.deadline_seconds = read.deadline;
+  options.port = read.port;
+  options.node_size = read.node_size;
+  if (read.bootstrap != nullptr) {
+    options.launch = launch_of(read_struct(read.bootstrap, "duet_bootstrap"));
+  }
+  return options;
+}
+
+void copy_text(const std::string& from, char* to, std::size_t room) {
+  std::snprintf(to, room, "%s", from.c_str());
+}
+
+// Calls fn as one rank. Throws where it does not say that it is done.
+void call_as(duet_rank& rank, duet_rank_function fn, void* user) {
+  std::int32_t done = 0;
+  fn(user, &rank, &done);
+  if (done != 1) throw Error("its function failed");
+}
+
+void each_inside(duet_comm& comm, duet_rank_function fn, void* user) {
+  comm.communicator.each([&](LocalRank& own) {
+    duet_rank& rank = *comm.ranks[static_cast<std::size_t>(own.local())];
+    rank.inside = &own;
+    try {
+      call_as(rank, fn, user);
+    } catch (...) {
+      rank.inside = nullptr;
+      throw;
+    }
+    rank.inside = nullptr;
+  });
+}
+
+void each_standing(duet_comm& comm, duet_rank_function fn, void* user) {
+  StandingRanks& standing = *comm.standing;
+  std::vector<std::uint64_t> before;
+  for (const auto& rank : comm.ranks) before.push_back(standing.heard(rank->local));
+  std::vector<std::exception_ptr> errors(comm.ranks.size());
+  std::atomic<bool> failed{false};
+  const auto call_one = [&](std::size_t local) {
+    duet_rank& rank = *comm.ranks[local];
+    try {
+      call_as(rank, fn, user);
+      rank.run([](LocalRank& own) { own.barrier("all ranks to end"); });
+    } catch (const std::exception& error) {
+      errors[local] = std::current_exception();
+      // Unless it is a failure already, by which the function has ended.
+      const bool first = !failed.exchange(true);
+      if (first && standing.heard(rank.local) == before[local]) {
+        comm.communicator.fail(rank.index, error.what());
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t local = 1; local < comm.ranks.size(); ++local) {
+    threads.emplace_back(call_one, local);
+  }
+  call_one(0);
+  for (std::thread& each : threads) each.join();
+  if (failed) standing.have_heard(before);
+  for (const std::exception_ptr& error : errors) {
+    if (error != nullptr) std::rethrow_exception(error);
+  }
+}
+
+}  // namespace
+}  // namespace duet::bindings
+
+using duet::BadArgument;
+using duet::bindings::guarded;
+using duet::bindings::require_pointer;
+
+duet_comm::duet_comm(const duet::CommunicatorOptions& options)
+    : communicator(options), simulated(options.device.rfind("sim", 0) == 0) {
+  for (int local = 0; local < communicator.local_size(); ++local) {
+    ranks.push_back(std::make_unique<duet_rank>());
+    ranks.back()->comm = this;
+    ranks.back()->local = local;
+    ranks.back()->index = communicator.first_local() + local;
+  }
+  communicator.each([this](duet::LocalRank& rank) {
+    ranks[static_cast<std::size_t>(rank.local())]->device = &rank.device();
+  });
+  if (!simulated) standing.emplace(communicator);
+}
+
+void duet_rank::run(const std::function<void(duet::LocalRank&)>& work) {
+  if (inside != nullptr) return work(*inside);
+  if (!comm->standing) {
+    throw BadArgument("a rank of a simulated machine: expected a call inside of duet_comm_each()");
+  }
+  comm->standing->run(local, work);
+}
+
+duet::Span duet_rank::span(const void* data, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto behind = memories.upper_bound(address);
+    if (behind != memories.begin()) {
+      const duet::Span whole = std::prev(behind)->second->memory->span();
+      const std::uint64_t offset = address - std::prev(behind)->first;
+      if (offset < whole.bytes) return whole.slice(offset, bytes);
+    }
+  }
+  return device->adopt(const_cast<void*>(data), bytes);
+}
+
+duet_status duet_comm_open(const duet_comm_options* options, duet_comm** comm) noexcept {
+  return guarded([&] {
+    require_pointer(comm, "duet_comm_open: comm");
+    *comm = nullptr;
+    *comm = std::make_unique<duet_comm>(duet::bindings::options_of(options)).release();
+  });
+}
+
+duet_status duet_comm_close(duet_comm* comm) noexcept {
+  return guarded([&] {
+    if (comm == nullptr) return;
+    if (comm->parts > 0) {
+      throw BadArgument(
+          fmt::format("duet_comm_close: expected all calls, memory and streams to have "
+                      "ended: {} exist",
+                      comm->parts.load()));
+    }
+    const std::unique_ptr<duet_comm> owned(comm);
+    if (owned->standing) owned->standing->close();
+  });
+}
+
+void duet_comm_abandon(duet_comm* comm) noexcept {
+  if (comm == nullptr) return;
+  guarded([&] {
+    comm->communicator.fail(comm->communicator.first_local(),
+                            "its program has abandoned the communicator");
+  });
+}
+
+duet_status duet_comm_get_info(duet_comm* comm, duet_comm_info* info) noexcept {
+  return guarded([&] {
+    require_pointer(comm, "duet_comm_get_info: comm");
+    const duet::Communicator& of = comm->communicator;
+    duet::bindings::write_struct(info, {0, of.size(), of.local_size(), of.first_local()},
+                                 "duet_comm_info");
+  });
+}
+
+duet_status duet_comm_failure(duet_comm* comm, duet_text** why) noexcept {
+  return guarded([&] {
+    require_pointer(comm, "duet_comm_failure: comm");
+    require_pointer(why, "duet_comm_failure: why");
+    *why = new duet_text{comm->communicator.failure()};
+  });
+}
+
+duet_status duet_comm_interrupt(duet_comm* comm) noexcept {
+  return guarded([&] {
+    require_pointer(comm, "duet_comm_interrupt: comm");
+    if (comm->standing) return comm->standing->interrupt();
+    comm->communicator.fail(comm->communicator.first_local(), "interrupted");
+  });
+}
+
+duet_status duet_comm_rank(duet_comm* comm, int32_t local, duet_rank** rank) noexcept {
+  return guarded([&] {
+    require_pointer(comm, "duet_comm_rank: comm");
+    require_pointer(rank, "duet_comm_rank: rank");
+    *rank = nullptr;
+    const auto count = static_cast<int32_t>(comm->ranks.size());
+    if (local < 0 || local >= count) {
+      throw BadArgument(fmt::format("duet_comm_rank: {}: expected 0 to {}", local, count - 1));
+    }
+    if (comm->simulated) {
+      throw duet::Unavailable("duet_comm_rank: expected duet_comm_each() on a simulated machine");
+    }
+    *rank = comm->ranks[static_cast<std::size_t>(local)].get();
+  });
+}
+
+duet_status duet_comm_each(duet_comm* comm, duet_rank_function fn, void* user) noexcept {
+  return guarded([&] {
+    require_pointer(comm, "duet_comm_each: comm");
+    if (fn == nullptr) throw BadArgument("duet_comm_each: expected a function");
+    if (comm->simulated) return duet::bindings::each_inside(*comm, fn, user);
+    duet::bindings::each_standing(*comm, fn, user);
+  });
+}
+
+duet_status duet_rank_get_info(duet_rank* rank, duet_rank_info* info) noexcept {
+  return guarded([&] {
+    require_pointer(rank, "duet_rank_get_info: rank");
+    const duet::DeviceInfo& device = rank->device->info();
+    duet_rank_info made{};
+    made.index = rank->index;
+    made.local = rank->local;
+    made.ordinal = device.ordinal;
+    made.cpu_addressable = device.cpu_addressable ? 1 : 0;
+    duet::bindings::copy_text(device.kind, made.kind, sizeof made.kind);
+    duet::bindings::copy_text(device.model, made.model, sizeof made.model);
+    duet::bindings::write_struct(info, made, "duet_rank_info");
+  });
+}
+
+duet_status duet_barrier(duet_rank* rank, const char* what, double seconds) noexcept {
+  return guarded([&] {
+    require_pointer(rank, "duet_barrier: rank");
+    const std::string name = duet::bindings::text_or(what, "the other ranks");
+    rank->run([&](duet::LocalRank& own) {
+      own.barrier(name, seconds > 0 ? seconds : duet::kDefaultDeadlineSeconds);
+    });
+  });
+}

@@ -1,0 +1,235 @@
+/* Duet's collectives and journals for C, and for all languages that call C: docs/c.md.
+ *
+ * - Handles are opaque. What a function opens is closed by the function named beside it.
+ * - Option structs begin with `size`, which the caller sets to sizeof. A field that is 0 has its
+ *   default. A longer struct than the library knows is refused where its further bytes are not 0,
+ *   a shorter one is completed with 0.
+ * - Every function that can fail returns a duet_status; duet_last_error() then has one line that
+ *   names what was expected. No C++ exception leaves a function.
+ * - Collective functions are called by all ranks of all processes in the same order, with equal
+ *   arguments but for buffers. They block until the ranks have come, at most for the deadline.
+ * - A communicator's functions are called by one thread at a time; duet_comm_interrupt(),
+ *   duet_comm_failure() and the texts by any thread.
+ * - Times are in seconds, sizes in bytes, counts in elements.
+ */
+#ifndef DUET_H
+#define DUET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define DUET_NOEXCEPT noexcept
+extern "C" {
+#else
+#define DUET_NOEXCEPT
+#endif
+
+#define DUET_API __attribute__((visibility("default")))
+
+/* Major * 10000 + minor * 100 + patch of the library that is loaded. */
+DUET_API uint32_t duet_version(void) DUET_NOEXCEPT;
+
+typedef int32_t duet_status;
+enum {
+  DUET_OK = 0,
+  DUET_ERROR = 1,        /* of a driver or library */
+  DUET_USAGE_ERROR = 2,  /* a device, engine or variable that does not exist */
+  DUET_BAD_ARGUMENT = 3, /* wrong sizes, handles, or ranks in different calls */
+  DUET_UNAVAILABLE = 4,  /* not possible on these devices */
+  DUET_OUT_OF_MEMORY = 5,
+  DUET_TIMEOUT = 6,     /* a wait passed its deadline */
+  DUET_PEER_FAILED = 7, /* another rank or process failed or died */
+  DUET_INTERRUPTED = 8  /* by duet_comm_interrupt() */
+};
+/* "bad argument"; of an unknown number "unknown status". */
+DUET_API const char* duet_status_name(duet_status status) DUET_NOEXCEPT;
+/* What the calling thread's last failed function said; "" before the first. Valid until the
+ * thread's next call of a duet function. */
+DUET_API const char* duet_last_error(void) DUET_NOEXCEPT;
+
+/* A text that the library made. */
+typedef struct duet_text duet_text;
+DUET_API const char* duet_text_data(const duet_text* text) DUET_NOEXCEPT; /* ends with NUL */
+DUET_API size_t duet_text_length(const duet_text* text) DUET_NOEXCEPT;    /* without the NUL */
+DUET_API void duet_text_free(duet_text* text) DUET_NOEXCEPT;              /* NULL: nothing */
+
+/* ---- Communicators ------------------------------------------------------------------------- */
+
+/* How processes find each other where neither mpirun or srun nor environment variables tell them.
+ * `broadcast` is called once by every process, on the thread that opens the communicator: it gives
+ * all what process 0 has in `bytes` (`*length` of at most `capacity`), and sets *done to 1; the
+ * library has set it to 0, which is a failure. Without `broadcast`, `address` and `port` of process
+ * 0 and a `token` that only the run's processes know. */
+typedef struct duet_bootstrap {
+  uint64_t size;
+  int32_t index;       /* of this process */
+  int32_t count;       /* of processes */
+  int32_t has_local;   /* whether local_index is known; else a GPU must be named */
+  int32_t local_index; /* among the processes of this node: cuda then means this GPU */
+  int32_t one_node;    /* all processes are on one node: they connect by loopback */
+  int32_t port;
+  void (*broadcast)(void* user, void* bytes, uint64_t capacity, uint64_t* length, int32_t* done);
+  void* user;
+  const char* address;
+  const char* token;
+} duet_bootstrap;
+
+typedef struct duet_comm_options {
+  uint64_t size;
+  const char* device; /* "cuda", "cuda:0,1", "hip", "host:4", "sim:h200-4"; NULL: "cuda" */
+  const char* engine; /* "auto", "dma", "kernel" or a library's, as "nccl"; NULL: "auto" */
+  const duet_bootstrap* bootstrap; /* NULL: by mpirun, srun or the environment; or alone */
+  double deadline;                 /* for all processes to connect; 0: 60 */
+  int32_t port;                    /* of process 0 at MASTER_ADDR; 0: MASTER_PORT, or 29500 */
+  int32_t node_size;               /* so many consecutive ranks are a node; 0: as found */
+} duet_comm_options;
+
+typedef struct duet_comm duet_comm;
+typedef struct duet_rank duet_rank; /* ends with its communicator */
+
+/* Collective over processes. Connects them, opens devices and engine. NULL: default options. */
+DUET_API duet_status duet_comm_open(const duet_comm_options* options,
+                                    duet_comm** comm) DUET_NOEXCEPT;
+/* Collective over processes. DUET_BAD_ARGUMENT, and it stays open, while calls, memory or streams
+ * of it exist. */
+DUET_API duet_status duet_comm_close(duet_comm* comm) DUET_NOEXCEPT;
+/* Not collective, for exits: fails the calls of all ranks, so that no peer waits for this process.
+ * The communicator and all that belongs to it stay allocated and must not be used. NULL: nothing.
+ */
+DUET_API void duet_comm_abandon(duet_comm* comm) DUET_NOEXCEPT;
+
+typedef struct duet_comm_info {
+  uint64_t size;
+  int32_t ranks;       /* of all processes */
+  int32_t local_ranks; /* of this process */
+  int32_t first_local; /* the lowest of this process */
+} duet_comm_info;
+DUET_API duet_status duet_comm_get_info(duet_comm* comm, duet_comm_info* info) DUET_NOEXCEPT;
+/* Why calls that are under way may have no result; "" if all is well. From any thread. */
+DUET_API duet_status duet_comm_failure(duet_comm* comm, duet_text** why) DUET_NOEXCEPT;
+/* From any thread: what waits for other ranks ends with DUET_INTERRUPTED in this process and with
+ * DUET_PEER_FAILED in others. Calls planned before cannot be used any more, others can be planned.
+ */
+DUET_API duet_status duet_comm_interrupt(duet_comm* comm) DUET_NOEXCEPT;
+
+/* A rank of this process, 0 to local_ranks - 1, on real devices. Ranks of one process must not be
+ * called one after the other by one thread, since collective functions wait for all of them: use a
+ * thread for each, or a process. */
+DUET_API duet_status duet_comm_rank(duet_comm* comm, int32_t local, duet_rank** rank) DUET_NOEXCEPT;
+/* Runs fn for every rank of this process, each on a thread of its own, and returns when all ranks
+ * of all processes have ended: the only way on simulated machines. `*done`, which the library has
+ * set to 0, must be 1 behind fn, or else the rank has failed. */
+typedef void (*duet_rank_function)(void* user, duet_rank* rank, int32_t* done);
+DUET_API duet_status duet_comm_each(duet_comm* comm, duet_rank_function fn,
+                                    void* user) DUET_NOEXCEPT;
+
+typedef struct duet_rank_info {
+  uint64_t size;
+  int32_t index;           /* among all ranks */
+  int32_t local;           /* among those of this process */
+  int32_t ordinal;         /* of its device in CUDA or HIP; -1: it has none */
+  int32_t cpu_addressable; /* whether the CPU may use its memory */
+  char kind[16];           /* "cuda", "hip", "host", "sim" */
+  char model[64];          /* "NVIDIA H200" */
+} duet_rank_info;
+DUET_API duet_status duet_rank_get_info(duet_rank* rank, duet_rank_info* info) DUET_NOEXCEPT;
+
+/* Collective; `what` ends the sentence "waiting for ..."; seconds 0: 60. */
+DUET_API duet_status duet_barrier(duet_rank* rank, const char* what, double seconds) DUET_NOEXCEPT;
+
+/* ---- Memory and streams -------------------------------------------------------------------- */
+
+typedef struct duet_memory duet_memory;
+/* Collective: memory of the rank's device, of the kind that suits the engine best, aligned to 256
+ * bytes, uninitialised. */
+DUET_API duet_status duet_allocate(duet_rank* rank, uint64_t bytes,
+                                   duet_memory** memory) DUET_NOEXCEPT;
+DUET_API void* duet_memory_data(const duet_memory* memory) DUET_NOEXCEPT;
+DUET_API uint64_t duet_memory_bytes(const duet_memory* memory) DUET_NOEXCEPT;
+/* Copies from or to the CPU's memory; not ordered with streams: synchronise them first. */
+DUET_API duet_status duet_memory_write(duet_memory* memory, uint64_t offset, const void* from,
+                                       uint64_t bytes) DUET_NOEXCEPT;
+DUET_API duet_status duet_memory_read(duet_memory* memory, uint64_t offset, void* to,
+                                      uint64_t bytes) DUET_NOEXCEPT;
+/* Not collective; behind the end of all calls that use it on all ranks. NULL: nothing. */
+DUET_API void duet_memory_free(duet_memory* memory) DUET_NOEXCEPT;
+
+typedef struct duet_stream duet_stream;
+DUET_API duet_status duet_stream_open(duet_rank* rank, duet_stream** stream) DUET_NOEXCEPT;
+/* Its cudaStream_t or hipStream_t; NULL where the device has none. */
+DUET_API void* duet_stream_native(duet_stream* stream) DUET_NOEXCEPT;
+/* Blocks until its work is done; DUET_TIMEOUT after `seconds` (0: 60). */
+DUET_API duet_status duet_stream_synchronize(duet_stream* stream, double seconds) DUET_NOEXCEPT;
+DUET_API void duet_stream_close(duet_stream* stream) DUET_NOEXCEPT; /* NULL: nothing */
+
+/* ---- Collectives --------------------------------------------------------------------------- */
+
+enum { /* duet_collective.kind */
+       DUET_ALL_GATHER = 0,
+       DUET_ALL_TO_ALL = 1,
+       DUET_ALL_TO_ALL_V = 2,
+       DUET_BROADCAST = 3,
+       DUET_GATHER = 4,
+       DUET_SCATTER = 5,
+       DUET_SEND_RECV = 6,
+       DUET_REDUCE_SCATTER = 7,
+       DUET_ALL_REDUCE = 8,
+       DUET_NEIGHBOR_EXCHANGE = 9
+};
+enum { DUET_FP32 = 0, DUET_FP16 = 1, DUET_BF16 = 2, DUET_INT8 = 3, DUET_INT32 = 4 }; /* dtype */
+enum { DUET_SUM = 0, DUET_MAX = 1, DUET_MIN = 2, DUET_AVG = 3 };                     /* op */
+
+/* `count` is of a rank's chunk (all_gather, gather, scatter, reduce_scatter), a pair's chunk
+ * (all_to_all), a neighbour's chunk (neighbor_exchange) or the whole buffer (broadcast, send_recv,
+ * all_reduce). int8 means bytes and does not reduce. */
+typedef struct duet_collective {
+  uint64_t size;
+  int32_t kind;
+  int32_t dtype;
+  int32_t op;
+  int32_t root; /* broadcast, gather, scatter */
+  uint64_t count;
+  /* all_to_all_v: elements from rank f to rank t at [f * ranks + t], ranks * ranks of them;
+   * neighbor_exchange: elements of each rank's send buffer, or NULL for twice `count`. */
+  const uint64_t* counts;
+  uint64_t counts_length;
+  int32_t ring; /* neighbor_exchange: so many consecutive ranks are neighbours; 0: all */
+} duet_collective;
+
+/* Bytes of a rank's buffers; 0 where it has none. */
+DUET_API duet_status duet_sizes(const duet_collective* collective, int32_t rank, int32_t ranks,
+                                uint64_t* send, uint64_t* recv) DUET_NOEXCEPT;
+
+typedef struct duet_call duet_call;
+/* Collective: binds a collective to buffers, of Duet's memory or of the device's own (cudaMalloc),
+ * of the sizes that duet_sizes() gives; NULL where that is 0. Buffers must outlive the call. On
+ * `host` all buffers must be Duet's. */
+DUET_API duet_status duet_plan(duet_rank* rank, const duet_collective* collective, const void* send,
+                               void* recv, duet_call** call) DUET_NOEXCEPT;
+/* Adds the collective to a cudaStream_t or hipStream_t of the rank's device, NULL being the default
+ * stream, and returns without waiting. All ranks enqueue the same calls in the same order. May be
+ * captured in a CUDA graph. On any thread, one at a time for each rank. */
+DUET_API duet_status duet_enqueue(duet_call* call, void* native_stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_enqueue_on(duet_call* call, duet_stream* stream) DUET_NOEXCEPT;
+/* The algorithm that the engine chose, for logs. Valid while the call exists. */
+DUET_API const char* duet_call_algorithm(const duet_call* call) DUET_NOEXCEPT;
+/* Collective: ends a call whose streams have been synchronised; its buffers may then be freed. The
+ * handle is gone, also after an error. */
+DUET_API duet_status duet_retire(duet_rank* rank, duet_call* call) DUET_NOEXCEPT;
+/* Not collective: the same where peers may not come. Memory that they may still use is freed by a
+ * later duet_plan() or duet_retire(), or with the communicator. NULL: nothing. */
+DUET_API void duet_call_drop(duet_call* call) DUET_NOEXCEPT;
+
+/* ---- Journals ------------------------------------------------------------------------------ */
+
+/* A verdict for each result of a journal, a JSON object a line, as `duet report` says them:
+ * docs/verdicts.md. `text` is the journal's contents; `name` is for messages. */
+DUET_API duet_status duet_verdicts(const char* name, const char* text, size_t length,
+                                   duet_text** verdicts) DUET_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,79 @@
+// What the handles of duet.h stand for.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/duet.h"
+#include "bindings/standing_ranks.h"
+#include "communicator/communicator.h"
+
+struct duet_rank {
+  duet_comm* comm = nullptr;
+  int local = 0;
+  int index = 0;
+  duet::Device* device = nullptr;
+  duet::LocalRank* inside = nullptr;  // of duet_comm_each() on a simulated machine, while it runs
+
+  std::mutex mutex;                                 // guards what follows
+  std::map<std::uintptr_t, duet_memory*> memories;  // by address
+
+  // Runs `work` as this rank.
+  void run(const std::function<void(duet::LocalRank&)>& work);
+  // Of Duet's memory, or the device's own; {} for 0 bytes.
+  duet::Span span(const void* data, std::uint64_t bytes);
+};
+
+struct duet_comm {
+  duet::Communicator communicator;
+  bool simulated = false;
+  std::atomic<int> parts{0};  // memory, streams and calls that exist
+  std::vector<std::unique_ptr<duet_rank>> ranks;
+  std::optional<duet::bindings::StandingRanks> standing;  // not on simulated machines
+
+  explicit duet_comm(const duet::CommunicatorOptions& options);
+};
+
+namespace duet::bindings {
+
+// Something of a communicator, which must end before it.
+class Part {
+ public:
+  explicit Part(duet_comm& comm) : comm_(comm) { ++comm_.parts; }
+  ~Part() { --comm_.parts; }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+
+ private:
+  duet_comm& comm_;
+};
+
+}  // namespace duet::bindings
+
+struct duet_memory {
+  explicit duet_memory(duet_rank& of) : part(*of.comm), rank(of) {}
+
+  duet::bindings::Part part;
+  duet_rank& rank;
+  std::unique_ptr<duet::CollectiveMemory> memory;
+};
+
+struct duet_stream {
+  explicit duet_stream(duet_rank& of) : part(*of.comm), stream(of.device->make_stream()) {}
+
+  duet::bindings::Part part;
+  std::unique_ptr<duet::Stream> stream;
+};
+
+struct duet_call {
+  explicit duet_call(duet_rank& of) : part(*of.comm) {}
+
+  duet::bindings::Part part;
+  duet::CollectiveCall call;
+  std::string algorithm;
+};

@@ -1,0 +1,23 @@
+"""Duet from Python: journals, the program, and collectives.
+
+    import duet
+    journal = duet.read("run.jsonl")
+    journal = duet.run("gemm", device="sim:h200", shapes="4096x4096x4096")
+    for record in journal:
+        print(record["case"], record["rates"])
+    with duet.Communicator("host:1") as comm:
+        ...
+
+Reading needs nothing but Python; `run` the program `duet`; `Communicator` and `Journal.verdicts()`
+the library. The page is docs/python.md.
+"""
+from .communicator import Call, Communicator, Memory, Rank, Stream
+from .errors import (BadArgument, Error, Interrupted, OutOfMemory, PeerFailed, Timeout, Unavailable,
+                     UsageError)
+from .journal import Journal, parse, read
+from .library import version
+from .program import run
+
+__all__ = ["BadArgument", "Call", "Communicator", "Error", "Interrupted", "Journal", "Memory",
+           "OutOfMemory", "PeerFailed", "Rank", "Stream", "Timeout", "Unavailable", "UsageError",
+           "parse", "read", "run", "version"]

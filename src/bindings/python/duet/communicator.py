@@ -1,0 +1,429 @@
+"""Collectives: communicators, ranks, memory and planned calls (docs/library.md has the contract)."""
+import ctypes
+import os
+import threading
+import weakref
+from ctypes import byref, c_uint64, c_void_p
+
+from . import library
+from .arrays import ITEMSIZE, Place, native_stream, place_of
+from .errors import BadArgument, Error
+from .library import check
+
+KINDS = ("all_gather", "all_to_all", "all_to_all_v", "broadcast", "gather", "scatter", "send_recv",
+         "reduce_scatter", "all_reduce", "neighbor_exchange")
+DTYPES = ("fp32", "fp16", "bf16", "int8", "int32")
+OPS = ("sum", "max", "min", "avg")
+
+
+def _number(names, name, what):
+    try:
+        return names.index(name)
+    except ValueError:
+        raise BadArgument(f"{what} {name!r}: expected {', '.join(names)}") from None
+
+
+class Communicator:
+    """The ranks of one or several processes, one for each device.
+
+    Processes find each other as `duet` itself does: by mpirun, srun, or MASTER_ADDR, RANK and
+    WORLD_SIZE. Or by what is given here: `index` of `count` processes with `broadcast(bytes) ->
+    bytes`, which gives all processes what process 0 has (None in the others), or with `address`,
+    `port` and `token`. With `local_index`, "cuda" is the one GPU of that number.
+
+    `device`: "cuda", "cuda:0,1", "hip", "host:4", "sim:h200-4". `engine`: "auto", "dma", "kernel",
+    "nccl", ... Opening and close() are collective over the processes. A `with` block closes it, and
+    abandons it behind an exception, so that no peer waits.
+
+    >>> import duet
+    >>> with duet.Communicator("host:1") as comm:
+    ...     comm.size
+    1
+    """
+
+    def __init__(self, device="cuda", engine="auto", *, index=0, count=None, broadcast=None,
+                 local_index=None, one_node=False, address=None, port=0, token=None, deadline=0,
+                 node_size=0):
+        options = library.CommOptions(device=device.encode(), engine=engine.encode(),
+                                      deadline=deadline, port=port, node_size=node_size)
+        if count is not None:
+            how = library.Bootstrap(index=index, count=count, one_node=one_node, port=port,
+                                    has_local=local_index is not None, local_index=local_index or 0)
+            if broadcast is not None:
+                how.broadcast = _broadcast_by(broadcast, index)
+            if address is not None:
+                how.address, how.token = address.encode(), (token or "").encode()
+            options.bootstrap = ctypes.pointer(how)
+        self._handle, self._why_closed = c_void_p(), "the communicator is closed"
+        self._ranks, self._calls = {}, weakref.WeakSet()
+        of = library.library()
+        _check(_interruptible(lambda: of.duet_comm_open(byref(options), byref(self._handle)), None))
+        info = library.CommInfo()
+        check(of.duet_comm_get_info(self._handle, byref(info)))
+        self.size, self.local_size, self.first_local = info.ranks, info.local_ranks, info.first_local
+        _open.add(self)
+
+    def _of(self):
+        """The library, where the communicator is open."""
+        if not self._handle:
+            raise BadArgument(self._why_closed)
+        return library.library()
+
+    def _leave_to_parent(self):
+        """In a child of fork(): the communicator is the parent's."""
+        self._handle = c_void_p()
+        self._why_closed = ("the communicator is of the process that forked this one: open another, or "
+                            "start processes by spawn")
+        for call in list(self._calls):
+            call._raw = None
+
+    def _run(self, function):
+        """A collective function, which Ctrl-C ends."""
+        _check(_interruptible(function, self))
+
+    def rank(self, local=0):
+        """A rank of this process, on real devices. Collective functions wait for all ranks: with
+        several in one process a thread is needed for each, or each()."""
+        of = self._of()
+        if local not in self._ranks:
+            handle = c_void_p()
+            check(of.duet_comm_rank(self._handle, local, byref(handle)))
+            self._ranks[local] = Rank(self, handle)
+        return self._ranks[local]
+
+    def each(self, function):
+        """Runs `function(rank)` for every rank of this process, each on a thread of its own, and
+        returns when all ranks of all processes have ended: the only way on simulated machines.
+        Raises the first exception of a rank."""
+        errors = []
+
+        @library.RANK_FUNCTION
+        def call(_, handle, done):
+            try:
+                function(Rank(self, c_void_p(handle), inside=True))
+                done[0] = 1
+            except BaseException as error:  # of a rank, for the caller of each()
+                errors.append(error)
+
+        of = self._of()
+        ended = _interruptible(lambda: of.duet_comm_each(self._handle, call, None), self)
+        if errors:  # the first, since the others' calls fail by it
+            raise errors[0]
+        _check(ended)
+
+    def failure(self):
+        """Why calls that are under way may have no result; "" if all is well. From any thread."""
+        why = c_void_p()
+        check(self._of().duet_comm_failure(self._handle, byref(why)))
+        return library.text_of(why)
+
+    def close(self):
+        """Collective over the processes. Raises BadArgument, and stays open, while calls, memory or
+        streams exist."""
+        if self._handle:
+            of = self._of()
+            self._run(lambda: of.duet_comm_close(self._handle))
+            self._handle = c_void_p()
+
+    def abandon(self):
+        """Not collective: fails the calls of all ranks, for exits. Nothing of it can be used then."""
+        if self._handle:
+            library.library().duet_comm_abandon(self._handle)
+        self._handle = c_void_p()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self.abandon()
+
+    def __reduce__(self):
+        raise BadArgument("a communicator cannot be pickled: open one in each process")
+
+
+_open = weakref.WeakSet()
+os.register_at_fork(after_in_child=lambda: [comm._leave_to_parent() for comm in list(_open)])
+
+
+class Rank:
+    """One rank: `index` of `size`, `local` among those of this process, the `kind`, `model` and
+    `ordinal` of its device."""
+
+    def __init__(self, comm, handle, inside=False):
+        self.comm, self._handle, self._inside = comm, handle, inside
+        info = library.RankInfo()
+        check(comm._of().duet_rank_get_info(handle, byref(info)))
+        self.index, self.local, self.ordinal = info.index, info.local, info.ordinal
+        self.size = comm.size
+        self.cpu_addressable = bool(info.cpu_addressable)
+        self.kind, self.model = info.kind.decode(), info.model.decode()
+
+    def _run(self, function):
+        if self._inside:
+            check(function())
+        else:
+            self.comm._run(function)
+
+    def barrier(self, what="the other ranks", seconds=60):
+        """Collective; `what` ends the sentence "waiting for ..." of errors."""
+        of = self.comm._of()
+        self._run(lambda: of.duet_barrier(self._handle, what.encode(), seconds))
+
+    def empty(self, elements, dtype="int8"):
+        """Collective: memory of the device for so many elements, uninitialised, of the kind that
+        suits the engine best."""
+        return Memory(self, elements, dtype)
+
+    def stream(self):
+        """A new stream of the device."""
+        return Stream(self)
+
+    def plan(self, kind, send, recv, *, count=None, dtype=None, op="sum", root=0, counts=None,
+             ring=0):
+        """Collective: binds a collective to buffers, as a Call that can be enqueued any number of
+        times. It blocks.
+
+        `send` and `recv` are Memory or parts of it, PyTorch tensors, arrays of CuPy, JAX or Numba
+        on the rank's device, or addresses with `count` and `dtype`; None where a rank has no such
+        buffer. `count` (elements: see Collective in docs/library.md) and `dtype` else come from
+        them. The call keeps both alive.
+        """
+        places = [None if array is None else place_of(array) for array in (send, recv)]
+        one = _collective(kind, places, self.size, count, dtype, op, root, counts, ring)
+        self._check_sizes(one, places)
+        return Call(self, one, places, (send, recv))
+
+    def _check_sizes(self, one, places):
+        needed = (c_uint64(), c_uint64())
+        check(self.comm._of().duet_sizes(byref(one), self.index, self.size, byref(needed[0]),
+                                         byref(needed[1])))
+        for name, place, bytes_ in zip(("send", "recv"), places, needed):
+            have = place.bytes if place is not None else 0
+            if place is not None and have is None:
+                continue
+            if have < bytes_.value:
+                raise BadArgument(f"{name}: {have} bytes: expected {bytes_.value} for this rank")
+
+
+def _collective(kind, places, size, count, dtype, op, root, counts, ring):
+    known = [place for place in places if place is not None]
+    if dtype is None:
+        types = {place.dtype for place in known if place.dtype is not None}
+        if len(types) != 1:
+            raise BadArgument(f"dtype: expected one of both buffers, or dtype=, not {sorted(types)}")
+        dtype = types.pop()
+    if count is None and kind != "all_to_all_v":
+        count = _count_of(kind, places, size)
+    one = library.Collective(kind=_number(KINDS, kind, "collective"),
+                             dtype=_number(DTYPES, dtype, "dtype"), op=_number(OPS, op, "op"),
+                             root=root, count=count or 0, ring=ring)
+    if counts is not None:
+        one.counts = (c_uint64 * len(counts))(*counts)
+        one.counts_length = len(counts)
+    return one
+
+
+# By which buffer, and as which part of it, `count` is counted (Collective in docs/library.md).
+def _count_of(kind, places, size):
+    by_recv = kind in ("scatter", "reduce_scatter")
+    place = places[1] if by_recv or places[0] is None else places[0]
+    if place is None or place.count is None:
+        raise BadArgument("count: expected count= where buffers are addresses")
+    if kind == "all_to_all" or (kind in ("all_gather", "gather") and place is places[1]):
+        return place.count // size
+    if kind == "neighbor_exchange":
+        return place.count // 2
+    return place.count
+
+
+class Call:
+    """A planned collective. End it by retire(), on all ranks, when its streams are done."""
+
+    def __init__(self, rank, one, places, keep):
+        self._rank, self._keep, self._handle = rank, keep, c_void_p()
+        send, recv = (None if place is None else place.address for place in places)
+        of = rank.comm._of()
+        rank._run(lambda: of.duet_plan(rank._handle, byref(one), send, recv, byref(self._handle)))
+        self.algorithm = of.duet_call_algorithm(self._handle).decode()
+        self._raw = self._handle.value  # None: it has ended
+        self._enqueue, self._enqueue_on = of.duet_enqueue, of.duet_enqueue_on
+        rank.comm._calls.add(self)
+
+    def enqueue(self, stream=None):
+        """Adds the collective to a stream, without waiting: a Stream, a stream of PyTorch or
+        cuda.core, a cudaStream_t as an integer, or None for PyTorch's current one where PyTorch is
+        loaded, else the default stream. All ranks enqueue the same calls in the same order."""
+        if type(stream) is Stream:
+            status = self._enqueue_on(self._raw, stream._raw)
+        elif type(stream) is int:
+            status = self._enqueue(self._raw, stream)
+        else:
+            status = self._enqueue(self._raw, native_stream(stream, self._rank.ordinal))
+        if status != 0:
+            said = library.library().duet_last_error()
+            self._of()
+            _check((status, said))
+
+    def _of(self):
+        of = self._rank.comm._of()
+        if self._raw is None:
+            raise BadArgument("the call has been retired")
+        return of
+
+    def retire(self):
+        """Collective: ends the call. Its streams must have been synchronised."""
+        of = self._of()
+        handle, self._handle, self._raw = self._handle, c_void_p(), None
+        self._keep = None
+        self._rank._run(lambda: of.duet_retire(self._rank._handle, handle))
+
+    def __del__(self):
+        if getattr(self, "_handle", None) and self._rank.comm._handle:
+            library.library().duet_call_drop(self._handle)
+
+
+class Memory:
+    """Memory of a rank's device. `address`, `bytes`, `elements`, `dtype`. numpy.asarray() is a view
+    of it where the CPU may use it; CuPy, Numba and torch.as_tensor() take it on GPUs (bf16 as its
+    16 bits)."""
+
+    def __init__(self, rank, elements, dtype):
+        self.rank, self.elements, self.dtype = rank, elements, dtype
+        self.bytes = elements * ITEMSIZE[DTYPES[_number(DTYPES, dtype, "dtype")]]
+        self._handle = c_void_p()
+        of = rank.comm._of()
+        rank._run(lambda: of.duet_allocate(rank._handle, self.bytes, byref(self._handle)))
+        self.address = of.duet_memory_data(self._handle) or 0
+
+    def _of(self):
+        if not self._handle:
+            raise BadArgument("the memory has been freed")
+        return self.rank.comm._of()
+
+    def part(self, first, elements):
+        """So many elements from the first one on, for plan()."""
+        self._of()
+        if first < 0 or elements < 0 or first + elements > self.elements:
+            raise BadArgument(f"elements {first} to {first + elements}: expected them within "
+                              f"{self.elements}")
+        return Place(self.address + first * ITEMSIZE[self.dtype], elements, self.dtype, self)
+
+    def write(self, data, offset=0):
+        """Copies bytes, or an array of the CPU's, to the memory from a byte on. Not ordered with
+        streams: synchronise them first."""
+        view = memoryview(data).cast("B")
+        source = (ctypes.c_char * len(view)).from_buffer_copy(view)
+        check(self._of().duet_memory_write(self._handle, offset, source, len(view)))
+
+    def read(self, offset=0, bytes=None):
+        """The memory's bytes, or so many of them. Not ordered with streams either."""
+        count = self.bytes - offset if bytes is None else bytes
+        to = ctypes.create_string_buffer(max(count, 1))
+        check(self._of().duet_memory_read(self._handle, offset, to, count))
+        return to.raw[:count]
+
+    @property
+    def _interface(self):
+        self._of()
+        letters = {"fp32": "<f4", "fp16": "<f2", "bf16": "<u2", "int8": "|i1", "int32": "<i4"}
+        return {"shape": (self.elements,), "typestr": letters[self.dtype],
+                "data": (self.address, False), "version": 3}
+
+    @property
+    def __array_interface__(self):
+        if not self.rank.cpu_addressable:
+            raise AttributeError("the CPU may not use this memory: read()")
+        return self._interface
+
+    @property
+    def __cuda_array_interface__(self):
+        if self.rank.kind not in ("cuda", "hip"):
+            raise AttributeError("this is no memory of a GPU")
+        return self._interface
+
+    def free(self):
+        """Behind the end of all calls that use it, on all ranks."""
+        if self._handle:
+            self._of().duet_memory_free(self._handle)
+            self._handle = c_void_p()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) and self.rank.comm._handle:
+            library.library().duet_memory_free(self._handle)
+
+
+class Stream:
+    """A stream of a rank's device. `native`: its cudaStream_t or hipStream_t, or None."""
+
+    def __init__(self, rank):
+        self._comm, self._handle = rank.comm, c_void_p()
+        check(rank.comm._of().duet_stream_open(rank._handle, byref(self._handle)))
+        self._raw = self._handle.value
+        self.native = library.library().duet_stream_native(self._handle)
+
+    def synchronize(self, seconds=60):
+        """Waits until the stream's work is done; raises Timeout after that many seconds."""
+        if not self._handle:
+            raise BadArgument("the stream is closed")
+        check(self._comm._of().duet_stream_synchronize(self._handle, seconds))
+
+    def close(self):
+        if self._handle:
+            self._comm._of().duet_stream_close(self._handle)
+            self._handle, self._raw = c_void_p(), None
+
+    def __del__(self):
+        if getattr(self, "_handle", None) and self._comm._handle:
+            library.library().duet_stream_close(self._handle)
+
+
+def _broadcast_by(broadcast, index):
+    @library.BROADCAST
+    def call(_, room, capacity, length, done):
+        try:
+            mine = ctypes.string_at(room, length[0]) if index == 0 else None
+            got = broadcast(mine)
+            if got is None:  # as of a function that only sends
+                got = mine
+            if len(got) <= capacity:
+                ctypes.memmove(room, got, len(got))
+                length[0] = len(got)
+                done[0] = 1
+        except BaseException:  # done stays 0, which is the failure that the library reports
+            pass
+
+    return call
+
+
+def _interruptible(function, comm):
+    """The status of a function that may wait, and what the library said. The main thread waits in
+    Python, where Ctrl-C arrives: what waits is then interrupted, and KeyboardInterrupt goes on."""
+    def ended():
+        return function(), library.library().duet_last_error()
+
+    if threading.current_thread() is not threading.main_thread():
+        return ended()
+    made = []
+    worker = threading.Thread(target=lambda: made.append(ended()), daemon=True)
+    worker.start()
+    try:
+        worker.join()
+    except BaseException:
+        if comm is not None and comm._handle:
+            library.library().duet_comm_interrupt(comm._handle)
+            worker.join()
+        raise
+    return made[0]
+
+
+def _check(ended):
+    status, said = ended
+    if status != 0:
+        raise library.BY_STATUS.get(status, Error)(said.decode(errors="replace"))

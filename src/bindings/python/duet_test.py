@@ -1,0 +1,343 @@
+"""Tests of the package `duet`, on CPUs and simulated machines: DUET_LIBRARY and DUET_PROGRAM name
+the build's, the working directory is the source tree."""
+import ctypes
+import doctest
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import duet
+import duet.communicator
+import duet.program
+from duet import library
+
+JOURNAL = "docs/results/epyc-2-cores/gemm-1.jsonl"
+
+
+class Journals(unittest.TestCase):
+    def test_a_journal_is_a_sequence_of_results(self):
+        journal = duet.read(JOURNAL)
+        self.assertEqual(len(journal), len(list(journal)))
+        self.assertTrue(all(record["type"] == "result" for record in journal))
+        self.assertIs(journal.environment_of(journal[0]), journal.environments[0])
+        self.assertRegex(repr(journal), r"<Journal of \d+ results: gemm")
+
+    def test_journals_follow_each_other(self):
+        both = duet.read(JOURNAL, "docs/results/epyc-2-cores/gemm-2.jsonl")
+        self.assertEqual(len(both.environments), 2)
+        self.assertIs(both.environment_of(both[len(both) - 1]), both.environments[1])
+        self.assertLess(len(both.last()), len(both))
+
+    def test_what_is_no_journal_is_named_with_its_line(self):
+        for text in ("no\n{}\n", '{"type": "environment"}\n[]\n{"type": "end"}', '{"type": "cat"}'):
+            with self.assertRaisesRegex(duet.UsageError, r"^a\.jsonl:[12]: expected"):
+                duet.parse(text, "a.jsonl")
+        with self.assertRaisesRegex(duet.UsageError, "cannot be read"):
+            duet.read("no/such/file.jsonl")
+
+    def test_a_line_that_was_cut_short_is_left_out(self):
+        with open(JOURNAL, "rb") as file:
+            whole = file.read()
+        cut = duet.parse(whole[:whole.rindex(b'"type"') + 20])
+        self.assertEqual(len(cut.warnings), 1)
+        self.assertGreater(len(cut), 0)
+
+    def test_verdicts_are_those_of_the_library(self):
+        verdicts = duet.read(JOURNAL).verdicts()
+        words = {one["verdict"]["word"] for one in verdicts if one["verdict"]}
+        self.assertIn("PASS", words)
+        self.assertTrue(all(one["verdict"]["sentence"] for one in verdicts if one["verdict"]))
+
+    def test_a_frame_has_a_row_for_each_case(self):
+        try:
+            import pandas
+        except ImportError:
+            with self.assertRaisesRegex(duet.UsageError, "pandas"):
+                duet.read(JOURNAL).frame()
+            self.skipTest("needs pandas")
+        mixed = duet.read(JOURNAL, "docs/results/h200-2/collectives/neighbors.jsonl")
+        frame = mixed.frame()
+        self.assertEqual(len(frame), len(mixed.last()))
+        self.assertEqual(str(frame["case.bytes"].dtype), "Int64")
+        self.assertEqual(set(mixed.frame("gemm")["benchmark"]), {"gemm"})
+        self.assertIsInstance(frame, pandas.DataFrame)
+
+
+class Programs(unittest.TestCase):
+    def test_words_and_flags_become_a_command_line(self):
+        line = duet.program.command_line("collective", ["all_gather"],
+                                         {"minbytes": "64K", "dtype": ["fp32", "bf16"],
+                                          "verbose": True, "flush": False, "engine": None})
+        self.assertEqual(line, ["collective", "all_gather", "--minbytes", "64K", "--dtype",
+                                "fp32,bf16", "--verbose", "--no-flush"])
+
+    def test_records_come_while_the_program_runs(self):
+        seen = []
+        journal = duet.run("gemm", device="sim:h200", shapes=["512x512x512", "1024x1024x1024"],
+                           on_record=seen.append)
+        self.assertEqual([record["case"]["m"] for record in seen], [512, 1024])
+        self.assertEqual(list(journal), seen)
+        self.assertEqual(journal.environments[0]["machines"][0]["devices"][0]["kind"], "sim")
+
+    def test_a_wrong_flag_is_the_programs_line(self):
+        with self.assertRaisesRegex(duet.UsageError, "did you mean 'h200'"):
+            duet.run("gemm", device="sim:h2000")
+        with self.assertRaisesRegex(duet.Unavailable, "cannot be run"):
+            os.environ["DUET_PROGRAM"], kept = "/no/such/duet", os.environ["DUET_PROGRAM"]
+            try:
+                duet.run("gemm")
+            finally:
+                os.environ["DUET_PROGRAM"] = kept
+
+    def test_ctrl_c_keeps_the_journal_so_far(self):
+        code = """
+import duet
+try:
+    duet.run("gemm", device="host", shapes=["64x64x64"] + ["1024x1024x1024"] * 50, mode="at_least",
+             seconds=1, engine="onednn,openblas", on_record=lambda _: print("record", flush=True))
+except KeyboardInterrupt as error:
+    print("kept", len(error.journal))
+"""
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "record\n")
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=120)[0]
+        self.assertRegex(said, r"kept [1-9]")
+
+
+def numbers(*values):
+    return b"".join(value.to_bytes(4, "little", signed=True) for value in values)
+
+
+def gather(rank):
+    """An all_gather of the ranks' numbers; the received ones."""
+    send, recv = rank.empty(1, "int32"), rank.empty(rank.size, "int32")
+    send.write(numbers(rank.index + 1))
+    call, stream = rank.plan("all_gather", send, recv), rank.stream()
+    call.enqueue(stream)
+    stream.synchronize(30)
+    got = recv.read()
+    call.retire()
+    stream.close()
+    send.free()
+    recv.free()
+    return got
+
+
+class Communicators(unittest.TestCase):
+    def test_gathers_in_each_on_real_and_simulated_machines(self):
+        for device, ranks in (("host:3", 3), ("sim:h200-4", 4)):
+            got = {}
+            with duet.Communicator(device) as comm:
+                comm.each(lambda rank: got.update({rank.index: gather(rank)}))
+            expected = numbers(*range(1, ranks + 1))
+            self.assertEqual(got, {index: expected for index in range(ranks)})
+
+    def test_ranks_have_threads_of_their_own(self):
+        got = {}
+        with duet.Communicator("host:2") as comm:
+            threads = [threading.Thread(target=lambda local=local: got.update(
+                {local: gather(comm.rank(local))})) for local in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(got, {0: numbers(1, 2), 1: numbers(1, 2)})
+
+    def test_each_kind_counts_as_its_buffers_say(self):
+        def reduce(rank):
+            send, recv = rank.empty(6, "int32"), rank.empty(6, "int32")
+            send.write(numbers(*range(6)))
+            for kind, to, expected in (("all_reduce", recv, numbers(0, 3, 6, 9, 12, 15)),
+                                       ("reduce_scatter", recv.part(0, 2), None),
+                                       ("all_to_all", recv, None)):
+                call, stream = rank.plan(kind, send, to), rank.stream()
+                call.enqueue(stream)
+                stream.synchronize(30)
+                if kind == "reduce_scatter":
+                    expected = numbers(6 * rank.index, 6 * rank.index + 3)
+                if kind == "all_to_all":
+                    expected = numbers(*[2 * rank.index, 2 * rank.index + 1] * 3)
+                self.assertEqual(recv.read(bytes=len(expected)), expected, kind)
+                call.retire()
+                stream.close()
+            send.free()
+            recv.free()
+
+        with duet.Communicator("host:3") as comm:
+            comm.each(reduce)
+
+    def test_a_rank_that_raises_ends_the_others(self):
+        def one_raises(rank):
+            if rank.index == 1:
+                raise ValueError("mine")
+            rank.barrier()
+
+        for device in ("host:2", "sim:h200-4") * 5:
+            with duet.Communicator(device) as comm:
+                with self.assertRaisesRegex(ValueError, "mine"):
+                    comm.each(one_raises)
+                comm.each(gather)
+
+    def test_wrong_arguments_are_named(self):
+        with self.assertRaisesRegex(duet.UsageError, "hots"):
+            duet.Communicator("hots:2")
+        with duet.Communicator("host:1") as comm:
+            rank = comm.rank()
+            memory, small = rank.empty(4, "int32"), rank.empty(2, "int32")
+            with self.assertRaisesRegex(duet.BadArgument, "all_gathr"):
+                rank.plan("all_gathr", memory, memory)
+            with self.assertRaisesRegex(duet.BadArgument, "recv: 8 bytes: expected 16"):
+                rank.plan("all_gather", memory, small)
+            with self.assertRaisesRegex(duet.BadArgument, "dtype"):
+                rank.plan("all_gather", memory.address, memory.address, count=4)
+            with self.assertRaisesRegex(duet.BadArgument, "float: expected memory"):
+                rank.plan("all_gather", 1.5, memory)
+            with self.assertRaisesRegex(duet.BadArgument, "within 4"):
+                memory.part(2, 3)
+            with self.assertRaisesRegex(duet.BadArgument, "7: expected 0 to 0"):
+                comm.rank(7)
+            with self.assertRaises(duet.BadArgument):
+                comm.close()  # memory exists
+            memory.free()
+            small.free()
+            with self.assertRaisesRegex(duet.BadArgument, "freed"):
+                memory.part(0, 1)
+        with self.assertRaisesRegex(duet.BadArgument, "closed"):
+            comm.rank()
+
+    def test_a_timeout_leaves_the_communicator_usable(self):
+        with duet.Communicator("host:2") as comm:
+            with self.assertRaisesRegex(duet.Timeout, "one that does not come"):
+                comm.rank(0).barrier("one that does not come", 0.2)
+            with self.assertRaisesRegex(duet.PeerFailed, "one that does not come"):
+                comm.rank(1).barrier()
+            comm.each(gather)
+
+    def test_a_forked_child_is_refused(self):
+        with duet.Communicator("host:1") as comm:
+            rank = comm.rank()
+            memory, stream = rank.empty(4, "int32"), rank.stream()
+            call = rank.plan("all_reduce", memory, memory)
+            child = os.fork()
+            if child == 0:
+                refused = 0
+                for use in (comm.rank, lambda: call.enqueue(stream), rank.barrier, call.retire):
+                    try:
+                        use()
+                    except duet.BadArgument as error:
+                        refused += "spawn" in str(error)
+                os._exit(refused)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 4)
+            call.retire()
+            with self.assertRaisesRegex(duet.BadArgument, "retired"):
+                call.enqueue(stream)
+            stream.close()
+            memory.free()
+
+    def test_ctrl_c_ends_what_waits(self):
+        code = """
+import duet, time
+comm = duet.Communicator("host:2")
+print("waits", flush=True)
+begin = time.monotonic()
+try:
+    comm.rank(0).barrier("a rank that does not come", 60)
+except KeyboardInterrupt:
+    print("ended", time.monotonic() - begin < 30)
+"""
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "waits\n")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=60)[0], "ended True\n")
+
+    def test_processes_find_each_other_by_a_broadcast(self):
+        code = """
+import os, sys, time, duet
+index, path = int(sys.argv[1]), sys.argv[2]
+def broadcast(mine):
+    if mine is not None:
+        with open(path + ".part", "wb") as file: file.write(mine)
+        os.rename(path + ".part", path)
+        return mine
+    while not os.path.exists(path): time.sleep(0.01)
+    with open(path, "rb") as file: return file.read()
+with duet.Communicator("host", index=index, count=2, broadcast=broadcast, one_node=True) as comm:
+    rank = comm.rank()
+    send, recv = rank.empty(1, "int32"), rank.empty(2, "int32")
+    send.write((index + 5).to_bytes(4, "little"))
+    call, stream = rank.plan("all_gather", send, recv), rank.stream()
+    call.enqueue(stream); stream.synchronize(30)
+    print(list(recv.read()[::4]))
+    call.retire(); stream.close(); send.free(); recv.free()
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "address")
+            processes = [subprocess.Popen([sys.executable, "-c", code, str(index), path],
+                                          stdout=subprocess.PIPE, text=True) for index in range(2)]
+            for process in processes:
+                self.assertEqual(process.communicate(timeout=90)[0], "[5, 6]\n")
+
+    def test_nothing_is_left_behind_by_many_communicators(self):
+        def descriptors():
+            return len(os.listdir("/proc/self/fd"))
+
+        with duet.Communicator("host:2") as comm:
+            comm.each(gather)
+        before = descriptors()
+        for _ in range(20):
+            with duet.Communicator("host:2") as comm:
+                comm.each(gather)
+        self.assertEqual(descriptors(), before)
+
+
+class Declarations(unittest.TestCase):
+    """library.py declares what duet.h does."""
+
+    def setUp(self):
+        with open("src/bindings/duet.h") as file:
+            self.header = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+
+    def test_functions_have_the_headers_number_of_arguments(self):
+        found = re.findall(r"DUET_API [\w ]+?\*?\s*(duet_\w+)\(([^;]*?)\) DUET_NOEXCEPT;",
+                           self.header)
+        counts = {name: 0 if words.strip() == "void" else words.count(",") + 1
+                  for name, words in found}
+        for name, (_, arguments) in library.FUNCTIONS.items():
+            self.assertEqual(len(arguments), counts[name], name)
+        self.assertEqual(set(counts) - set(library.FUNCTIONS), {"duet_status_name"})
+
+    def test_structs_have_the_compilers_layout(self):
+        lines = ['#include "bindings/duet.h"', "#include <stdio.h>", "int main(void) {"]
+        expected = []
+        for name, struct in library.STRUCTS.items():
+            for field, _ in struct._fields_:
+                lines.append(f'printf("%zu\\n", offsetof({name}, {field}));')
+                expected.append(getattr(struct, field).offset)
+            lines.append(f'printf("%zu\\n", sizeof({name}));')
+            expected.append(ctypes.sizeof(struct))
+        with tempfile.TemporaryDirectory() as folder:
+            source, binary = os.path.join(folder, "a.c"), os.path.join(folder, "a")
+            with open(source, "w") as file:
+                file.write("\n".join(lines + ["return 0; }"]))
+            subprocess.run(["cc", "-std=c99", "-Isrc", source, "-o", binary], check=True)
+            said = subprocess.run([binary], check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.assertEqual([int(line) for line in said.split()], expected)
+
+
+def load_tests(_, tests, __):
+    for module in (duet, duet.communicator, duet.program):
+        tests.addTests(doctest.DocTestSuite(module))
+    tests.addTests(doctest.DocFileSuite("docs/python.md", module_relative=False))
+    return tests
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The wheel, unpacked as pip does it, with program, library and modules of its own: wheel.sh BUILD.
+set -euo pipefail
+build=$(realpath "$1") source=$(realpath "$(dirname "$0")/../..")
+/usr/bin/python3 -c 'import wheel' 2> /dev/null || { echo "skipped: needs python3-wheel"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$source/scripts/wheel.sh" "$build" "$folder/dist" > "$folder/out"
+mkdir "$folder/site"
+unzip=(/usr/bin/python3 -m wheel unpack)
+"${unzip[@]}" -d "$folder/site" "$folder"/dist/duet-*.whl > "$folder/out"
+mv "$folder"/site/duet-* "$folder/moved"
+chmod +x "$folder/moved/duet/_installed/bin/duet"  # pip sets it, `wheel unpack` does not
+cd "$folder"
+unset DUET_LIBRARY DUET_PROGRAM LD_LIBRARY_PATH
+PYTHONPATH=$folder/moved timeout 120 /usr/bin/python3 -c '
+import duet
+import duet.library
+import duet.program
+assert duet.program.program().startswith(duet.__path__[0]), duet.program.program()
+assert duet.library._path().startswith(duet.__path__[0]), duet.library._path()
+journal = duet.run("gemm", device=["host", "sim:h200"], shapes="256x256x256", engine=["onednn", "model"])
+assert {record["outcome"] for record in journal} == {"measured"}, list(journal)
+with duet.Communicator("host:1") as comm:
+    assert comm.size == 1
+'
+[[ -z $(find moved -type l) ]] || { echo "the wheel has links" >&2; exit 1; }
+[[ $(PYTHONPATH=moved /usr/bin/python3 -m duet --version) == "$("$build/duet" --version)" ]]
