@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Compiles sources and headers each by itself, without code: a unity build hides an include that is missing.
+#   check_alone.sh        a sixteenth of them, another one at each commit
+#   check_alone.sh all    every file: half an hour of one core
+# Files of libraries whose headers are not here are left out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+what=${1:-some}
+[[ $what == all || $what == some ]] || { echo "check_alone.sh: expected nothing or all, not '$what'" >&2; exit 2; }
+turns=16
+
+# A source begins with its own header, which is so checked with it.
+candidates() {
+  git ls-files 'src/*.cc' 'bench/*.cc'
+  git ls-files 'src/*.h' | while read -r header; do
+    [[ -e ${header%.h}.cc || -e ${header%.h}.cu ]] || echo "$header"
+  done
+}
+
+chosen() {
+  [[ $what == some ]] || { candidates; return; }
+  local turn=$(($(git rev-list --count HEAD) % turns))
+  candidates | awk -v turn=$turn -v turns=$turns 'NR % turns == turn'
+}
+
+check() {
+  local said
+  said=$(g++ -x c++ -fsyntax-only -std=c++17 -fopenmp -DFMT_SHARED -DDUET_FOREIGN='""' -DDUET_A_JOURNAL='""' \
+    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror -Isrc $MORE "$1" 2>&1) && return 0
+  # A header of neither Duet nor this system.
+  if ! grep -q 'error: ' <<< "${said/fatal error: /}" && grep -q 'No such file' <<< "$said"; then
+    local missing
+    missing=$(sed -n 's/.*fatal error: \([^:]*\): No such file.*/\1/p' <<< "$said")
+    [[ -e src/$missing ]] || { echo "left out: $1 ($missing)"; return 0; }
+  fi
+  printf '%s\n' "$said" >&2
+  return 1
+}
+export -f check
+
+MORE=
+[[ ! -d /usr/local/cuda/include ]] || MORE+=" -isystem /usr/local/cuda/include"
+! command -v mpicxx > /dev/null || MORE+=" $(mpicxx --showme:compile)"
+export MORE
+chosen | xargs -P "$(nproc)" -I{} bash -c 'check {}'
+echo "$(chosen | wc -l) files compile alone"
