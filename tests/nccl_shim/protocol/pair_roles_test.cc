@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/error.h"
-#include "nccl_shim/host/device.h"
+#include "fake_gpu/cuda/host_device.h"
 
 namespace duet::nccl_shim {
 namespace {
