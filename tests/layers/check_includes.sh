@@ -2,7 +2,8 @@
 # Holds every include of src/ against the table of layers in ARCHITECTURE.md: a file may include its
 # own row's folder and the folders that the row names. The longest folder that fits a path decides.
 # The row `src/WORKLOAD` is of folders without a row of their own, `src/*/command` of all that are
-# called so, which may include everything. Of tests/fake_gpu only tests may include files.
+# called so, which may include everything. Of tests/fake_gpu only tests and their fixtures may include
+# files.
 set -euo pipefail
 cd "${1:?usage: check_includes.sh REPOSITORY}"
 
@@ -32,7 +33,7 @@ awk '
     from = FILENAME; sub(/^src\//, "", from)
     ++seen
     if (parts[2] ~ /^fake_gpu\//) {
-      if (FILENAME ~ /_test\.cc$/) next
+      if (FILENAME ~ /_(test\.cc|fixture\.(h|cc))$/) next
       print FILENAME ": only tests may include " parts[2]; bad = 1; next
     }
     own = room(from); target = room(parts[2])

@@ -17,7 +17,7 @@
 
 #include "core/error.h"
 #include "gpu_rank.h"
-#include "process_resources.h"
+#include "nccl_shim/protocol/process_resources_fixture.h"
 
 namespace duet::nccl_shim::testing {
 namespace {

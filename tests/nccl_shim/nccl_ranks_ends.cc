@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nccl_ranks.h"
-#include "process_resources.h"
+#include "nccl_shim/protocol/process_resources_fixture.h"
 
 namespace nccl_ranks {
 

@@ -10,7 +10,7 @@
 
 #include "fake_gpu/core/host_vmm.h"
 #include "nccl_ranks.h"
-#include "process_resources.h"
+#include "nccl_shim/protocol/process_resources_fixture.h"
 
 namespace nccl_ranks {
 

@@ -1,4 +1,4 @@
-#include "test_buffers.h"
+#include "nccl_shim/protocol/buffers_fixture.h"
 
 #include <atomic>
 #include <cstring>

@@ -10,9 +10,9 @@
 
 #include "core/error.h"
 #include "fake_gpu/cuda/host_device.h"
+#include "fake_gpu/cuda/host_segments.h"
 #include "nccl_shim/protocol/guard.h"
 #include "nccl_shim/protocol/pair_copies.h"
-#include "test_segments.h"
 
 namespace duet::nccl_shim::testing {
 

@@ -5,7 +5,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "test_ranks.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 namespace duet::nccl_shim {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nccl_shim/protocol/call.h"
-#include "test_ranks.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 namespace duet::nccl_shim::testing {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nccl_shim/protocol/message_copies.h"
-#include "test_ranks.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 namespace duet::nccl_shim::testing {
 

@@ -1,4 +1,4 @@
-#include "test_segments.h"
+#include "fake_gpu/cuda/host_segments.h"
 
 #include <unistd.h>
 

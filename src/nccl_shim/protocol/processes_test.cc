@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "../process_resources.h"
 #include "core/error.h"
 #include "fake_gpu/core/streams.h"
 #include "nccl_shim/protocol/peer_process.h"
-#include "test_ranks.h"
+#include "nccl_shim/protocol/process_resources_fixture.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 namespace duet::nccl_shim {
 namespace {

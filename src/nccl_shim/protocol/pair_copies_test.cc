@@ -14,8 +14,8 @@
 
 #include "core/error.h"
 #include "fake_gpu/core/streams.h"
-#include "test_buffers.h"
-#include "test_ranks.h"
+#include "nccl_shim/protocol/buffers_fixture.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 namespace duet::nccl_shim {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "nccl_shim/protocol/messages_fixture.h"
 #include "nccl_shim/protocol/pair_copies.h"
-#include "test_messages.h"
-#include "test_ranks.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 namespace duet::nccl_shim {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "test_ranks.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 namespace duet::nccl_shim {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "core/packet_number.h"
 #include "fake_gpu/core/streams.h"
+#include "nccl_shim/protocol/buffers_fixture.h"
 #include "nccl_shim/protocol/pair_copies.h"
-#include "test_buffers.h"
-#include "test_ranks.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 namespace duet::nccl_shim {
 namespace {

@@ -1,4 +1,4 @@
-#include "test_ranks.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 #include <dirent.h>
 #include <gtest/gtest.h>

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "core/error.h"
+#include "nccl_shim/protocol/buffers_fixture.h"
 #include "nccl_shim/protocol/pair_copies.h"
-#include "test_buffers.h"
-#include "test_ranks.h"
+#include "nccl_shim/protocol/ranks_fixture.h"
 
 namespace duet::nccl_shim {
 namespace {
