@@ -41,7 +41,7 @@ export -f check
 
 MORE=
 [[ ! -d /usr/local/cuda/include ]] || MORE+=" -isystem /usr/local/cuda/include"
-! command -v mpicxx > /dev/null || MORE+=" $(mpicxx --showme:compile)"
+! command -v mpicxx > /dev/null || MORE+=" -DOMPI_SKIP_MPICXX $(mpicxx --showme:compile | sed 's/-I/-isystem /g')"
 export MORE
 chosen | xargs -P "$(nproc)" -I{} bash -c 'check {}'
 echo "$(chosen | wc -l) files compile alone"
