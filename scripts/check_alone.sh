@@ -2,7 +2,7 @@
 # Compiles sources and headers each by itself, without code: a unity build hides an include that is missing.
 #   check_alone.sh        a sixteenth of them, another one at each commit
 #   check_alone.sh all    every file: half an hour of one core
-# Files of libraries whose headers are not here are left out, and those for AMD's compiler.
+# Files of libraries whose headers are not here are left out, and those of vendors' compilers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-some}
@@ -11,7 +11,7 @@ turns=16
 
 # A source begins with its own header, which is so checked with it. Headers of kernels are for nvcc.
 candidates() {
-  git ls-files 'src/*.cc' 'bench/*.cc' | grep -Ev '/(hip|hipblaslt|rocblas)/'
+  git ls-files 'src/*.cc' 'bench/*.cc' | grep -Ev '/(cuda|hip|hipblaslt|rocblas)/'
   git ls-files 'src/*.h' | grep -Ev '/(gpu|cuda|hip|nvshmem)/' | while read -r header; do
     [[ -e ${header%.h}.cc || -e ${header%.h}.cu ]] || echo "$header"
   done
