@@ -3,10 +3,8 @@
 
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <numeric>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -273,22 +271,6 @@ TEST(CInterface, BuffersMayLieAnywhereInDuetsMemory) {
     duet_memory_free(memory);
   });
   EXPECT_EQ(duet_comm_close(comm), DUET_OK);
-}
-
-TEST(CInterface, JournalsHaveVerdicts) {
-  std::ifstream file(DUET_A_JOURNAL);
-  std::stringstream text;
-  text << file.rdbuf();
-  const std::string journal = text.str();
-  ASSERT_NE(journal, "");
-  duet_text* verdicts = nullptr;
-  ASSERT_EQ(duet_verdicts("a.jsonl", journal.data(), journal.size(), &verdicts), DUET_OK)
-      << duet_last_error();
-  EXPECT_NE(std::string(duet_text_data(verdicts)).find("\"word\":\"PASS\""), std::string::npos);
-  EXPECT_EQ(duet_text_length(verdicts), std::strlen(duet_text_data(verdicts)));
-  duet_text_free(verdicts);
-  EXPECT_EQ(duet_verdicts("a.jsonl", "no\n", 3, &verdicts), DUET_USAGE_ERROR);
-  EXPECT_TRUE(says("a.jsonl:1")) << duet_last_error();
 }
 
 }  // namespace

@@ -1,12 +1,20 @@
-// Journals for programs in other languages.
+// Journals, and the version that writes them.
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "bindings/status.h"
 #include "report/data.h"
 #include "results/journal.h"
+#include "results/version.h"
 
 using duet::bindings::guarded;
 using duet::bindings::require_pointer;
+
+uint32_t duet_version() noexcept {
+  unsigned major = 0, minor = 0, patch = 0;
+  std::sscanf(duet::version(), "%u.%u.%u", &major, &minor, &patch);
+  return major * 10000 + minor * 100 + patch;
+}
 
 duet_status duet_verdicts(const char* name, const char* text, size_t length,
                           duet_text** verdicts) noexcept {

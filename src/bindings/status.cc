@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <new>
-
-#include "results/version.h"
 
 namespace duet::bindings {
 namespace {
@@ -73,20 +70,13 @@ void check_struct(const void* given, std::size_t known, const char* name) {
   const auto* const bytes = static_cast<const unsigned char*>(given);
   if (size > known &&
       std::any_of(bytes + known, bytes + size, [](auto byte) { return byte != 0; })) {
-    throw Unavailable(fmt::format("{}: has a field that this library, version {}, does not know",
-                                  name, version()));
+    throw Unavailable(fmt::format("{}: expected no field that this library does not know", name));
   }
 }
 
 }  // namespace duet::bindings
 
 using duet::bindings::last_error;
-
-uint32_t duet_version() noexcept {
-  unsigned major = 0, minor = 0, patch = 0;
-  std::sscanf(duet::version(), "%u.%u.%u", &major, &minor, &patch);
-  return major * 10000 + minor * 100 + patch;
-}
 
 const char* duet_status_name(duet_status status) noexcept {
   constexpr const char* kNames[] = {"ok",           "error",       "usage error",
