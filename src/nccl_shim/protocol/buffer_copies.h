@@ -32,10 +32,12 @@ class BufferCopies : OwnRank {
   // cannot be made.
   Buffers publish(const Call& call, std::uint64_t number);
 
-  // The rest in this order, enqueued on `user` and the lanes.
+  // The rest in this order, enqueued on `user` and the lanes. The call is settled behind stage(),
+  // and has gone through slots before signal_ready().
   void stage(const BegunCall& begun, Stream user);  // what the call sends
   void signal_ready(const BegunCall& begun, Stream user);
-  void copy(const BegunCall& begun, Stream user);
+  void copy(const BegunCall& begun,
+            Stream user);  // only of a call in pairs (PairRoles::in_pairs())
   void wait_for_peers(const BegunCall& begun, Stream user);
   void unstage(const BegunCall& begun, Stream user);  // what it has received
 

@@ -59,8 +59,8 @@ struct Method {
   std::size_t piece_bytes = 0;
   bool reduces = false;  // calls may be reductions
   bool staged = false;   // everything else goes through slots
-  // Calls of so many bytes (all_bytes()) are exchanges of packets; a multiple of 128. They take 5 *
-  // (ranks - 1) as many bytes of each device's memory, and 64. 0: none are.
+  // Calls of so many bytes (all_bytes()) are exchanges of packets; a multiple of 128. They take 4 *
+  // (ranks - 1) as many bytes of each device's memory. 0: none are.
   std::size_t most_by_packets = 0;
   // How long the first of a pair waits on the CPU for the other to come to a call in which each
   // sends the other something, for each byte that it sends.

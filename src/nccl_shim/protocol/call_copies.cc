@@ -18,8 +18,9 @@ CallCopies::CallCopies(const OwnRank& rank, const Method& method, LentMemory& le
       packets_(rank, method, memory_) {}
 
 void CallCopies::begin(const Call& call, bool in_group) {
+  begun_.reset();  // of a call that an error other than the library's has left
   if (by_packets(call)) {
-    begun_.emplace(BegunCall{call});
+    begun_.emplace(BegunCall{call, 0, {}, {}, /*settled=*/true});
     return;
   }
   wait_for_room(number_ + 1);

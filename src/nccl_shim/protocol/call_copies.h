@@ -31,7 +31,7 @@ class CallCopies : public Transfers, OwnRank {
   // of comes in the order in which calls finish, which is that in which they are made. `in_group`:
   // as in PairCopies::begin(). Throws OutOfMemory before any rank knows of the call.
   void begin(const Call& call, bool in_group);
-  // Enqueues it on `user`, and what comes behind it.
+  // Enqueues it on `user` and the lanes. It stays begun until end() or give_up().
   void enqueue(Stream user);
   // Behind the second: another may begin.
   void end() { begun_.reset(); }
@@ -42,7 +42,7 @@ class CallCopies : public Transfers, OwnRank {
   void revoke_untaken() override;
   void end_own_waits() override;
   void record_ends() noexcept override { lanes_.record_ends(); }
-  bool runs() const override { return lanes_.run(); }
+  bool runs() const override { return lanes_.runs(); }
   bool may_touch(int peer) const override;
 
  private:

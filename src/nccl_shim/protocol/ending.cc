@@ -129,7 +129,8 @@ void Ending::abort(double seconds) {
   begin_abort();
   if (left_) return;
   const std::lock_guard<std::mutex> aborting(abort_mutex_);
-  const std::string what_runs = end_work(steady_now() + seconds);
+  std::unique_lock<std::mutex> lock(enqueuing_, std::defer_lock);
+  const std::string what_runs = end_work(lock, steady_now() + seconds);
   stuck_ = !what_runs.empty();
   if (stuck_) failure_.warn(what_runs);
 }
@@ -143,9 +144,7 @@ bool Ending::wait_while(const std::function<bool()>& holds, double limit) {
   return true;
 }
 
-// Empty, or what is not at its end.
-std::string Ending::end_work(double limit) {
-  std::unique_lock<std::mutex> lock(enqueuing_, std::defer_lock);
+std::string Ending::end_work(std::unique_lock<std::mutex>& lock, double limit) {
   // A call may have the mutex and wait for room in a queue of this rank's own streams.
   if (!wait_while([&] { return !lock.try_lock(); }, limit)) {
     return "a call of this rank does not return";

@@ -43,7 +43,8 @@ class Ending : OwnRank {
   bool waits_for(int peer) const;
   void end_own_waits();
   bool wait_while(const std::function<bool()>& holds, double limit);
-  std::string end_work(double limit);
+  // Locks enqueuing_. Empty, or what is not at its end.
+  std::string end_work(std::unique_lock<std::mutex>& lock, double limit);
   bool own_work_runs() const;  // behind an error: with all that was enqueued before it
   bool leave();
   bool runs(int peer) const;  // whether work of a peer may still run

@@ -33,6 +33,6 @@ void Lanes::record_ends() noexcept {
   try_record(device_, *pulled_, pull_);
 }
 
-bool Lanes::run() const { return !device_.done(*pushed_) || !device_.done(*pulled_); }
+bool Lanes::runs() const { return !device_.done(*pushed_) || !device_.done(*pulled_); }
 
 }  // namespace duet::nccl_shim

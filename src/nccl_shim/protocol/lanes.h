@@ -21,7 +21,7 @@ class Lanes {
   void follow(Stream user);  // both are behind what `user` has
   void join(Stream user);    // `user` is behind what both have
   void record_ends() noexcept;
-  bool run() const;  // what was joined, or recorded
+  bool runs() const;  // whether what was joined, or recorded, does
 
  private:
   ShimDevice& device_;

@@ -43,9 +43,9 @@ struct Message {
   std::size_t bytes = 0;  // at least 1
 };
 
-// Of a communicator of at most kMostMessageRanks. Not thread-safe, but as Transfers say. Its waits
-// on the CPU end where `failure` is of an end or the shared block is marked as broken, as by an
-// abort.
+// Of a communicator of at most kMostMessageRanks. Not thread-safe, but as Transfers say. A rank
+// waits on the CPU if it is kMessagesAhead messages ahead; its waits end where this rank ends the
+// communicator (Failure::is_ending()) or the shared block is marked as broken.
 class MessageCopies : public Transfers, OwnRank {
  public:
   MessageCopies(const OwnRank& rank, LentMemory& lent, BorrowedMemory& borrowed,

@@ -10,7 +10,8 @@ namespace duet::nccl_shim {
 PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared, int rank,
                        int ranks, const Method& method)
     : OwnRank(device, **shared, rank, ranks),
-      memory_(std::move(shared)),
+      block_(std::move(shared)),
+      words_(device_, shared_, rank_),
       method_(method),
       failure_(*this),
       lent_(device, shared_, rank, ranks),
@@ -22,16 +23,22 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared,
                     : std::make_unique<MessageCopies>(OwnRank(*this), lent_, borrowed_,
                                                       method.wait_seconds_per_byte, failure_)),
       segments_(*this, lent_, !method.staged),
-      ending_(*this, failure_, order_, transfers(), mutex_) {
+      ending_(*this, failure_, order_, transfers(), mutex_) {}
+
+PairCopies::~PairCopies() { end(); }
+
+PairCopies::StreamWords::StreamWords(ShimDevice& device, SharedBlock& shared, int rank)
+    : device_(device), shared_(shared), rank_(rank) {
   device_.share_words(&shared_.words, sizeof(SharedBlock::Words));
 }
 
-PairCopies::~PairCopies() {
-  end();
+PairCopies::StreamWords::~StreamWords() {
   shared_.ranks[rank_].drained.store(1, std::memory_order_release);
   device_.unshare_words(&shared_.words);
 }
 
+// Messages come first: an abort takes them back before calls, and waits_for() of calls, which may
+// ask the device, comes last.
 std::vector<Transfers*> PairCopies::transfers() {
   if (messages_ == nullptr) return {&calls_};
   return {messages_.get(), &calls_};

@@ -11,7 +11,7 @@
 //   Failure, Ending     whether the communicator is whole, and how it ends
 //
 // A rank waits on the CPU for a peer as PairRoles and MessageCopies say, and if it is kCallsAhead
-// calls ahead.
+// calls, or kMessagesAhead messages, ahead.
 #pragma once
 
 #include <atomic>
@@ -131,7 +131,7 @@ class PairCopies : OwnRank {
   bool is_staged() const { return method_.staged; }
   std::size_t most_by_packets() const { return method_.most_by_packets; }
   bool by_packets(const Call& call) const { return calls_.by_packets(call); }
-  std::size_t lent() const { return lent_.count(); }
+  std::size_t lent() const { return lent_.count(); }  // for tests, while nothing is enqueued
 
  private:
   // Does `what`, which enqueues on `user`, behind the calls of `tail`, or enqueues nothing if that
@@ -144,13 +144,30 @@ class PairCopies : OwnRank {
   void finish_messages_locked();
   std::vector<Transfers*> transfers();
 
-  const std::shared_ptr<SharedMemory> memory_;
+  // Streams may use the words of the shared block as long as it exists. At its end, when nothing of
+  // this rank runs any more, it tells the peers that.
+  class StreamWords {
+   public:
+    StreamWords(ShimDevice& device, SharedBlock& shared, int rank);
+    ~StreamWords();
+    StreamWords(const StreamWords&) = delete;
+    StreamWords& operator=(const StreamWords&) = delete;
+
+   private:
+    ShimDevice& device_;
+    SharedBlock& shared_;
+    const int rank_;
+  };
+
+  const std::shared_ptr<SharedMemory> block_;
+  const StreamWords words_;  // ends behind all that copies, and all memory
   const Method method_;
   std::atomic<std::size_t> refusals_{0};  // so far
   Failure failure_;
 
-  // Held over all that uses what follows, but what Transfers and Ending allow without it: over
-  // enqueuing, drain() and the end. Ending's abort_mutex_ is locked before it, Failure's behind it.
+  // Held over enqueuing, drain() and the end. Without it: what Transfers and Ending allow, fork(),
+  // and what does not change: by_packets(), can_send(), whether memory exists. Ending's
+  // abort_mutex_ is locked before it, Failure's behind it.
   std::mutex mutex_;
   LentMemory lent_;
   BorrowedMemory borrowed_;

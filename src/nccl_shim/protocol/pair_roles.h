@@ -31,13 +31,14 @@ struct Buffers {
   bool send_staged = false, receive_staged = false;
 };
 
-// A call between the two steps in which it is made (CallCopies). Of one by packets, the call alone.
+// A call between the two steps in which it is made (CallCopies). One by packets has neither number,
+// buffers nor roles, and is settled.
 struct BegunCall {
   Call call;
   std::uint64_t number = 0;
   Buffers mine{};
   Roles roles{};
-  bool settled = true;  // roles do not change any more, and the call's words are counted
+  bool settled = false;  // roles do not change any more, and the call's words are counted
 };
 
 // A call's kind, root and bytes, of those that an abort has taken back from each peer.

@@ -31,18 +31,18 @@ class PairRolesTest : public ::testing::Test {
   };
 
   void make_sides(double wait_seconds) {
+    for (auto& each : shared->ranks) each.process = getpid();
     for (int rank = 0; rank < 2; ++rank) {
-      shared->ranks[rank].process = getpid();
       sides[rank] = std::make_unique<Side>(*shared, rank, wait_seconds);
     }
   }
-  BegunCall take(int rank, std::uint64_t number, const Call& call) {
+  BegunCall take(int rank, std::uint64_t number, const Call& call, bool in_group = false) {
     CallRecord& record = shared->records[rank][number % kCallsAhead];
     record.kind = static_cast<std::uint32_t>(call.kind);
     record.root = static_cast<std::uint32_t>(call.root);
     record.bytes = call.bytes;
     BegunCall begun{call, number};
-    sides[rank]->roles.take(begun, /*in_group=*/false);
+    sides[rank]->roles.take(begun, in_group);
     return begun;
   }
   PairRoles& roles(int rank) { return sides[rank]->roles; }
@@ -84,6 +84,17 @@ TEST_F(PairRolesTest, WhereTheFirstWaitsEachPushes) {
   EXPECT_EQ(second.roles[0], Role::sharing);
   EXPECT_EQ(roles(0).mine(1).pushed, 1u);
   EXPECT_EQ(roles(0).mine(1).pulled, 0u);
+  expect_same_counts();
+}
+
+TEST_F(PairRolesTest, InAGroupEachPushesAndNobodyWaits) {
+  make_sides(kNoSeconds);
+  BegunCall first = take(0, 1, kGather, /*in_group=*/true);
+  BegunCall second = take(1, 1, kGather, /*in_group=*/true);
+  roles(0).settle(first);
+  roles(1).settle(second);
+  EXPECT_EQ(first.roles[1], Role::sharing);
+  EXPECT_EQ(second.roles[0], Role::sharing);
   expect_same_counts();
 }
 

@@ -9,9 +9,9 @@ namespace duet::nccl_shim {
 namespace {
 
 // Beside a number; none of them while the first waits for the other.
-constexpr std::uint64_t kTaken = 1ull << 63;    // the other has come: it makes both copies
+constexpr std::uint64_t kTaken = 1ull << 63;    // the other has come: it makes all copies
 constexpr std::uint64_t kRevoked = 1ull << 62;  // the first has aborted before the other came
-constexpr std::uint64_t kShared = 1ull << 61;   // the other has come in time: each makes one copy
+constexpr std::uint64_t kShared = 1ull << 61;   // the other has come in time: each makes its own
 constexpr std::uint64_t kLeft = 1ull << 60;     // the first waits no longer
 
 }  // namespace

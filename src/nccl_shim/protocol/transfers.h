@@ -10,7 +10,8 @@ class Transfers {
 
   // Whether a group's have begun and are not all enqueued.
   virtual bool is_begun() const = 0;
-  // Ends them after an error: what peers have found is settled, since they count on it.
+  // Ends those that have begun, if any have: what peers have found is settled, since they count on
+  // it. After an error, and in every abort.
   virtual void give_up() = 0;
 
   // Whether streams of this rank wait for the peer. At any time, from any thread; no call to the

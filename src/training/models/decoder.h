@@ -62,7 +62,7 @@ class Decoder : public TokenModel {
     Tensor normed_1, normed_2;   // the norms' results
     Tensor projected;            // q, k and v as they are projected
     RotaryTensors rotary;        // where the shape rotates
-    AttentionTensors attention;  // of the rotated q, k and v, if so
+    AttentionTensors attention;  // of q, k and v, rotated where the shape rotates
     Tensor middle;               // the residual stream between attention and FFN
     Tensor hidden, activated;    // the FFN before and after its activation
   };

@@ -410,7 +410,7 @@ struct Mean {
   bool fits() const { return mean.count() == 1; }
 };
 
-// The same of a whole batch, with the mean of its row losses in `loss` (1, 1), fp32.
+// CrossEntropyPiece of a whole batch, with the mean of its row losses in `loss` (1, 1), fp32.
 struct CrossEntropy {
   static constexpr const char* kName = "cross entropy";
   static constexpr StepPart kPart = StepPart::loss;
