@@ -3,8 +3,8 @@
     DUET_LIBRARY=build/libduet.so.0.1 PYTHONPATH=src/bindings/python \
         torchrun --nproc-per-node 2 bench/python_on_gpus.py
 
-Checks results of calls that are made one by one and captured in a graph, and that an interrupted
-and a failed call end. Prints a table: us a call, median of turns; exit code 1 where one is wrong.
+Checks results of calls that are made one by one and captured in a graph, and that a barrier that is
+interrupted ends in all processes. Prints a table: us a call, median of turns; exit code 1 where one is wrong.
 """
 import os
 import statistics

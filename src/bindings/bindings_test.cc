@@ -64,7 +64,9 @@ void gather(duet_rank* rank, int index, int ranks) {
   ASSERT_EQ(duet_allocate(rank, send_bytes, &send), DUET_OK) << duet_last_error();
   ASSERT_EQ(duet_allocate(rank, recv_bytes, &recv), DUET_OK) << duet_last_error();
   duet_call* call = nullptr;
-  ASSERT_EQ(duet_plan(rank, &one, duet_memory_data(send), duet_memory_data(recv), &call), DUET_OK)
+  ASSERT_EQ(duet_plan(rank, &one, duet_memory_data(send), duet_memory_bytes(send),
+                      duet_memory_data(recv), duet_memory_bytes(recv), &call),
+            DUET_OK)
       << duet_last_error();
   EXPECT_NE(std::string(duet_call_algorithm(call)), "");
 
@@ -145,7 +147,8 @@ TEST(CInterface, RanksThatDisagreeAllHearOfItAndGoOn) {
     ASSERT_EQ(duet_allocate(rank, 64, &send), DUET_OK);
     ASSERT_EQ(duet_allocate(rank, 128, &recv), DUET_OK);
     duet_call* call = nullptr;
-    EXPECT_EQ(duet_plan(rank, &one, duet_memory_data(send), duet_memory_data(recv), &call),
+    EXPECT_EQ(duet_plan(rank, &one, duet_memory_data(send), duet_memory_bytes(send),
+                        duet_memory_data(recv), duet_memory_bytes(recv), &call),
               DUET_BAD_ARGUMENT);
     EXPECT_EQ(call, nullptr);
     duet_memory_free(send);
@@ -162,6 +165,46 @@ TEST(CInterface, AfterATimeoutOthersCanBePlanned) {
   EXPECT_EQ(duet_barrier(rank_of(comm, 1), "one that has gone", 60), DUET_PEER_FAILED);
   EXPECT_TRUE(says("a rank that does not come")) << duet_last_error();
   with_ranks(comm, [&](duet_rank* rank, int index) { gather(rank, index, 2); });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
+TEST(CInterface, AFailureIsToldUntilAllRanksHaveHeard) {
+  duet_comm* comm = open_on("host:2");
+  const auto failure = [&] {
+    duet_text* why = nullptr;
+    EXPECT_EQ(duet_comm_failure(comm, &why), DUET_OK);
+    const std::string text = duet_text_data(why);
+    duet_text_free(why);
+    return text;
+  };
+  EXPECT_EQ(failure(), "");
+  EXPECT_EQ(duet_barrier(rank_of(comm, 0), "one that does not come", 0.1), DUET_TIMEOUT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the next each() has begun
+  EXPECT_NE(failure(), "");
+  EXPECT_EQ(duet_barrier(rank_of(comm, 1), "one that has gone", 60), DUET_PEER_FAILED);
+  EXPECT_EQ(failure(), "");
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+  duet_text* why = nullptr;
+  EXPECT_EQ(duet_comm_failure(comm, &why), DUET_BAD_ARGUMENT);
+  EXPECT_EQ(duet_comm_interrupt(comm), DUET_BAD_ARGUMENT);
+}
+
+TEST(CInterface, ARanksWrongArgumentIsToldToAll) {
+  duet_comm* comm = open_on("host:2");
+  with_ranks(comm, [&](duet_rank* rank, int index) {
+    duet_call* call = nullptr;
+    const duet_collective one = all_gather_of(4);
+    duet_memory* memory = nullptr;
+    ASSERT_EQ(duet_allocate(rank, 64, &memory), DUET_OK);
+    void* const data = duet_memory_data(memory);
+    EXPECT_EQ(duet_plan(rank, index == 0 ? nullptr : &one, data, 16, data, 32, &call),
+              DUET_BAD_ARGUMENT);
+    EXPECT_EQ(duet_plan(rank, &one, data, 16, data, index == 0 ? 32 : 31, &call),
+              DUET_BAD_ARGUMENT);
+    EXPECT_TRUE(says("31 bytes: expected 32")) << duet_last_error();
+    duet_memory_free(memory);
+    gather(rank, index, 2);
+  });
   EXPECT_EQ(duet_comm_close(comm), DUET_OK);
 }
 
@@ -231,6 +274,7 @@ TEST(CInterface, StructsGrow) {
     std::memcpy(&placed, given, sizeof placed);
     const duet_status status = duet_sizes(given, 0, 2, nullptr, &bytes);
     EXPECT_EQ(status == DUET_OK, size >= sizeof size) << size;
+    EXPECT_EQ(status == DUET_BAD_ARGUMENT, size < sizeof size) << size;
   }
 }
 
@@ -254,7 +298,8 @@ TEST(CInterface, BuffersMayLieAnywhereInDuetsMemory) {
     ASSERT_EQ(duet_allocate(rank, 256, &memory), DUET_OK);
     char* const base = static_cast<char*>(duet_memory_data(memory));
     duet_call* call = nullptr;
-    ASSERT_EQ(duet_plan(rank, &one, base + 16, base + 64, &call), DUET_OK) << duet_last_error();
+    ASSERT_EQ(duet_plan(rank, &one, base + 16, 16, base + 64, 32, &call), DUET_OK)
+        << duet_last_error();
     const std::int32_t mine[4] = {index, index, index, index};
     ASSERT_EQ(duet_memory_write(memory, 16, mine, sizeof mine), DUET_OK);
     duet_stream* stream = nullptr;

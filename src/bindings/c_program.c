@@ -88,7 +88,8 @@ int main(int count, char** words) {
   one.count = 1;
   require(duet_allocate(rank, sizeof mine, &send));
   require(duet_allocate(rank, sizeof mine * (size_t)processes, &recv));
-  require(duet_plan(rank, &one, duet_memory_data(send), duet_memory_data(recv), &call));
+  require(duet_plan(rank, &one, duet_memory_data(send), duet_memory_bytes(send),
+                    duet_memory_data(recv), duet_memory_bytes(recv), &call));
   mine = 10 * (own_index + 1);
   require(duet_memory_write(send, 0, &mine, sizeof mine));
   require(duet_stream_open(rank, &stream));

@@ -41,6 +41,15 @@ Collective collective_of(const duet_collective* given) {
   return collective;
 }
 
+// What a call uses of a buffer of so many bytes.
+Span buffer_of(duet_rank& rank, const char* name, const void* data, std::uint64_t bytes,
+               std::uint64_t needed) {
+  if (bytes < needed) {
+    throw BadArgument(fmt::format("{}: {} bytes: expected {} for this rank", name, bytes, needed));
+  }
+  return rank.span(data, needed);
+}
+
 double deadline_of(double seconds) { return seconds > 0 ? seconds : kDefaultDeadlineSeconds; }
 
 }  // namespace
@@ -138,17 +147,22 @@ duet_status duet_sizes(const duet_collective* collective, int32_t rank, int32_t 
 }
 
 duet_status duet_plan(duet_rank* rank, const duet_collective* collective, const void* send,
-                      void* recv, duet_call** call) noexcept {
+                      uint64_t send_bytes, void* recv, uint64_t recv_bytes,
+                      duet_call** call) noexcept {
   return guarded([&] {
     require_pointer(rank, "duet_plan: rank");
     require_pointer(call, "duet_plan: call");
     *call = nullptr;
-    const duet::Collective one = duet::bindings::collective_of(collective);
     auto made = std::make_unique<duet_call>(*rank);
     rank->run([&](duet::LocalRank& own) {
-      made->call = own.plan(one, [&]() -> duet::LocalRank::Buffers {
-        return {rank->span(send, duet::send_bytes(one, own.index(), own.size())),
-                rank->span(recv, duet::recv_bytes(one, own.index(), own.size()))};
+      made->call = own.plan([&]() -> duet::LocalRank::Request {
+        const duet::Collective one = duet::bindings::collective_of(collective);
+        duet::check(one, own.size());
+        return {one,
+                duet::bindings::buffer_of(*rank, "send", send, send_bytes,
+                                          duet::send_bytes(one, own.index(), own.size())),
+                duet::bindings::buffer_of(*rank, "recv", recv, recv_bytes,
+                                          duet::recv_bytes(one, own.index(), own.size()))};
       });
     });
     made->algorithm = made->call.algorithm();

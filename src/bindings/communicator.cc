@@ -3,15 +3,52 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <mutex>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "bindings/handles.h"
 #include "bindings/status.h"
+#include "team/address.h"
+#include "team/processes.h"
 
 namespace duet::bindings {
 namespace {
 
 constexpr std::uint64_t kMostBroadcast = 4096;  // bytes; Launch::broadcast
+constexpr std::size_t kLeastToken = 16;         // as of DUET_TOKEN (docs/security.md)
+
+// Those that are open, for functions that other threads may call while one closes.
+struct OpenCommunicators {
+  std::mutex mutex;
+  std::set<const duet_comm*> all;
+};
+OpenCommunicators& open_communicators() {
+  static auto* const open = new OpenCommunicators;  // threads may outlive main()
+  return *open;
+}
+
+// Throws BadArgument where the communicator is closed. Meanwhile it stays open.
+std::unique_lock<std::mutex> keep_open(const duet_comm* comm, const char* function) {
+  require_pointer(comm, function);
+  OpenCommunicators& open = open_communicators();
+  std::unique_lock<std::mutex> lock(open.mutex);
+  if (open.all.count(comm) == 0) {
+    throw BadArgument(fmt::format("{}: expected an open communicator", function));
+  }
+  return lock;
+}
+
+void set_open(const duet_comm* comm, bool is_open) {
+  OpenCommunicators& open = open_communicators();
+  const std::lock_guard<std::mutex> lock(open.mutex);
+  if (is_open) {
+    open.all.insert(comm);
+  } else {
+    open.all.erase(comm);
+  }
+}
 
 std::string text_or(const char* text, const char* otherwise) {
   return text == nullptr ? otherwise : text;
@@ -52,6 +89,12 @@ Launch launch_of(const duet_bootstrap& how) {
   launch.addresses = {how.address};
   launch.port = how.port;
   launch.secret = how.token;
+  const std::size_t length = launch.secret.size();
+  if (length < kLeastToken && !(length == 0 && is_loopback(how.address))) {
+    throw BadArgument(fmt::format(
+        "bootstrap: expected a token of {} characters or more, since others reach {} as well",
+        kLeastToken, how.address));
+  }
   return launch;
 }
 
@@ -97,22 +140,25 @@ void each_inside(duet_comm& comm, duet_rank_function fn, void* user) {
 
 void each_standing(duet_comm& comm, duet_rank_function fn, void* user) {
   StandingRanks& standing = *comm.standing;
+  standing.have_heard();
   std::vector<std::uint64_t> before;
   for (const auto& rank : comm.ranks) before.push_back(standing.heard(rank->local));
-  std::vector<std::exception_ptr> errors(comm.ranks.size());
-  std::atomic<bool> failed{false};
+  std::mutex mutex;
+  std::exception_ptr first;
   const auto call_one = [&](std::size_t local) {
     duet_rank& rank = *comm.ranks[local];
     try {
       call_as(rank, fn, user);
-      rank.run([](LocalRank& own) { own.barrier("all ranks to end"); });
-    } catch (const std::exception& error) {
-      errors[local] = std::current_exception();
-      // Unless it is a failure already, by which the function has ended.
-      const bool first = !failed.exchange(true);
-      if (first && standing.heard(rank.local) == before[local]) {
-        comm.communicator.fail(rank.index, error.what());
+      rank.run([](LocalRank& own) { own.barrier("all ranks to end", kNoDeadline); });
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (std::exchange(first, first == nullptr ? std::current_exception() : first) != nullptr) {
+        return;
       }
+      // Unless it is a failure already, by which the function has ended.
+      if (standing.heard(rank.local) != before[local]) return;
+      status_of(first);
+      standing.fail(rank.index, duet_last_error());
     }
   };
   std::vector<std::thread> threads;
@@ -121,10 +167,9 @@ void each_standing(duet_comm& comm, duet_rank_function fn, void* user) {
   }
   call_one(0);
   for (std::thread& each : threads) each.join();
-  if (failed) standing.have_heard(before);
-  for (const std::exception_ptr& error : errors) {
-    if (error != nullptr) std::rethrow_exception(error);
-  }
+  if (first == nullptr) return;
+  standing.have_heard(before);
+  std::rethrow_exception(first);
 }
 
 }  // namespace
@@ -175,7 +220,9 @@ duet_status duet_comm_open(const duet_comm_options* options, duet_comm** comm) n
   return guarded([&] {
     require_pointer(comm, "duet_comm_open: comm");
     *comm = nullptr;
-    *comm = std::make_unique<duet_comm>(duet::bindings::options_of(options)).release();
+    auto made = std::make_unique<duet_comm>(duet::bindings::options_of(options));
+    duet::bindings::set_open(made.get(), true);
+    *comm = made.release();
   });
 }
 
@@ -188,16 +235,17 @@ duet_status duet_comm_close(duet_comm* comm) noexcept {
                       "ended: {} exist",
                       comm->parts.load()));
     }
-    const std::unique_ptr<duet_comm> owned(comm);
-    if (owned->standing) owned->standing->close();
+    if (comm->standing) comm->standing->close();  // may be interrupted
+    duet::bindings::set_open(comm, false);
+    delete comm;
   });
 }
 
 void duet_comm_abandon(duet_comm* comm) noexcept {
   if (comm == nullptr) return;
   guarded([&] {
-    comm->communicator.fail(comm->communicator.first_local(),
-                            "its program has abandoned the communicator");
+    const auto open = duet::bindings::keep_open(comm, "duet_comm_abandon");
+    comm->communicator.abandon("its program has abandoned the communicator");
   });
 }
 
@@ -205,22 +253,23 @@ duet_status duet_comm_get_info(duet_comm* comm, duet_comm_info* info) noexcept {
   return guarded([&] {
     require_pointer(comm, "duet_comm_get_info: comm");
     const duet::Communicator& of = comm->communicator;
-    duet::bindings::write_struct(info, {0, of.size(), of.local_size(), of.first_local()},
+    duet::bindings::write_struct(info, {0, of.size(), of.local_size(), of.first_local(), 0},
                                  "duet_comm_info");
   });
 }
 
 duet_status duet_comm_failure(duet_comm* comm, duet_text** why) noexcept {
   return guarded([&] {
-    require_pointer(comm, "duet_comm_failure: comm");
     require_pointer(why, "duet_comm_failure: why");
-    *why = new duet_text{comm->communicator.failure()};
+    *why = nullptr;
+    const auto open = duet::bindings::keep_open(comm, "duet_comm_failure");
+    *why = new duet_text{comm->standing ? comm->standing->failure() : comm->communicator.failure()};
   });
 }
 
 duet_status duet_comm_interrupt(duet_comm* comm) noexcept {
   return guarded([&] {
-    require_pointer(comm, "duet_comm_interrupt: comm");
+    const auto open = duet::bindings::keep_open(comm, "duet_comm_interrupt");
     if (comm->standing) return comm->standing->interrupt();
     comm->communicator.fail(comm->communicator.first_local(), "interrupted");
   });

@@ -3,13 +3,15 @@
  * - Handles are opaque. What a function opens is closed by the function named beside it.
  * - Option structs begin with `size`, which the caller sets to sizeof. A field that is 0 has its
  *   default. A longer struct than the library knows is refused where its further bytes are not 0,
- *   a shorter one is completed with 0.
+ *   a shorter one is completed with 0. So set all of a struct to 0 first.
  * - Every function that can fail returns a duet_status; duet_last_error() then has one line that
  *   names what was expected. No C++ exception leaves a function.
  * - Collective functions are called by all ranks of all processes in the same order, with equal
- *   arguments but for buffers. They block until the ranks have come, at most for the deadline.
- * - A communicator's functions are called by one thread at a time; duet_comm_interrupt(),
- *   duet_comm_failure() and the texts by any thread.
+ *   arguments but for buffers. They block until the ranks have come, at most for 60 s where nothing
+ *   else is said; duet_comm_close() and the end of duet_comm_each() have no deadline.
+ * - Functions of a rank, and what it has made, are called by one thread at a time: any thread on
+ *   real devices, that of duet_comm_each() on simulated ones. duet_comm_interrupt(),
+ *   duet_comm_failure() and duet_comm_abandon() may be called by any thread at any time.
  * - Times are in seconds, sizes in bytes, counts in elements.
  */
 #ifndef DUET_H
@@ -59,8 +61,9 @@ DUET_API void duet_text_free(duet_text* text) DUET_NOEXCEPT;              /* NUL
 /* How processes find each other where neither mpirun or srun nor environment variables tell them.
  * `broadcast` is called once by every process, on the thread that opens the communicator: it gives
  * all what process 0 has in `bytes` (`*length` of at most `capacity`), and sets *done to 1; the
- * library has set it to 0, which is a failure. Without `broadcast`, `address` and `port` of process
- * 0 and a `token` that only the run's processes know. */
+ * library has set it to 0, which is a failure. A process that is alone (count 1) calls nothing.
+ * Without `broadcast`: `address` and `port` of process 0, and a `token` of 16 characters or more
+ * that only the run's processes know, or "" where the address is a loopback one. */
 typedef struct duet_bootstrap {
   uint64_t size;
   int32_t index;       /* of this process */
@@ -94,8 +97,9 @@ DUET_API duet_status duet_comm_open(const duet_comm_options* options,
 /* Collective over processes. DUET_BAD_ARGUMENT, and it stays open, while calls, memory or streams
  * of it exist. */
 DUET_API duet_status duet_comm_close(duet_comm* comm) DUET_NOEXCEPT;
-/* Not collective, for exits: fails the calls of all ranks, so that no peer waits for this process.
- * The communicator and all that belongs to it stay allocated and must not be used. NULL: nothing.
+/* Not collective, for who ends without the others: to other processes this one is gone, as if it
+ * had died, so that none waits for it. What belongs to the communicator stays allocated until the
+ * process ends, and must not be used. NULL: nothing.
  */
 DUET_API void duet_comm_abandon(duet_comm* comm) DUET_NOEXCEPT;
 
@@ -104,12 +108,14 @@ typedef struct duet_comm_info {
   int32_t ranks;       /* of all processes */
   int32_t local_ranks; /* of this process */
   int32_t first_local; /* the lowest of this process */
+  int32_t reserved;    /* 0 */
 } duet_comm_info;
 DUET_API duet_status duet_comm_get_info(duet_comm* comm, duet_comm_info* info) DUET_NOEXCEPT;
 /* Why calls that are under way may have no result; "" if all is well. From any thread. */
 DUET_API duet_status duet_comm_failure(duet_comm* comm, duet_text** why) DUET_NOEXCEPT;
 /* From any thread: what waits for other ranks ends with DUET_INTERRUPTED in this process and with
  * DUET_PEER_FAILED in others. Calls planned before cannot be used any more, others can be planned.
+ * On simulated machines, which wait for nothing outside, it fails the current duet_comm_each().
  */
 DUET_API duet_status duet_comm_interrupt(duet_comm* comm) DUET_NOEXCEPT;
 
@@ -118,8 +124,8 @@ DUET_API duet_status duet_comm_interrupt(duet_comm* comm) DUET_NOEXCEPT;
  * thread for each, or a process. */
 DUET_API duet_status duet_comm_rank(duet_comm* comm, int32_t local, duet_rank** rank) DUET_NOEXCEPT;
 /* Runs fn for every rank of this process, each on a thread of its own, and returns when all ranks
- * of all processes have ended: the only way on simulated machines. `*done`, which the library has
- * set to 0, must be 1 behind fn, or else the rank has failed. */
+ * of all processes have ended: the only way on simulated machines. The library sets
+ * `*done` to 0; a function that leaves it so has failed, and with it the ranks of all processes. */
 typedef void (*duet_rank_function)(void* user, duet_rank* rank, int32_t* done);
 DUET_API duet_status duet_comm_each(duet_comm* comm, duet_rank_function fn,
                                     void* user) DUET_NOEXCEPT;
@@ -141,8 +147,9 @@ DUET_API duet_status duet_barrier(duet_rank* rank, const char* what, double seco
 /* ---- Memory and streams -------------------------------------------------------------------- */
 
 typedef struct duet_memory duet_memory;
-/* Collective: memory of the rank's device, of the kind that suits the engine best, aligned to 256
- * bytes, uninitialised. */
+/* Memory of the rank's device, of the kind that suits the engine best, aligned to 256 bytes,
+ * uninitialised. Collective: all ranks allocate as many times. Where one is out of memory the
+ * others notice at their next collective function. */
 DUET_API duet_status duet_allocate(duet_rank* rank, uint64_t bytes,
                                    duet_memory** memory) DUET_NOEXCEPT;
 DUET_API void* duet_memory_data(const duet_memory* memory) DUET_NOEXCEPT;
@@ -152,7 +159,7 @@ DUET_API duet_status duet_memory_write(duet_memory* memory, uint64_t offset, con
                                        uint64_t bytes) DUET_NOEXCEPT;
 DUET_API duet_status duet_memory_read(duet_memory* memory, uint64_t offset, void* to,
                                       uint64_t bytes) DUET_NOEXCEPT;
-/* Not collective; behind the end of all calls that use it on all ranks. NULL: nothing. */
+/* Not collective. The calls that use it must have been retired on all ranks. NULL: nothing. */
 DUET_API void duet_memory_free(duet_memory* memory) DUET_NOEXCEPT;
 
 typedef struct duet_stream duet_stream;
@@ -194,7 +201,8 @@ typedef struct duet_collective {
    * neighbor_exchange: elements of each rank's send buffer, or NULL for twice `count`. */
   const uint64_t* counts;
   uint64_t counts_length;
-  int32_t ring; /* neighbor_exchange: so many consecutive ranks are neighbours; 0: all */
+  int32_t ring;     /* neighbor_exchange: so many consecutive ranks are neighbours; 0: all */
+  int32_t reserved; /* 0 */
 } duet_collective;
 
 /* Bytes of a rank's buffers; 0 where it has none. */
@@ -203,10 +211,12 @@ DUET_API duet_status duet_sizes(const duet_collective* collective, int32_t rank,
 
 typedef struct duet_call duet_call;
 /* Collective: binds a collective to buffers, of Duet's memory or of the device's own (cudaMalloc),
- * of the sizes that duet_sizes() gives; NULL where that is 0. Buffers must outlive the call. On
- * `host` all buffers must be Duet's. */
+ * of at least the sizes that duet_sizes() gives; NULL where that is 0. Buffers must outlive the
+ * call. On `host` all buffers must be Duet's. A wrong argument of one rank is DUET_BAD_ARGUMENT for
+ * all ranks, which may go on: so a rank that has no arguments to give calls it with NULL. */
 DUET_API duet_status duet_plan(duet_rank* rank, const duet_collective* collective, const void* send,
-                               void* recv, duet_call** call) DUET_NOEXCEPT;
+                               uint64_t send_bytes, void* recv, uint64_t recv_bytes,
+                               duet_call** call) DUET_NOEXCEPT;
 /* Adds the collective to a cudaStream_t or hipStream_t of the rank's device, NULL being the default
  * stream, and returns without waiting. All ranks enqueue the same calls in the same order. May be
  * captured in a CUDA graph. On any thread, one at a time for each rank. */

@@ -1,22 +1,46 @@
 #include "bindings/standing_ranks.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace duet::bindings {
+namespace {
+
+// each() calls in a row that end before a rank is served. Connecting again may fail by a failure
+// that comes meanwhile; where a process has died every one does.
+constexpr int kMostUnserved = 3;
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& why) {
+    return why.what();
+  } catch (...) {
+    return "an exception of another library";
+  }
+}
+
+}  // namespace
 
 StandingRanks::StandingRanks(Communicator& communicator)
     : communicator_(communicator),
+      places_(static_cast<std::size_t>(communicator.local_size())),
       watch_(communicator.on_failure([this](const std::string&) {
         const std::lock_guard<std::mutex> lock(mutex_);
         failed_ = true;
         changed_.notify_all();
-      })),
-      places_(static_cast<std::size_t>(communicator.local_size())),
-      thread_([this] { stand(); }) {}
+      })) {
+  try {
+    thread_ = std::thread([this] { stand(); });
+  } catch (...) {
+    communicator_.forget(watch_);
+    throw;
+  }
+}
 
 StandingRanks::~StandingRanks() {
   if (thread_.joinable()) {
-    communicator_.fail(communicator_.first_local(), "its communicator was not closed");
+    fail(communicator_.first_local(), "its communicator was not closed");
     close();
   }
   communicator_.forget(watch_);
@@ -46,10 +70,48 @@ void StandingRanks::run(int local, const std::function<void(LocalRank&)>& work) 
   std::rethrow_exception(order.error);
 }
 
+std::string StandingRanks::failure() {
+  const std::string current = communicator_.failure();
+  if (!current.empty()) return current;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (dead_ != nullptr) return text_of(dead_);
+  const bool all_heard = std::all_of(places_.begin(), places_.end(), [&](const Place& place) {
+    return place.failures == failures_;
+  });
+  return all_heard ? "" : failure_;
+}
+
+void StandingRanks::fail(int rank, const std::string& why) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!serving_) {
+      failing_ = Failing{rank, why};
+      return;
+    }
+  }
+  communicator_.fail(rank, why);
+}
+
+void StandingRanks::interrupt() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (Place& place : places_) {
+      if (place.running != nullptr) place.running->interrupted = true;
+      for (Order* each : place.orders) each->interrupted = true;
+    }
+  }
+  fail(communicator_.first_local(), "interrupted");
+}
+
 std::uint64_t StandingRanks::heard(int local) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const Place& place = places_.at(static_cast<std::size_t>(local));
   return place.failures + (place.told ? 1 : 0);
+}
+
+void StandingRanks::have_heard() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (Place& place : places_) place.failures = failures_;
 }
 
 void StandingRanks::have_heard(const std::vector<std::uint64_t>& before) {
@@ -64,15 +126,15 @@ void StandingRanks::have_heard(const std::vector<std::uint64_t>& before) {
   }
 }
 
-void StandingRanks::interrupt() {
+// By the first local rank of each.
+void StandingRanks::begin_each() {
+  std::optional<Failing> failing;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (Place& place : places_) {
-      if (place.running != nullptr) place.running->interrupted = true;
-      for (Order* each : place.orders) each->interrupted = true;
-    }
+    serving_ = true;
+    failing = std::exchange(failing_, std::nullopt);
   }
-  communicator_.fail(communicator_.first_local(), "interrupted");
+  if (failing) communicator_.fail(failing->rank, failing->why);
 }
 
 StandingRanks::Order* StandingRanks::next_order(Place& place) {
@@ -88,6 +150,7 @@ StandingRanks::Order* StandingRanks::next_order(Place& place) {
 }
 
 void StandingRanks::serve(LocalRank& rank) {
+  if (rank.local() == 0) begin_each();
   Place& place = places_[static_cast<std::size_t>(rank.local())];
   while (Order* const order = next_order(place)) {
     std::exception_ptr error;
@@ -119,11 +182,7 @@ bool StandingRanks::refuse(Place& place, const std::exception_ptr& error) {
 
 void StandingRanks::end_each(const std::exception_ptr& error) {
   ++failures_;
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& why) {
-    failure_ = why.what();
-  }
+  failure_ = text_of(error);
   const auto refused = std::make_exception_ptr(PeerFailed(failure_));
   for (Place& place : places_) {
     if (place.told || refuse(place, refused)) place.failures = failures_;
@@ -132,22 +191,20 @@ void StandingRanks::end_each(const std::exception_ptr& error) {
 }
 
 void StandingRanks::stand() {
+  int unserved = 0;
   while (true) {
-    bool served = false;
     std::exception_ptr error;
     try {
-      communicator_.each([&](LocalRank& rank) {
-        if (rank.local() == 0) served = true;
-        serve(rank);
-      });
+      communicator_.each([this](LocalRank& rank) { serve(rank); });
     } catch (...) {
       error = std::current_exception();
     }
     const std::lock_guard<std::mutex> lock(mutex_);
     failed_ = false;
+    unserved = std::exchange(serving_, false) ? 0 : unserved + 1;
     if (error == nullptr) {
       dead_ = std::make_exception_ptr(BadArgument("the communicator is closed"));
-    } else if (closing_ || !served) {
+    } else if (closing_ || unserved == kMostUnserved) {
       dead_ = error;
     }
     if (dead_ == nullptr) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,13 +40,21 @@ class StandingRanks {
   // failure yet. One thread at a time for each rank.
   void run(int local, const std::function<void(LocalRank&)>& work);
 
+  // Why calls that are under way may have no result: also of a failure behind which the next each()
+  // has begun, until all local ranks have heard of it. From any thread, as the next two.
+  std::string failure();
+  // Fails the work of all ranks, here and in other processes, as if this rank had thrown; where no
+  // each() runs, that of the next.
+  void fail(int rank, const std::string& why);
+  // fail(), after which work that is under way here throws Interrupted.
+  void interrupt();
+
   // Of how many failures a local rank has heard, the one of the each() that ends included.
   std::uint64_t heard(int local);
-  // The local ranks have heard by other means of the failure behind so many others, by rank.
+  // The local ranks have heard by other means: of all failures so far; of the one behind so many
+  // others, by rank.
+  void have_heard();
   void have_heard(const std::vector<std::uint64_t>& before);
-
-  // Fails the work that runs, here and in other processes.
-  void interrupt();
 
   // Collective over processes: returns when all of them have closed, or one has failed.
   void close();
@@ -62,22 +71,29 @@ class StandingRanks {
     bool told = false;           // of the failure of this each()
     std::uint64_t failures = 0;  // of which the rank has heard
   };
+  struct Failing {
+    int rank = 0;
+    std::string why;
+  };
 
   void stand();  // each() after each()
+  void begin_each();
   void serve(LocalRank& rank);
   Order* next_order(Place& place);                             // null: there is to be none
   bool refuse(Place& place, const std::exception_ptr& error);  // whether it had orders
   void end_each(const std::exception_ptr& error);
 
   Communicator& communicator_;
-  int watch_ = 0;  // of the communicator's failures
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Place> places_;
   bool closing_ = false, failed_ = false;
-  std::uint64_t failures_ = 0;  // each() calls that have ended by one
-  std::string failure_;         // the last
-  std::exception_ptr dead_;     // no further each() is possible
+  bool serving_ = false;            // an each() has begun, and has not ended
+  std::optional<Failing> failing_;  // for the next
+  std::uint64_t failures_ = 0;      // each() calls that have ended by one
+  std::string failure_;             // the last
+  std::exception_ptr dead_;         // no further each() is possible
+  int watch_ = 0;                   // of the communicator's failures
   std::thread thread_;
 };
 

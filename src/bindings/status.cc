@@ -64,7 +64,8 @@ void require_pointer(const void* pointer, const char* name) {
 void check_struct(const void* given, std::size_t known, const char* name) {
   std::uint64_t size = 0;
   std::memcpy(&size, given, sizeof size);
-  if (size < sizeof size) {
+  constexpr std::uint64_t kMostBytes = 4096;  // else `size` was not set
+  if (size < sizeof size || size > kMostBytes) {
     throw BadArgument(fmt::format("{}: a size of {}: expected sizeof of the struct", name, size));
   }
   const auto* const bytes = static_cast<const unsigned char*>(given);

@@ -97,6 +97,10 @@ int Communicator::local_size() const { return impl_->team.local_size(); }
 int Communicator::first_local() const { return impl_->team.first_local(); }
 std::string Communicator::failure() const { return impl_->team.failure(); }
 void Communicator::fail(int rank, const std::string& why) { impl_->team.fail(rank, why); }
+void Communicator::abandon(const std::string& why) {
+  impl_->team.fail(first_local(), why);
+  impl_->processes->leave();
+}
 void Communicator::forget(int number) { impl_->team.forget(number); }
 int Communicator::on_failure(std::function<void(const std::string&)> notify) {
   return impl_->team.on_failure(std::move(notify));

@@ -68,6 +68,9 @@ class Communicator {
   // Fails the current each() in all processes, as if the rank had thrown an error of this text,
   // without waiting for its end. From any thread.
   void fail(int rank, const std::string& why);
+  // The same, and to other processes this one is gone from now on: their calls and this
+  // communicator's throw, and none waits for it. For who ends without the others. From any thread.
+  void abandon(const std::string& why);
   // Calls `notify` with the reason when a rank fails or a process is gone, on any thread, perhaps
   // more than once; at once if that has happened already. It must not wait for ranks. Returns a
   // number for forget(), after which it does not run.

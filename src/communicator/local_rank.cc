@@ -41,19 +41,20 @@ Span LocalRank::adopt(void* data, std::uint64_t bytes) const {
   return bytes == 0 ? Span{} : rank_.device.adopt(data, bytes);
 }
 
-CollectiveCall LocalRank::plan(const Collective& collective, const std::function<Buffers()>& find) {
+CollectiveCall LocalRank::plan(const std::function<Request()>& find) {
   CollectiveCall call;
   rank_.team.all_or_none(rank_, "all ranks to have planned on their own memory", [&] {
-    check(collective, rank_.size);
-    const Buffers buffers = find();
-    call = plan(collective, buffers.send, buffers.recv);
+    const Request request = find();
+    call = plan(request.collective, request.send, request.recv);
   });
   return call;
 }
 
 CollectiveCall LocalRank::plan(const Collective& collective, const void* send, void* recv) {
-  return plan(collective, [&]() -> Buffers {
-    return {adopt(const_cast<void*>(send), send_bytes(collective, rank_.index, rank_.size)),
+  return plan([&]() -> Request {
+    check(collective, rank_.size);
+    return {collective,
+            adopt(const_cast<void*>(send), send_bytes(collective, rank_.index, rank_.size)),
             adopt(recv, recv_bytes(collective, rank_.index, rank_.size))};
   });
 }

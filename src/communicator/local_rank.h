@@ -47,11 +47,12 @@ class LocalRank {
   // As above, with the user's own memory of the rank's device (cudaMalloc), of the sizes that
   // send_bytes() and recv_bytes() return; nullptr if that size is 0.
   CollectiveCall plan(const Collective& collective, const void* send, void* recv);
-  // As above, with the buffers that `find` returns. Where it throws on one rank, all throw.
-  struct Buffers {
+  // As above, with what `find` returns. Where it throws on one rank, all throw.
+  struct Request {
+    Collective collective;
     Span send, recv;
   };
-  CollectiveCall plan(const Collective& collective, const std::function<Buffers()>& find);
+  CollectiveCall plan(const std::function<Request()>& find);
 
   // Collective: ends a call. The caller must have synchronised the streams on which it enqueued the
   // call. Afterwards the buffers may be freed or reused.

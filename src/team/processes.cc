@@ -55,6 +55,10 @@ Processes::~Processes() {
   receiver_.join();
 }
 
+void Processes::leave() const {
+  if (size_ > 1) socket_.shut();  // receive_frames() reports it
+}
+
 void Processes::join_run(const Launch& launch, double deadline_seconds) {
   const auto begin = SteadyClock::now();
   socket_ = connect_to_hub(launch, name(), deadline_seconds);

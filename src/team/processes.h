@@ -84,6 +84,10 @@ class Processes {
   // callbacks of on_failure() are not called.
   void decline(const std::string& text);
 
+  // For who goes on without the others: to them this process is gone from now on, as if it had
+  // died, and its own waits throw. From any thread.
+  void leave() const;
+
   // From now on waits throw Interrupted once `stop` has been true for the heartbeat timeout, in
   // which other processes that are interrupted as well can still come. Not while another thread
   // waits.

@@ -10,7 +10,12 @@ mkdir "$folder/site"
 unzip=(/usr/bin/python3 -m wheel unpack)
 "${unzip[@]}" -d "$folder/site" "$folder"/dist/duet-*.whl > "$folder/out"
 mv "$folder"/site/duet-* "$folder/moved"
-chmod +x "$folder/moved/duet/_installed/bin/duet"  # pip sets it, `wheel unpack` does not
+# pip sets what the archive says, `wheel unpack` does not.
+/usr/bin/python3 -c '
+import sys, zipfile
+bits = zipfile.ZipFile(sys.argv[1]).getinfo("duet/_installed/bin/duet").external_attr >> 16
+sys.exit(0 if bits & 0o111 else "the program cannot be run")' "$folder"/dist/duet-*.whl
+chmod +x "$folder/moved/duet/_installed/bin/duet"
 cd "$folder"
 unset DUET_LIBRARY DUET_PROGRAM LD_LIBRARY_PATH
 PYTHONPATH=$folder/moved timeout 120 /usr/bin/python3 -c '

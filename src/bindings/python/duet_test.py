@@ -285,6 +285,104 @@ with duet.Communicator("host", index=index, count=2, broadcast=broadcast, one_no
             for process in processes:
                 self.assertEqual(process.communicate(timeout=90)[0], "[5, 6]\n")
 
+    def two_processes(self, code):
+        """What two processes print that have a communicator `comm` of both, and its `rank`."""
+        head = """
+import os, sys, time, duet
+index, path = int(sys.argv[1]), sys.argv[2]
+def broadcast(mine):
+    if mine is not None:
+        with open(path + ".part", "wb") as file: file.write(mine)
+        os.rename(path + ".part", path)
+        return mine
+    while not os.path.exists(path): time.sleep(0.01)
+    with open(path, "rb") as file: return file.read()
+comm = duet.Communicator("host", index=index, count=2, broadcast=broadcast, one_node=True)
+rank = comm.rank()
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "address")
+            processes = [subprocess.Popen([sys.executable, "-c", head + code, str(index), path],
+                                          stdout=subprocess.PIPE, text=True) for index in range(2)]
+            return [process.communicate(timeout=90)[0] for process in processes]
+
+    def test_a_peer_that_dies_is_noticed(self):
+        said = self.two_processes("""
+if index == 1:
+    os.kill(os.getpid(), 9)
+begin = time.monotonic()
+for _ in range(2):
+    try:
+        rank.barrier("one that has died", 60)
+    except duet.PeerFailed:
+        print("noticed", time.monotonic() - begin < 30)
+print("gone" if comm.failure() else "well")
+comm.close()
+""")
+        self.assertEqual(said[0], "noticed True\nnoticed True\ngone\n")
+
+    def test_a_peer_that_leaves_holds_nobody_up(self):
+        said = self.two_processes("""
+begin = time.monotonic()
+try:
+    with comm:
+        if index == 1:
+            raise ValueError("mine")
+        rank.barrier("one that has left", 60)
+except (ValueError, duet.PeerFailed) as error:
+    print(type(error).__name__, time.monotonic() - begin < 30)
+if index == 1:
+    time.sleep(3)  # it lives on
+""")
+        self.assertEqual(said, ["PeerFailed True\n", "ValueError True\n"])
+
+    def test_a_ranks_wrong_argument_is_told_to_all(self):
+        said = self.two_processes("""
+memory = rank.empty(8, "int32")
+for send in (memory if index == 0 else memory.part(0, 3), 1.5 if index == 0 else memory):
+    try:
+        rank.plan("all_reduce", send, memory)
+    except duet.BadArgument as error:
+        print("BadArgument")
+call = rank.plan("all_reduce", memory, memory)
+call.retire()
+memory.free()
+comm.close()
+print("closed")
+""")
+        self.assertEqual(said, ["BadArgument\nBadArgument\nclosed\n"] * 2)
+
+    def test_failures_are_told_until_all_ranks_have_heard(self):
+        with duet.Communicator("host:2") as comm:
+            self.assertEqual(comm.failure(), "")
+            with self.assertRaises(duet.Timeout):
+                comm.rank(0).barrier("one that does not come", 0.2)
+            time.sleep(0.3)
+            self.assertIn("one that does not come", comm.failure())
+            with self.assertRaises(duet.PeerFailed):
+                comm.rank(1).barrier()
+            self.assertEqual(comm.failure(), "")
+
+    def test_each_is_for_ranks_that_have_not_heard_of_failures_too(self):
+        with duet.Communicator("host:2") as comm:
+            with self.assertRaises(duet.Timeout):
+                comm.rank(0).barrier("one that does not come", 0.2)
+            time.sleep(0.3)
+            comm.each(gather)
+
+    def test_calls_and_memory_end_in_any_order(self):
+        def forgets(rank):
+            memory = rank.empty(4, "int32")
+            stream = rank.stream()
+            rank.plan("all_reduce", memory, memory).enqueue(stream)
+            stream.synchronize()
+
+        comm = duet.Communicator("host:2")
+        comm.each(forgets)
+        with self.assertRaisesRegex(duet.BadArgument, "exist"):
+            comm.close()
+        comm.abandon()
+
     def test_nothing_is_left_behind_by_many_communicators(self):
         def descriptors():
             return len(os.listdir("/proc/self/fd"))
@@ -313,6 +411,34 @@ class Declarations(unittest.TestCase):
         for name, (_, arguments) in library.FUNCTIONS.items():
             self.assertEqual(len(arguments), counts[name], name)
         self.assertEqual(set(counts) - set(library.FUNCTIONS), {"duet_status_name"})
+
+    def test_numbers_are_the_headers(self):
+        numbers = dict(re.findall(r"DUET_(\w+) = (\d+)", self.header))
+        for names in (duet.communicator.KINDS, duet.communicator.DTYPES, duet.communicator.OPS):
+            for number, name in enumerate(names):
+                self.assertEqual(int(numbers[name.upper()]), number, name)
+        for status, kind in library.BY_STATUS.items():
+            words = re.findall("[A-Z][a-z]*", kind.__name__)
+            self.assertEqual(int(numbers["_".join(words).upper()]), status, kind)
+
+    def test_arguments_have_the_headers_types(self):
+        found = re.findall(r"DUET_API ([\w ]+?\*?)\s*(duet_\w+)\(([^;]*?)\) DUET_NOEXCEPT;",
+                           self.header)
+        types = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64,
+                 "size_t": ctypes.c_size_t, "double": ctypes.c_double, "duet_status": ctypes.c_int32,
+                 "void": None, "duet_rank_function": library.RANK_FUNCTION}
+        for result, name, words in found:
+            if name not in library.FUNCTIONS:
+                continue
+            given = [] if words.strip() == "void" else [word.strip() for word in words.split(",")]
+            has = (library.FUNCTIONS[name][0], *library.FUNCTIONS[name][1])
+            for word, kind in zip([result + " it", *given], has):
+                bare = word.replace("const ", "").rsplit(None, 1)[0]
+                if "*" in word:
+                    pointers = (ctypes.c_void_p, ctypes.c_char_p)
+                    self.assertTrue(kind in pointers or issubclass(kind, ctypes._Pointer), (name, word))
+                else:
+                    self.assertIs(kind, types[bare.strip()], (name, word))
 
     def test_structs_have_the_compilers_layout(self):
         lines = ['#include "bindings/duet.h"', "#include <stdio.h>", "int main(void) {"]

@@ -17,9 +17,9 @@ class Place:
         self.bytes = None if count is None or dtype is None else count * ITEMSIZE[dtype]
 
 
-def place_of(array):
+def place_of(array, writes=False):
     """The Place of a buffer of Duet's, a PyTorch tensor, an array with an interface of addresses, or
-    an address."""
+    an address. `writes`: whether it is to be written."""
     if isinstance(array, Place):
         return array
     if isinstance(array, int):
@@ -31,7 +31,7 @@ def place_of(array):
     for name in ("__cuda_array_interface__", "__array_interface__"):
         interface = getattr(array, name, None)
         if interface is not None:
-            return _place_of_interface(array, interface)
+            return _place_of_interface(array, interface, writes)
     raise BadArgument(f"{type(array).__name__}: expected memory of Duet, a tensor, an array with "
                       "__cuda_array_interface__, or an address")
 
@@ -45,10 +45,12 @@ def _place_of_tensor(tensor):
     return Place(tensor.data_ptr(), tensor.numel(), dtype, tensor)
 
 
-def _place_of_interface(array, interface):
+def _place_of_interface(array, interface, writes):
     dtype = _BY_TYPESTR.get(interface["typestr"][1:])
-    if dtype is None:
+    if dtype is None or interface["typestr"][0] == ">":
         raise BadArgument(f"elements {interface['typestr']}: expected {', '.join(_BY_TYPESTR)}")
+    if writes and interface["data"][1]:
+        raise BadArgument("an array that is read-only: expected one that can be written, as recv")
     count, strides = 1, interface.get("strides")
     for length, stride in zip(reversed(interface["shape"]), reversed(strides or interface["shape"])):
         if strides is not None and length > 1 and stride != count * ITEMSIZE[dtype]:

@@ -1,13 +1,15 @@
 """Collectives: communicators, ranks, memory and planned calls (docs/library.md has the contract)."""
 import ctypes
+import operator
 import os
 import threading
+import time
 import weakref
 from ctypes import byref, c_uint64, c_void_p
 
 from . import library
 from .arrays import ITEMSIZE, Place, native_stream, place_of
-from .errors import BadArgument, Error
+from .errors import BadArgument, Error, Timeout
 from .library import check
 
 KINDS = ("all_gather", "all_to_all", "all_to_all_v", "broadcast", "gather", "scatter", "send_recv",
@@ -27,9 +29,10 @@ class Communicator:
     """The ranks of one or several processes, one for each device.
 
     Processes find each other as `duet` itself does: by mpirun, srun, or MASTER_ADDR, RANK and
-    WORLD_SIZE. Or by what is given here: `index` of `count` processes with `broadcast(bytes) ->
-    bytes`, which gives all processes what process 0 has (None in the others), or with `address`,
-    `port` and `token`. With `local_index`, "cuda" is the one GPU of that number.
+    WORLD_SIZE. Or by what is given here: `index` of `count` processes with `broadcast(mine)`, which
+    gives all processes what process 0 has (bytes, in the others None) and is called on a thread of
+    its own, or with `address`, `port` and `token`. With `local_index`, "cuda" is the one GPU of that
+    number.
 
     `device`: "cuda", "cuda:0,1", "hip", "host:4", "sim:h200-4". `engine`: "auto", "dma", "kernel",
     "nccl", ... Opening and close() are collective over the processes. A `with` block closes it, and
@@ -46,18 +49,24 @@ class Communicator:
                  node_size=0):
         options = library.CommOptions(device=device.encode(), engine=engine.encode(),
                                       deadline=deadline, port=port, node_size=node_size)
+        if count is None and (broadcast or address or token or index or local_index is not None):
+            raise BadArgument("expected count=, the number of processes, as well")
+        failed = []
         if count is not None:
             how = library.Bootstrap(index=index, count=count, one_node=one_node, port=port,
                                     has_local=local_index is not None, local_index=local_index or 0)
             if broadcast is not None:
-                how.broadcast = _broadcast_by(broadcast, index)
+                how.broadcast = _broadcast_by(broadcast, index, failed)
             if address is not None:
                 how.address, how.token = address.encode(), (token or "").encode()
             options.bootstrap = ctypes.pointer(how)
         self._handle, self._why_closed = c_void_p(), "the communicator is closed"
-        self._ranks, self._calls = {}, weakref.WeakSet()
+        self._ranks, self._calls = weakref.WeakValueDictionary(), set()
         of = library.library()
-        _check(_interruptible(lambda: of.duet_comm_open(byref(options), byref(self._handle)), None))
+        try:
+            _check(_interruptible(lambda: of.duet_comm_open(byref(options), byref(self._handle)), None))
+        except Error as error:
+            raise error from (failed[0] if failed else None)
         info = library.CommInfo()
         check(of.duet_comm_get_info(self._handle, byref(info)))
         self.size, self.local_size, self.first_local = info.ranks, info.local_ranks, info.first_local
@@ -85,11 +94,12 @@ class Communicator:
         """A rank of this process, on real devices. Collective functions wait for all ranks: with
         several in one process a thread is needed for each, or each()."""
         of = self._of()
-        if local not in self._ranks:
+        rank = self._ranks.get(local)
+        if rank is None:
             handle = c_void_p()
             check(of.duet_comm_rank(self._handle, local, byref(handle)))
-            self._ranks[local] = Rank(self, handle)
-        return self._ranks[local]
+            rank = self._ranks[local] = Rank(self, handle)
+        return rank
 
     def each(self, function):
         """Runs `function(rank)` for every rank of this process, each on a thread of its own, and
@@ -108,7 +118,9 @@ class Communicator:
         of = self._of()
         ended = _interruptible(lambda: of.duet_comm_each(self._handle, call, None), self)
         if errors:  # the first, since the others' calls fail by it
-            raise errors[0]
+            error = errors[0]
+            errors.clear()
+            raise error
         _check(ended)
 
     def failure(self):
@@ -118,26 +130,35 @@ class Communicator:
         return library.text_of(why)
 
     def close(self):
-        """Collective over the processes. Raises BadArgument, and stays open, while calls, memory or
-        streams exist."""
-        if self._handle:
-            of = self._of()
-            self._run(lambda: of.duet_comm_close(self._handle))
-            self._handle = c_void_p()
+        """Collective over the processes, and waits for them. Raises BadArgument, and stays open, while
+        calls, memory or streams exist."""
+        if not self._handle:
+            return
+        of, handle = self._of(), self._handle
+
+        def work():
+            status = of.duet_comm_close(handle)
+            if status == 0:  # here, where no exception of the main thread comes between
+                self._handle = c_void_p()
+            return status
+
+        self._run(work)
 
     def abandon(self):
-        """Not collective: fails the calls of all ranks, for exits. Nothing of it can be used then."""
-        if self._handle:
-            library.library().duet_comm_abandon(self._handle)
-        self._handle = c_void_p()
+        """Not collective, for who ends without the others: to them this process is gone, so that none
+        waits for it. Nothing of the communicator can be used then."""
+        handle, self._handle = self._handle, c_void_p()
+        if handle:
+            library.library().duet_comm_abandon(handle)
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, error, trace):
-        if kind is None:
-            self.close()
-        else:
+        try:
+            if kind is None:
+                self.close()
+        finally:
             self.abandon()
 
     def __del__(self):
@@ -171,7 +192,7 @@ class Rank:
         else:
             self.comm._run(function)
 
-    def barrier(self, what="the other ranks", seconds=60):
+    def barrier(self, what="the other ranks", seconds=60.0):
         """Collective; `what` ends the sentence "waiting for ..." of errors."""
         of = self.comm._of()
         self._run(lambda: of.duet_barrier(self._handle, what.encode(), seconds))
@@ -195,21 +216,22 @@ class Rank:
         buffer. `count` (elements: see Collective in docs/library.md) and `dtype` else come from
         them. The call keeps both alive.
         """
-        places = [None if array is None else place_of(array) for array in (send, recv)]
-        one = _collective(kind, places, self.size, count, dtype, op, root, counts, ring)
-        self._check_sizes(one, places)
+        try:
+            places = [None if array is None else place_of(array, writes) for array, writes in
+                      ((send, False), (recv, True))]
+            one = _collective(kind, places, self.size, count, dtype, op, root, counts, ring)
+        except BadArgument:
+            self._decline()
+            raise
         return Call(self, one, places, (send, recv))
 
-    def _check_sizes(self, one, places):
-        needed = (c_uint64(), c_uint64())
-        check(self.comm._of().duet_sizes(byref(one), self.index, self.size, byref(needed[0]),
-                                         byref(needed[1])))
-        for name, place, bytes_ in zip(("send", "recv"), places, needed):
-            have = place.bytes if place is not None else 0
-            if place is not None and have is None:
-                continue
-            if have < bytes_.value:
-                raise BadArgument(f"{name}: {have} bytes: expected {bytes_.value} for this rank")
+    def _decline(self):
+        """Tells the other ranks, which are in plan(), that this one has no arguments for it."""
+        of, none = self.comm._of(), c_void_p()
+        try:
+            self._run(lambda: of.duet_plan(self._handle, None, None, 0, None, 0, byref(none)))
+        except Error:
+            pass
 
 
 def _collective(kind, places, size, count, dtype, op, root, counts, ring):
@@ -219,6 +241,9 @@ def _collective(kind, places, size, count, dtype, op, root, counts, ring):
         if len(types) != 1:
             raise BadArgument(f"dtype: expected one of both buffers, or dtype=, not {sorted(types)}")
         dtype = types.pop()
+    for place in known:
+        if place.dtype not in (None, dtype):
+            raise BadArgument(f"a buffer of {place.dtype}: expected {dtype}")
     if count is None and kind != "all_to_all_v":
         count = _count_of(kind, places, size)
     one = library.Collective(kind=_number(KINDS, kind, "collective"),
@@ -236,11 +261,14 @@ def _count_of(kind, places, size):
     place = places[1] if by_recv or places[0] is None else places[0]
     if place is None or place.count is None:
         raise BadArgument("count: expected count= where buffers are addresses")
+    parts = 1
     if kind == "all_to_all" or (kind in ("all_gather", "gather") and place is places[1]):
-        return place.count // size
-    if kind == "neighbor_exchange":
-        return place.count // 2
-    return place.count
+        parts = size
+    elif kind == "neighbor_exchange":
+        parts = 2
+    if place.count % parts != 0:
+        raise BadArgument(f"{kind} of {place.count} elements: expected a multiple of {parts}, or count=")
+    return place.count // parts
 
 
 class Call:
@@ -248,13 +276,14 @@ class Call:
 
     def __init__(self, rank, one, places, keep):
         self._rank, self._keep, self._handle = rank, keep, c_void_p()
-        send, recv = (None if place is None else place.address for place in places)
+        (send, send_bytes), (recv, recv_bytes) = map(_extent, places)
         of = rank.comm._of()
-        rank._run(lambda: of.duet_plan(rank._handle, byref(one), send, recv, byref(self._handle)))
+        rank._run(lambda: of.duet_plan(rank._handle, byref(one), send, send_bytes, recv, recv_bytes,
+                                       byref(self._handle)))
         self.algorithm = of.duet_call_algorithm(self._handle).decode()
         self._raw = self._handle.value  # None: it has ended
         self._enqueue, self._enqueue_on = of.duet_enqueue, of.duet_enqueue_on
-        rank.comm._calls.add(self)
+        rank.comm._calls.add(self)  # until retire(): its work may be under way
 
     def enqueue(self, stream=None):
         """Adds the collective to a stream, without waiting: a Stream, a stream of PyTorch or
@@ -281,12 +310,9 @@ class Call:
         """Collective: ends the call. Its streams must have been synchronised."""
         of = self._of()
         handle, self._handle, self._raw = self._handle, c_void_p(), None
-        self._keep = None
         self._rank._run(lambda: of.duet_retire(self._rank._handle, handle))
-
-    def __del__(self):
-        if getattr(self, "_handle", None) and self._rank.comm._handle:
-            library.library().duet_call_drop(self._handle)
+        self._keep = None
+        self._rank.comm._calls.discard(self)
 
 
 class Memory:
@@ -295,8 +321,10 @@ class Memory:
     16 bits)."""
 
     def __init__(self, rank, elements, dtype):
-        self.rank, self.elements, self.dtype = rank, elements, dtype
-        self.bytes = elements * ITEMSIZE[DTYPES[_number(DTYPES, dtype, "dtype")]]
+        self.rank, self.elements, self.dtype = rank, operator.index(elements), dtype
+        if self.elements < 0:
+            raise BadArgument(f"{elements} elements: expected 0 or more")
+        self.bytes = self.elements * ITEMSIZE[DTYPES[_number(DTYPES, dtype, "dtype")]]
         self._handle = c_void_p()
         of = rank.comm._of()
         rank._run(lambda: of.duet_allocate(rank._handle, self.bytes, byref(self._handle)))
@@ -349,14 +377,14 @@ class Memory:
         return self._interface
 
     def free(self):
-        """Behind the end of all calls that use it, on all ranks."""
-        if self._handle:
-            self._of().duet_memory_free(self._handle)
-            self._handle = c_void_p()
+        """When the calls that use it have been retired on all ranks."""
+        handle, self._handle = self._handle, c_void_p()
+        if handle and self.rank.comm._handle:
+            library.library().duet_memory_free(handle)
 
     def __del__(self):
-        if getattr(self, "_handle", None) and self.rank.comm._handle:
-            library.library().duet_memory_free(self._handle)
+        if hasattr(self, "_handle"):
+            self.free()
 
 
 class Stream:
@@ -372,19 +400,26 @@ class Stream:
         """Waits until the stream's work is done; raises Timeout after that many seconds."""
         if not self._handle:
             raise BadArgument("the stream is closed")
-        check(self._comm._of().duet_stream_synchronize(self._handle, seconds))
+        of, end = self._comm._of(), time.monotonic() + seconds
+        while True:  # in slices, between which Ctrl-C arrives
+            left = end - time.monotonic()
+            try:
+                return check(of.duet_stream_synchronize(self._handle, max(1e-6, min(left, 0.2))))
+            except Timeout:
+                if left <= 0.2:
+                    raise
 
     def close(self):
-        if self._handle:
-            self._comm._of().duet_stream_close(self._handle)
-            self._handle, self._raw = c_void_p(), None
+        handle, self._handle, self._raw = self._handle, c_void_p(), None
+        if handle and self._comm._handle:
+            library.library().duet_stream_close(handle)
 
     def __del__(self):
-        if getattr(self, "_handle", None) and self._comm._handle:
-            library.library().duet_stream_close(self._handle)
+        if hasattr(self, "_handle"):
+            self.close()
 
 
-def _broadcast_by(broadcast, index):
+def _broadcast_by(broadcast, index, failed):
     @library.BROADCAST
     def call(_, room, capacity, length, done):
         try:
@@ -396,10 +431,19 @@ def _broadcast_by(broadcast, index):
                 ctypes.memmove(room, got, len(got))
                 length[0] = len(got)
                 done[0] = 1
-        except BaseException:  # done stays 0, which is the failure that the library reports
-            pass
+            else:
+                raise BadArgument(f"broadcast gave {len(got)} bytes: expected {capacity} at most")
+        except BaseException as error:  # done stays 0, which is the failure that the library reports
+            failed.append(error)
 
     return call
+
+
+def _extent(place):
+    """Address and bytes of a place. Of an address alone the size is the program's word."""
+    if place is None:
+        return None, 0
+    return place.address, (1 << 64) - 1 if place.bytes is None else place.bytes
 
 
 def _interruptible(function, comm):
@@ -410,16 +454,26 @@ def _interruptible(function, comm):
 
     if threading.current_thread() is not threading.main_thread():
         return ended()
-    made = []
-    worker = threading.Thread(target=lambda: made.append(ended()), daemon=True)
-    worker.start()
+    made, raised = [], []
+
+    def work():
+        try:
+            made.append(ended())
+        except BaseException as error:  # of ctypes: for the caller
+            raised.append(error)
+
+    worker = threading.Thread(target=work, daemon=True)
     try:
+        worker.start()
         worker.join()
     except BaseException:
-        if comm is not None and comm._handle:
-            library.library().duet_comm_interrupt(comm._handle)
+        handle = comm._handle if comm is not None else None
+        if handle:
+            library.library().duet_comm_interrupt(handle)
             worker.join()
         raise
+    if raised:
+        raise raised[0]
     return made[0]
 
 

@@ -1,6 +1,7 @@
 """libduet by ctypes: declarations of duet.h, loaded when they are first needed."""
 import ctypes
 import os
+import sysconfig
 import threading
 from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_double, c_int32,
                     c_size_t, c_uint32, c_uint64, c_void_p)
@@ -36,7 +37,7 @@ class CommOptions(_Sized):
 
 class CommInfo(_Sized):
     _fields_ = [("size", c_uint64), ("ranks", c_int32), ("local_ranks", c_int32),
-                ("first_local", c_int32)]
+                ("first_local", c_int32), ("reserved", c_int32)]
 
 
 class RankInfo(_Sized):
@@ -47,7 +48,7 @@ class RankInfo(_Sized):
 class Collective(_Sized):
     _fields_ = [("size", c_uint64), ("kind", c_int32), ("dtype", c_int32), ("op", c_int32),
                 ("root", c_int32), ("count", c_uint64), ("counts", POINTER(c_uint64)),
-                ("counts_length", c_uint64), ("ring", c_int32)]
+                ("counts_length", c_uint64), ("ring", c_int32), ("reserved", c_int32)]
 
 
 STRUCTS = {"duet_bootstrap": Bootstrap, "duet_comm_options": CommOptions,
@@ -83,7 +84,8 @@ FUNCTIONS = {
     "duet_stream_close": (None, [c_void_p]),
     "duet_sizes": (c_int32, [POINTER(Collective), c_int32, c_int32, POINTER(c_uint64),
                              POINTER(c_uint64)]),
-    "duet_plan": (c_int32, [c_void_p, POINTER(Collective), c_void_p, c_void_p, _HANDLE]),
+    "duet_plan": (c_int32, [c_void_p, POINTER(Collective), c_void_p, c_uint64, c_void_p, c_uint64,
+                            _HANDLE]),
     "duet_enqueue": (c_int32, [c_void_p, c_void_p]),
     "duet_enqueue_on": (c_int32, [c_void_p, c_void_p]),
     "duet_call_algorithm": (c_char_p, [c_void_p]),
@@ -109,13 +111,17 @@ def installed(*parts):
 
 def _path():
     name = f"libduet.so.{MAJOR}.{MINOR}"
-    return os.environ.get("DUET_LIBRARY") or installed("lib", name) or name
+    folders = ("lib", "lib64", os.path.join("lib", sysconfig.get_config_var("MULTIARCH") or "lib"))
+    found = [path for path in (installed(folder, name) for folder in folders) if path]
+    return os.environ.get("DUET_LIBRARY") or (found[0] if found else name)
 
 
 def library():
     """The library with its functions declared. Raises Unavailable where it cannot be loaded, or is
     of another version."""
     global _library
+    if _library is not None:  # also in a child that was forked while another thread had the lock
+        return _library
     with _lock:
         if _library is not None:
             return _library

@@ -51,9 +51,9 @@ def run(command, *words, check=True, on_record=None, **flags):
     >>> [record["outcome"] for record in journal]
     ['measured']
     """
+    words = [program(), *command_line(command, words, flags)]
     reading, writing = os.pipe()
-    line = [program(), *command_line(command, words, flags), "--json", f"/dev/fd/{writing}",
-            "--quiet"]
+    line = [*words, "--json", f"/dev/fd/{writing}", "--quiet"]
     try:
         process = subprocess.Popen(line, pass_fds=(writing,), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, start_new_session=True)
@@ -62,21 +62,21 @@ def run(command, *words, check=True, on_record=None, **flags):
         raise Unavailable(f"{line[0]} cannot be run: {error.strerror}") from None
     finally:
         os.close(writing)
-    said = []
+    said, lines = [], []
     listener = threading.Thread(target=_listen, args=(process.stderr, said), daemon=True)
     listener.start()
-    lines = []
-    try:
-        _collect(reading, lines, on_record)
-        status = process.wait()
-    except BaseException as error:
-        _stop(process)
-        if isinstance(error, KeyboardInterrupt):
-            error.journal = _journal(lines)
-        raise
+    with os.fdopen(reading, "rb") as stream:
+        try:
+            _collect(stream, lines, on_record)
+            status = process.wait()
+        except BaseException as error:
+            _stop(process, stream, lines)
+            if isinstance(error, KeyboardInterrupt):
+                error.journal = _journal(lines)
+            raise
     listener.join()
     if check and status != 0:
-        raise _error(status, b"".join(said).decode(errors="replace"), line)
+        raise _error(status, b"".join(said).decode(errors="replace"), words)
     return _journal(lines)
 
 
@@ -85,23 +85,24 @@ def _listen(stream, said):
         said.extend(stream)
 
 
-def _collect(reading, lines, on_record):
-    with os.fdopen(reading, "rb") as stream:
-        for line in stream:
-            lines.append(line)
-            if on_record is not None:
-                for record in parse(line):
-                    on_record(record)
+def _collect(stream, lines, on_record):
+    for line in stream:
+        lines.append(line)
+        if on_record is not None:
+            for record in parse(line):
+                on_record(record)
 
 
-def _stop(process):
-    """Ends the program as Ctrl-C does, and after half a minute at once."""
+def _stop(process, stream, lines):
+    """Ends the program as Ctrl-C does, and takes what it still writes; at a second one at once."""
     try:
         process.send_signal(signal.SIGINT)
+        _collect(stream, lines, None)
         process.wait(30)
-    except (OSError, subprocess.TimeoutExpired):
+    except BaseException:
         process.kill()
         process.wait()
+        raise
 
 
 def _journal(lines):
