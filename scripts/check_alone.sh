@@ -39,7 +39,7 @@ check() {
 export -f check
 
 # Texts that the build gives to tests, here empty.
-MORE=$(grep -rhoE 'DUET_[A-Z_0-9]+=\\"' --include=CMakeLists.txt src tests bench | sed -E 's/(.*)=.*/-D\1=""/' | sort -u | tr '\n' ' ')
+MORE=$(grep -rhoE 'DUET_[A-Z_0-9]+=\\?"' --include=CMakeLists.txt src tests bench | sed -E 's/(.*)=.*/-D\1=""/' | sort -u | tr '\n' ' ')
 [[ ! -d /usr/local/cuda/include ]] || MORE+=" -isystem /usr/local/cuda/include"
 ! command -v mpicxx > /dev/null || MORE+=" -DOMPI_SKIP_MPICXX $(mpicxx --showme:compile | sed 's/-I/-isystem /g')"
 export MORE
