@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "fake_gpu/core/memory.h"
 #include "fake_gpu/core/streams.h"
@@ -18,6 +19,16 @@ std::atomic<int> allocations{0};
 std::mutex copying_out;
 using Captured = std::shared_ptr<Graph>;
 constexpr unsigned kDelayMicroseconds = 50;
+
+// As on a GPU, a stream that the program does not destroy lives as long as it.
+struct Streams {
+  std::mutex mutex;
+  std::set<Stream*> all;
+};
+Streams& streams() {
+  static auto* const made = new Streams;
+  return *made;
+}
 }  // namespace
 
 extern "C" {
@@ -27,11 +38,19 @@ void host_gpu_set_device(int device) { current_device = device; }
 int host_gpu_device() { return current_device; }
 
 void* host_gpu_create_stream() {
-  return new Stream(current_device, kDelayMicroseconds, static_cast<unsigned>(current_device) + 1);
+  auto* const made =
+      new Stream(current_device, kDelayMicroseconds, static_cast<unsigned>(current_device) + 1);
+  const std::lock_guard<std::mutex> lock(streams().mutex);
+  streams().all.insert(made);
+  return made;
 }
 
 void host_gpu_destroy_stream(void* stream) {
   host_gpu_synchronise(stream);
+  {
+    const std::lock_guard<std::mutex> lock(streams().mutex);
+    streams().all.erase(&Stream::of(stream));
+  }
   delete &Stream::of(stream);
 }
 
