@@ -258,33 +258,6 @@ except KeyboardInterrupt:
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.communicate(timeout=60)[0], "ended True\n")
 
-    def test_processes_find_each_other_by_a_broadcast(self):
-        code = """
-import os, sys, time, duet
-index, path = int(sys.argv[1]), sys.argv[2]
-def broadcast(mine):
-    if mine is not None:
-        with open(path + ".part", "wb") as file: file.write(mine)
-        os.rename(path + ".part", path)
-        return mine
-    while not os.path.exists(path): time.sleep(0.01)
-    with open(path, "rb") as file: return file.read()
-with duet.Communicator("host", index=index, count=2, broadcast=broadcast, one_node=True) as comm:
-    rank = comm.rank()
-    send, recv = rank.empty(1, "int32"), rank.empty(2, "int32")
-    send.write((index + 5).to_bytes(4, "little"))
-    call, stream = rank.plan("all_gather", send, recv), rank.stream()
-    call.enqueue(stream); stream.synchronize(30)
-    print(list(recv.read()[::4]))
-    call.retire(); stream.close(); send.free(); recv.free()
-"""
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "address")
-            processes = [subprocess.Popen([sys.executable, "-c", code, str(index), path],
-                                          stdout=subprocess.PIPE, text=True) for index in range(2)]
-            for process in processes:
-                self.assertEqual(process.communicate(timeout=90)[0], "[5, 6]\n")
-
     def two_processes(self, code):
         """What two processes print that have a communicator `comm` of both, and its `rank`."""
         head = """
@@ -305,6 +278,22 @@ rank = comm.rank()
             processes = [subprocess.Popen([sys.executable, "-c", head + code, str(index), path],
                                           stdout=subprocess.PIPE, text=True) for index in range(2)]
             return [process.communicate(timeout=90)[0] for process in processes]
+
+    def test_processes_find_each_other_by_a_broadcast(self):
+        said = self.two_processes("""
+send, recv = rank.empty(1, "int32"), rank.empty(2, "int32")
+send.write((index + 5).to_bytes(4, "little"))
+call, stream = rank.plan("all_gather", send, recv), rank.stream()
+call.enqueue(stream)
+stream.synchronize(30)
+print(list(recv.read()[::4]))
+call.retire()
+stream.close()
+send.free()
+recv.free()
+comm.close()
+""")
+        self.assertEqual(said, ["[5, 6]\n"] * 2)
 
     def test_a_peer_that_dies_is_noticed(self):
         said = self.two_processes("""
