@@ -84,6 +84,16 @@ void check_neighbors(const Collective& c, int ranks) {
   }
 }
 
+void check_rows(const Collective& c) {
+  const bool fits = c.kind == CollectiveKind::all_gather || reduces(c.kind);
+  if (!fits || c.op != Reduction::sum || c.rows.ranges < 0 || c.count % c.rows.columns != 0) {
+    throw BadArgument(fmt::format(
+        "{} of {} elements by {}, rows of {} in {} ranges: expected whole rows of an all_gather or "
+        "a sum, in 0 or more ranges",
+        name(c.kind), c.count, name(c.op), c.rows.columns, c.rows.ranges));
+  }
+}
+
 // Sums over ranks are counted in 64 bits.
 void check_sizes(const Collective& c, int ranks) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
@@ -106,6 +116,10 @@ std::uint64_t row_sum(const Collective& c, int rank, int ranks, bool sent) {
 
 }  // namespace
 
+std::string_view name(RowSums sums) {
+  return sums == RowSums::by_compute ? "by-compute" : "in-slots";
+}
+
 std::string_view name(CollectiveKind kind) { return name_of(kNames, kind); }
 
 std::vector<CollectiveKind> all_collectives() { return values_in(kNames); }
@@ -125,6 +139,7 @@ void check(const Collective& c, int ranks) {
   }
   if (c.kind == CollectiveKind::all_to_all_v) check_counts(c, ranks);
   if (c.kind == CollectiveKind::neighbor_exchange) check_neighbors(c, ranks);
+  if (c.rows.columns > 0) check_rows(c);
   check_sizes(c, ranks);
   constexpr std::array kReducible = {DType::fp32, DType::fp16, DType::bf16, DType::int32};
   if (reduces(c.kind) &&

@@ -42,6 +42,28 @@ struct Neighbors {
   bool computes_beside = false;  // and its `beside` is not empty
 };
 
+// How partial sums of rows of matrices are added up.
+enum class RowSums {
+  // A rank multiplies onto what has arrived from the rank before it, and passes the sum on: nothing
+  // else adds. With n ranks n - 1 roundings to the element's type.
+  by_compute,
+  // The rank that keeps a row has slots for what the others send, and adds in rank order.
+  in_slots,
+};
+std::string_view name(RowSums sums);
+
+// Of an all_gather in place, a reduce_scatter or an all_reduce, whose buffers are rows of matrices
+// that the caller multiplies within the call (CollectivePlan::enqueue_rows()): of an all_gather the
+// rows that have arrived; of the others each rank makes its partial sums of all rows, and the send
+// buffer is memory for them. Ranks have equal numbers of rows, but of an all_reduce.
+struct MatrixRows {
+  std::uint64_t columns = 0;  // elements of a row; 0: nothing is multiplied
+  // Each rank's rows are sent in so many ranges. 0: the multiplication is made at once, behind the
+  // whole all_gather, or before the whole reduction.
+  int ranges = 0;
+  RowSums sums = RowSums::by_compute;
+};
+
 // One call of a collective. Every rank makes it with equal values. n is the number of ranks.
 //
 //   kind            count is of        send buffer        receive buffer
@@ -78,6 +100,7 @@ struct Collective {
   // neighbor_exchange: elements of each rank's send buffer, at least `count`; empty: twice `count`.
   std::vector<std::uint64_t> counts;
   Neighbors neighbors = {};
+  MatrixRows rows = {};
 };
 
 // Throws BadArgument where the root is not a rank, `counts` does not have as many entries as the

@@ -48,6 +48,10 @@ void CollectivePlan::enqueue_beside(Stream& stream, SideStreams& side, const Cal
   side.join(stream, 1);
 }
 
+void CollectivePlan::enqueue_rows(Stream&, const MultiplyRows&) {
+  throw BadArgument("a collective without rows that are multiplied");
+}
+
 std::unique_ptr<CollectiveMemory> CollectiveSession::allocate(Rank& rank, std::uint64_t bytes) {
   return std::make_unique<PlainMemory>(rank.device.allocate(bytes));
 }

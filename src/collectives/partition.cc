@@ -9,6 +9,7 @@ constexpr std::uint64_t kPieceGrain = 64 << 10;
 // A smaller copy takes longer to start than to run.
 constexpr std::uint64_t kSmallest = 1 << 20;
 constexpr std::uint64_t kFewestPieces = 3;  // where they are large enough
+constexpr std::uint64_t kTileRows = 128;    // of a GEMM
 constexpr std::uint64_t kTail = 4;  // the last quarter of the last piece is a piece by itself
 
 }  // namespace
@@ -28,6 +29,31 @@ ByteRange reduced_part(const Collective& c, int rank, int ranks) {
 
 std::uint64_t reduced_target(const Collective& c, int rank, int ranks) {
   return c.kind == CollectiveKind::all_reduce ? reduced_part(c, rank, ranks).begin : 0;
+}
+
+std::uint64_t row_bytes(const Collective& c) { return c.rows.columns * size_of(c.dtype); }
+
+RowBlock rows_of(const Collective& c, int rank, int ranks) {
+  const std::uint64_t rows = c.count / c.rows.columns;
+  if (c.kind != CollectiveKind::all_reduce) return {rows * static_cast<std::uint64_t>(rank), rows};
+  const ElementRange own = part_of(rows, rank, ranks);
+  return {own.begin, own.count};
+}
+
+std::vector<RowBlock> ranges_of(const Collective& c, int rank, int ranks) {
+  const RowBlock all = rows_of(c, rank, ranks);
+  const int count = std::max(1, c.rows.ranges);
+  const std::uint64_t tiles = all.count / kTileRows;
+  const bool in_tiles = tiles >= static_cast<std::uint64_t>(count);
+  const std::uint64_t unit = in_tiles ? kTileRows : 1;
+  std::vector<RowBlock> ranges;
+  for (int i = 0; i < count; ++i) {
+    const ElementRange part = part_of(in_tiles ? tiles : all.count, i, count);
+    RowBlock range{all.first + part.begin * unit, part.count * unit};
+    if (i + 1 == count) range.count = all.first + all.count - range.first;
+    if (range.count > 0) ranges.push_back(range);
+  }
+  return ranges;
 }
 
 std::vector<Move> part_to_all(const Collective& c, int ranks) {

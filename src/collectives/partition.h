@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/call_rows.h"
 #include "collectives/collective.h"
 
 namespace duet {
@@ -27,6 +28,13 @@ ByteRange reduced_part(const Collective& collective, int rank, int ranks);
 
 // Where that goes in the rank's receive buffer, in bytes.
 std::uint64_t reduced_target(const Collective& collective, int rank, int ranks);
+
+// Of a collective with MatrixRows: the rows that a rank sends to all, or keeps; and these in as
+// many ranges as the collective says (one for 0), each but the last one of whole tiles of 128 rows
+// where there are so many. Ranges of no rows are left out.
+RowBlock rows_of(const Collective& collective, int rank, int ranks);
+std::vector<RowBlock> ranges_of(const Collective& collective, int rank, int ranks);
+std::uint64_t row_bytes(const Collective& collective);
 
 // The second half of an all_reduce: each rank's part, from its receive buffer to all others'.
 std::vector<Move> part_to_all(const Collective& collective, int ranks);

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <sstream>
+#include <utility>
 
+#include "collectives/partition.h"
 #include "core/packing.h"
 
 namespace duet {
@@ -17,10 +19,16 @@ std::string in_words(const Neighbors& neighbors) {
                      computes, beside);
 }
 
+std::string in_words(const MatrixRows& rows) {
+  if (rows.columns == 0) return "";
+  return fmt::format(", rows of {} in {} ranges, sums {}", rows.columns, rows.ranges,
+                     name(rows.sums));
+}
+
 std::string in_words(const Collective& c) {
-  return fmt::format("{} of {} x {}, {}, root {}, counts [{}]{}", name(c.kind), c.count,
+  return fmt::format("{} of {} x {}, {}, root {}, counts [{}]{}{}", name(c.kind), c.count,
                      name(c.dtype), name(c.op), c.root, fmt::join(c.counts, ","),
-                     in_words(c.neighbors));
+                     in_words(c.neighbors), in_words(c.rows));
 }
 
 // The address range of a rank's buffer. Addresses are comparable only within one process.
@@ -105,7 +113,11 @@ Span used(const Rank& rank, CollectiveKind kind, const Span& span, std::uint64_t
 // Send and receive buffer may overlap only as in_place_offset() defines it. With any other overlap
 // a rank would overwrite data that it has still to send or has already received.
 void check_overlap(const Rank& rank, const Collective& c, const CollectiveBuffers& buffers) {
-  if (!in_place(buffers)) return;
+  if (!in_place(buffers)) {
+    if (c.rows.columns == 0 || c.kind != CollectiveKind::all_gather || buffers.recv.bytes == 0)
+      return;
+    throw BadArgument("all_gather of rows: expected the send buffer in the receive buffer");
+  }
   if (!has_in_place(c.kind)) {
     throw BadArgument(fmt::format("{}: expected buffers that do not overlap", name(c.kind)));
   }
@@ -135,6 +147,45 @@ CollectiveBuffers checked_buffers(const Rank& rank, const Collective& collective
   return own;
 }
 
+// Multiplies all rows behind an all_gather, or before a reduction, by a plan that knows of no rows.
+class RowsAtOnce : public CollectivePlan {
+ public:
+  RowsAtOnce(const Rank& rank, std::unique_ptr<CollectivePlan> plan, const Collective& collective,
+             const CollectiveBuffers& buffers)
+      : team_(rank.team),
+        rank_(rank.index),
+        plan_(std::move(plan)),
+        gathers_(collective.kind == CollectiveKind::all_gather) {
+    all_.place = gathers_ ? buffers.recv : buffers.send;
+    all_.rows.count = all_.place.bytes / row_bytes(collective);
+  }
+
+  void enqueue(Stream& stream) override { plan_->enqueue(stream); }
+  void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
+    try {
+      if (!gathers_) multiply(stream, all_);
+      plan_->enqueue(stream);
+      if (gathers_) multiply(stream, all_);
+    } catch (const std::exception& error) {
+      team_.fail(rank_, error.what());
+      throw;
+    }
+  }
+  std::string algorithm() const override { return plan_->algorithm(); }
+  void poison_staging() override { plan_->poison_staging(); }
+  const RankSchedule* schedule() const override { return plan_->schedule(); }
+  double wire_bytes() const override { return plan_->wire_bytes(); }
+  double network_bytes() const override { return plan_->network_bytes(); }
+  bool host_driven() const override { return plan_->host_driven(); }
+
+ private:
+  Team& team_;
+  const int rank_;
+  std::unique_ptr<CollectivePlan> plan_;
+  const bool gathers_;
+  CallRows all_;
+};
+
 }  // namespace
 
 bool in_place(const CollectiveBuffers& buffers) {
@@ -157,6 +208,8 @@ std::unique_ptr<CollectivePlan> CollectiveSession::plan(Rank& rank, const Collec
     const auto requests = rank.team.gather_as<std::vector<std::string>>(
         rank, bring, "all ranks to plan a collective", requests_of);
     made = make_plan(rank, collective, own, *requests);
+    if (collective.rows.columns > 0 && !made->multiplies_rows())
+      made = std::make_unique<RowsAtOnce>(rank, std::move(made), collective, own);
   });
   return made;
 }

@@ -137,6 +137,7 @@ class PeerSession : public CollectiveSession {
       input.kernel_moves = kind_ == OwnEngineKind::kernel || prefers_kernel(input);
       return plan(rank, input, buffers, with_neighbors(input));
     }
+    if (multiplies_rows(input)) return plan(rank, input, buffers, {by_rows(input)});
     const bool halves = collective.kind == CollectiveKind::all_reduce;
     const auto whole = [&](const Tries& tries) { return plan(rank, input, buffers, tries); };
     if (chosen != nullptr && (chosen->half == Half::none || !halves)) return whole({*chosen});
@@ -196,6 +197,16 @@ class PeerSession : public CollectiveSession {
     Tries tries{pushes ? neighbor_pushes() : by_kernels(input)};
     if (kind_ != OwnEngineKind::kernel) tries.push_back(staged_moves());
     return tries;
+  }
+
+  // Kernels of compute units would hold what the multiplication needs.
+  bool multiplies_rows(const AlgorithmInput& input) const {
+    return input.collective.rows.ranges > 0 && kind_ != OwnEngineKind::kernel;
+  }
+
+  static Algorithm by_rows(const AlgorithmInput& input) {
+    if (!reduces(input.collective.kind)) return row_gather();
+    return input.collective.rows.sums == RowSums::by_compute ? row_ring() : row_slots();
   }
 
   Algorithm by_kernels(const AlgorithmInput& input) const {

@@ -34,7 +34,8 @@ Binding::Binding(Rank& rank, const RankSchedule& schedule, const CollectiveBuffe
       send_(buffers.send),
       recv_(buffers.recv) {
   Rank& mapping = session.node != nullptr ? session.node->in_node : rank;
-  all_send_ = mapped(mapping, send_, schedule.reads_send, "the other ranks' send buffers");
+  all_send_ = mapped(mapping, send_, schedule.reads_send || schedule.pushes_to_send,
+                     "the other ranks' send buffers");
   all_recv_ = mapped(mapping, recv_, schedule.pushes_to_recv, "the other ranks' receive buffers");
   memory_ = session.pool != nullptr ? session.pool->memory(mapping, schedule, session.watchdog)
                                     : std::make_shared<ScheduleMemory>(

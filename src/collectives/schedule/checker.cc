@@ -96,21 +96,27 @@ std::string fault_of_places(const RankSchedule& schedule, int step) {
   const Step& one = schedule.steps[index_of(step)];
   std::vector<Place> places;
   for (const StepCopy& copy : one.copies) places.insert(places.end(), {copy.to, copy.from});
+  if (one.rows && one.rows->place.rank != schedule.rank) {
+    return fmt::format("step {} of rank {}: multiplies rows of rank {}, expected its own", step,
+                       schedule.rank, one.rows->place.rank);
+  }
   for (const StepItem& item : one.kernel.items) {
     places.insert(places.end(), item.targets.begin(), item.targets.end());
     places.insert(places.end(), item.sources.begin(), item.sources.end());
   }
   for (const Place& each : places) {
-    const bool mapped = each.buffer == BufferRole::slots ||
-                        (each.buffer == BufferRole::recv && schedule.pushes_to_recv) ||
-                        (each.buffer == BufferRole::send && schedule.reads_send);
+    const bool mapped =
+        each.buffer == BufferRole::slots ||
+        (each.buffer == BufferRole::recv && schedule.pushes_to_recv) ||
+        (each.buffer == BufferRole::send && (schedule.reads_send || schedule.pushes_to_send));
     const bool is_reached = reaches(schedule, step, each.rank);
     if (each.rank == schedule.rank || (is_reached && (mapped || one.by_wire))) continue;
     if (!is_reached) {
       return fmt::format("step {} of rank {} accesses what is on another node: {}", step,
                          schedule.rank, text_of(each));
     }
-    const char* const missing = each.buffer == BufferRole::recv ? "pushes_to_recv" : "reads_send";
+    const char* const missing =
+        each.buffer == BufferRole::recv ? "pushes_to_recv" : "reads_send or pushes_to_send";
     return fmt::format("step {} of rank {} accesses what is not mapped: {}: {} is not set", step,
                        schedule.rank, text_of(each), missing);
   }
@@ -125,6 +131,7 @@ bool alike(const RankSchedule& one, const RankSchedule& other) {
   };
   return one.ranks == other.ranks && one.slot_bytes == other.slot_bytes &&
          one.pushes_to_recv == other.pushes_to_recv && one.reads_send == other.reads_send &&
+         one.pushes_to_send == other.pushes_to_send &&
          one.may_share_memory == other.may_share_memory && one.node.size() == other.node.size() &&
          one.wires.size() == other.wires.size() && one.incoming_bytes == other.incoming_bytes &&
          sends_packets(one) == sends_packets(other) &&
@@ -177,7 +184,7 @@ std::string fault_of_compute(const RankSchedule& schedule, int step) {
   const Step& one = schedule.steps[index_of(step)];
   const bool alone = one.lane == 0 && one.waits.empty() && one.copies.empty() &&
                      one.kernel.is_none() && !one.wire && one.signals.empty();
-  if (!one.compute || alone) return "";
+  if ((!one.compute && !one.rows) || (alone && !(one.compute && one.rows))) return "";
   return fmt::format(
       "step {} of rank {}: expected the caller's compute on its stream, with nothing else", step,
       schedule.rank);

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "collectives/partition.h"
+
 namespace duet {
 namespace {
 
@@ -151,6 +153,7 @@ class Run {
     if (now.step < 0) return before_call(number, now);
     if (one == nullptr) return after_call(number, now);
     if (one->compute == ComputePart::before) return compute_before(number, now);
+    if (one->rows) return multiply(number, now, *one->rows);
     if (now.item >= 0) {
       const StepItem& item = one->kernel.items[index_of(now.item)];
       const bool accesses = now.part == ItemPart::all || now.part == ItemPart::accesses;
@@ -210,13 +213,39 @@ class Run {
     return to.buffer->write(number, {to.begin, to.begin + bytes, {{source, shift}}});
   }
 
-  // Where calls alternate the caller writes to the receive buffer when the next call sends.
+  // Where calls alternate the caller writes to the receive buffer when the next call sends. What is
+  // multiplied within the call is not there before.
   std::string before_call(int number, const OrderedStep& step) {
+    const CollectiveSchedule& call = call_of(step);
+    const bool multiplied =
+        call.ranks[index_of(step.rank)].multiplies_rows && reduces(call.collective.kind);
     std::string fault;
     if (!calls_.alternate) fault = write_whole(number, step, BufferRole::recv, Term::kPoison);
-    return fault.empty()
-               ? write_whole(number, step, BufferRole::send, source_of(step.call, step.rank))
-               : fault;
+    if (!fault.empty()) return fault;
+    return write_whole(number, step, BufferRole::send,
+                       multiplied ? Term::kPoison : source_of(step.call, step.rank));
+  }
+
+  // Rows of a factor are read, which must be what the result has there; rows of partial sums are
+  // what the rank sends.
+  std::string multiply(int number, const OrderedStep& step, const StepRows& part) {
+    const CollectiveSchedule& call = call_of(step);
+    std::string fault = fault_of_place(number, call, part.place);
+    if (!fault.empty()) return fault;
+    if (!reduces(call.collective.kind)) {
+      return fault_of_result(number, step, part.place.offset, part.place.offset + part.place.bytes);
+    }
+    const Located at = locate(call, part.place);
+    const std::uint64_t begin = part.rows.first * row_bytes(call.collective);
+    std::vector<std::vector<ByteValue>> sums = {
+        {{begin, begin + part.place.bytes, {{source_of(step.call, step.rank), 0}}}}};
+    if (part.adds) {
+      fault = at.buffer->read(number, at.begin, at.begin + part.place.bytes, sums.emplace_back());
+    }
+    if (fault.empty()) fault = write(number, step, sum_of(std::move(sums), at.begin), part.place);
+    if (fault.empty() && part.place.buffer == BufferRole::recv && !part.adds)
+      fault = count_writes(number, step, part.place);
+    return fault;
   }
 
   // Makes what is sent, where calls alternate of what the last call has brought.
@@ -312,25 +341,32 @@ class Run {
   }
 
   std::string after_call(int number, const OrderedStep& step) {
+    return fault_of_result(number, step, 0, bytes_of(call_of(step), BufferRole::recv, step.rank));
+  }
+
+  // Reads bytes of the receive buffer, which must have the collective's result.
+  std::string fault_of_result(int number, const OrderedStep& step, std::uint64_t first,
+                              std::uint64_t last) {
     const CollectiveSchedule& call = call_of(step);
     const int ranks = static_cast<int>(call.ranks.size());
     for (const ByteValue& expected : result_at(call.collective, step.rank, ranks)) {
-      const Located recv = locate(
-          call, {BufferRole::recv, step.rank, expected.begin, expected.end - expected.begin});
+      const std::uint64_t begin = std::max(first, expected.begin);
+      const std::uint64_t end = std::min(last, expected.end);
+      if (begin >= end) continue;
+      const Located recv = locate(call, {BufferRole::recv, step.rank, begin, end - begin});
       std::vector<ByteValue> values;
-      std::string fault =
-          recv.buffer->read(number, recv.begin, recv.begin + expected.end - expected.begin, values);
+      std::string fault = recv.buffer->read(number, recv.begin, recv.begin + end - begin, values);
       if (!fault.empty()) return fault;
       Value wanted = expected.value;
       for (Term& term : wanted) {
         term.source = source_of(step.call, term.source);
-        term.shift +=
-            static_cast<std::int64_t>(expected.begin) - static_cast<std::int64_t>(recv.begin);
+        term.shift += distance(recv.begin, begin);
       }
       for (const ByteValue& value : values) {
         if (value.value == wanted) continue;
-        return fmt::format("recv of rank {} after call {}: byte {} is {}, expected {}", step.rank,
-                           step.call, value.begin - recv.begin + expected.begin, text_of(value),
+        return fmt::format("recv of rank {} {} call {}: byte {} is {}, expected {}", step.rank,
+                           step.step < 0 ? "after" : "in", step.call,
+                           value.begin - recv.begin + begin, text_of(value),
                            text_of({value.begin, value.end, wanted}));
       }
     }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/call_rows.h"
 #include "device/stream.h"
 
 namespace duet {
@@ -151,6 +152,14 @@ struct WireCall {
 // What the caller computes in a call (CallCompute, collectives/engine.h).
 enum class ComputePart { before, beside };
 
+// Rows that the caller multiplies (MultiplyRows, collectives/call_rows.h): they stand in `place`; of a
+// reduction these are the rank's partial sums, which come there.
+struct StepRows {
+  RowBlock rows;
+  Place place;
+  bool adds = false;  // to what is there
+};
+
 // What a rank enqueues on one of its lanes: it starts when the lane's step before it and all of
 // `after` have ended and all of `waits` are 1, sets these back to 0, copies, runs the kernel, and
 // sets `signals` to 1. All parts but the lane may be empty: a step with nothing else is a point
@@ -164,6 +173,7 @@ struct Step {
   StepKernel kernel;
   std::optional<WireCall> wire;        // of lane 0, in a step with nothing else
   std::optional<ComputePart> compute;  // likewise
+  std::optional<StepRows> rows;        // likewise
   bool by_wire = false;  // what a wire does (message_steps.h), which reaches other nodes
   std::vector<SemaphoreAt> signals;
   // What `after` is for, where steps have it by one rule and need it only together; "": each alone.
@@ -178,6 +188,8 @@ struct RankSchedule {
   std::uint64_t slot_bytes = 0;  // of the buffer `slots` at each rank
   bool pushes_to_recv = false;   // whether ranks write to other ranks' receive buffers
   bool reads_send = false;       // whether ranks read other ranks' send buffers
+  bool pushes_to_send = false;   // whether ranks write to them, where rows are multiplied
+  bool multiplies_rows = false;  // steps have the rows of the collective's matrices
   // Whether plans of equal sizes, on one caller's stream, may have the same slots and semaphores.
   bool may_share_memory = false;
   std::uint64_t read_by_others = 0;  // bytes of the rank's own that other ranks read

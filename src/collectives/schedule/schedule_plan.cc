@@ -32,7 +32,8 @@ SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
       kept_(kept(schedule, session.keeps_schedules)),
       lanes_(streams_for(schedule, session.lanes)),
       binding_(rank, schedule, buffers, session),
-      algorithm_(text_of(schedule)) {
+      algorithm_(text_of(schedule)),
+      multiplies_rows_(schedule.multiplies_rows) {
   for (const StreamCall& call : stream_calls(schedule)) {
     calls_.push_back({call.lane, bound(schedule, call)});
     computes_ = computes_ || call.kind == StreamCall::Kind::compute;
@@ -70,6 +71,8 @@ SchedulePlan::Bound SchedulePlan::bound(const RankSchedule& schedule, const Stre
       return *step.wire;
     case StreamCall::Kind::compute:
       return *step.compute;
+    case StreamCall::Kind::rows:
+      return CallRows{step.rows->rows, binding_.span_of(step.rows->place), step.rows->adds};
     case StreamCall::Kind::kernel:
       break;
   }
@@ -97,10 +100,11 @@ void SchedulePlan::call(const WireCall& call, Stream& stream) {
 
 void SchedulePlan::enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) {
   if (!computes_) return CollectivePlan::enqueue_beside(stream, side, compute);
-  enqueue_calls(stream, &compute);
+  enqueue_calls(stream, &compute, nullptr);
 }
 
-void SchedulePlan::enqueue_calls(Stream& stream, const CallCompute* compute) {
+void SchedulePlan::enqueue_calls(Stream& stream, const CallCompute* compute,
+                                 const MultiplyRows* multiply) {
   for (const Call& call : calls_) {
     Stream& lane = call.lane == 0 ? stream : *lanes_[index_of(call.lane - 1)];
     if (const auto* copy = std::get_if<Copy>(&call.what)) {
@@ -117,6 +121,8 @@ void SchedulePlan::enqueue_calls(Stream& stream, const CallCompute* compute) {
       if (compute == nullptr) continue;
       const auto& does = *part == ComputePart::before ? compute->before : compute->beside;
       if (does) does(stream);
+    } else if (const auto* rows = std::get_if<CallRows>(&call.what)) {
+      if (multiply != nullptr) (*multiply)(stream, *rows);
     } else {
       lane.launch(*std::get<PreparedKernel*>(call.what));
     }

@@ -23,8 +23,12 @@ class SchedulePlan : public PeerPlan {
   SchedulePlan(Rank& rank, const RankSchedule& schedule, const CollectiveBuffers& buffers,
                const ScheduleSession& session);
 
-  void enqueue(Stream& stream) override { enqueue_calls(stream, nullptr); }
+  void enqueue(Stream& stream) override { enqueue_calls(stream, nullptr, nullptr); }
   void enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) override;
+  void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
+    enqueue_calls(stream, nullptr, &multiply);
+  }
+  bool multiplies_rows() const override { return multiplies_rows_; }
   void poison_staging() override { binding_.poison(); }
   std::string algorithm() const override { return algorithm_; }
   const RankSchedule* schedule() const override { return kept_ ? &*kept_ : nullptr; }
@@ -36,8 +40,8 @@ class SchedulePlan : public PeerPlan {
   struct WaitFor {
     Event* event;
   };
-  using Bound =
-      std::variant<Copy, Handshake, Record, WaitFor, PreparedKernel*, WireCall, ComputePart>;
+  using Bound = std::variant<Copy, Handshake, Record, WaitFor, PreparedKernel*, WireCall,
+                             ComputePart, CallRows>;
   struct Call {
     int lane;
     Bound what;
@@ -45,7 +49,7 @@ class SchedulePlan : public PeerPlan {
 
   Bound bound(const RankSchedule& schedule, const StreamCall& call);
   Event& event_of(int step);
-  void enqueue_calls(Stream& stream, const CallCompute* compute);
+  void enqueue_calls(Stream& stream, const CallCompute* compute, const MultiplyRows* multiply);
   void call(const WireCall& call, Stream& stream);
   std::string text_of(const RankSchedule& schedule) const;
 
@@ -58,6 +62,7 @@ class SchedulePlan : public PeerPlan {
   std::map<int, std::unique_ptr<Event>> events_;  // by the step that has ended then
   std::vector<Call> calls_;
   bool computes_ = false;  // the schedule says where
+  const bool multiplies_rows_;
 };
 
 }  // namespace duet

@@ -54,6 +54,7 @@ class StreamCalls {
     if (!one.kernel.is_none()) calls_.push_back({Kind::kernel, one.lane, step, 0, {}, {}});
     if (one.wire) calls_.push_back({Kind::wire, one.lane, step, 0, {}, {}});
     if (one.compute) calls_.push_back({Kind::compute, one.lane, step, 0, {}, {}});
+    if (one.rows) calls_.push_back({Kind::rows, one.lane, step, 0, {}, {}});
     add_handshake(step, one.signals, {});
   }
 

@@ -17,6 +17,7 @@ struct StreamCall {
     wait,       // for the event of the step, which is on another lane or was recorded before
     wire,       // the step's call of a wire
     compute,    // what the caller computes
+    rows,       // rows that the caller multiplies
   };
   Kind kind = Kind::handshake;
   int lane = 0;

@@ -43,6 +43,11 @@ class PlanInUse : public CollectivePlan {
   void enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) override {
     guarded([&] { plan_->enqueue_beside(stream, side, compute); });
   }
+  void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
+    if (!plan_->multiplies_rows()) return CollectivePlan::enqueue_rows(stream, multiply);
+    guarded([&] { plan_->enqueue_rows(stream, multiply); });
+  }
+  bool multiplies_rows() const override { return plan_->multiplies_rows(); }
 
   // Whether its work may still be under way after a failure. While an exception unwinds the stack,
   // a failure may not be known yet.

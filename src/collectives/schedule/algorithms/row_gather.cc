@@ -1,0 +1,114 @@
+// An all_gather in place of rows that the caller multiplies: its own rows at once, the others'
+// range by range as they arrive. Copy engines push, in step i from rank r to r + i, so that every
+// port has one partner at a time; a rank multiplies what comes from r - 1 first, then from r - 2,
+// and so on.
+//
+//   rank r, caller's stream                    lanes                        rank r + i
+//   "may be written" --ready-->                                             <--ready--
+//   multiplies its own rows                    pushes range k --come[k]-->
+//   waits for come[k], multiplies range k
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "collectives/partition.h"
+#include "collectives/schedule/algorithms/algorithm.h"
+
+namespace duet {
+namespace {
+
+class RowGather {
+ public:
+  explicit RowGather(const AlgorithmInput& input)
+      : input_(input), rank_(input.rank), ranks_(input.ranks) {}
+
+  RankSchedule schedule() const {
+    RankSchedule schedule;
+    schedule.rank = rank_;
+    schedule.ranks = ranks_;
+    schedule.semaphores = {{"ready"}, {"come", std::max(1, input_.collective.rows.ranges)}};
+    schedule.pushes_to_recv = schedule.multiplies_rows = true;
+    const int lanes = std::min(input_.copying.count, ranks_ - 1);
+    schedule.algorithm = fmt::format("rows multiplied in {} ranges of each rank as they come",
+                                     input_.collective.rows.ranges);
+    if (input_.collective.count == 0) return schedule;
+    ScheduleWriter writer(schedule);
+    Step greets;
+    for (int step = 1; step < ranks_; ++step) {
+      greets.signals.push_back({kReady, (rank_ + step) % ranks_, rank_, 0});
+    }
+    if (ranks_ > 1) writer.add(std::move(greets));
+    writer.fork(1, lanes);
+    for (const RowBlock& range : ranges_of(rank_)) writer.add(multiplied(range));
+    for (int step = 1; step < ranks_; ++step) {
+      push(writer, (rank_ + step) % ranks_, 1 + (step - 1) % lanes);
+    }
+    for (int step = 1; step < ranks_; ++step) receive(writer, (rank_ + ranks_ - step) % ranks_);
+    writer.join(1, lanes);
+    return schedule;
+  }
+
+ private:
+  static constexpr int kReady = 0, kCome = 1;
+
+  // The own rows are there at once, and need no ranges.
+  std::vector<RowBlock> ranges_of(int rank) const {
+    if (rank != rank_) return duet::ranges_of(input_.collective, rank, ranks_);
+    const RowBlock all = rows_of(input_.collective, rank, ranks_);
+    return all.count == 0 ? std::vector<RowBlock>{} : std::vector<RowBlock>{all};
+  }
+
+  Place place_of(const RowBlock& range, int rank) const {
+    const std::uint64_t bytes = row_bytes(input_.collective);
+    return {BufferRole::recv, rank, range.first * bytes, range.count * bytes};
+  }
+
+  Step multiplied(const RowBlock& range) const {
+    Step step;
+    step.rows = StepRows{range, place_of(range, rank_)};
+    return step;
+  }
+
+  void push(ScheduleWriter& writer, int to, int lane) const {
+    const auto ranges = duet::ranges_of(input_.collective, rank_, ranks_);
+    Step ready;
+    ready.lane = lane;
+    ready.waits = {{kReady, rank_, to, 0}};
+    writer.add(std::move(ready));
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      Step step;
+      step.lane = lane;
+      step.copies = {
+          {place_of(ranges[i], to), place_of(ranges[i], rank_), input_.copying.executor, {}}};
+      step.signals = {{kCome, to, rank_, static_cast<int>(i)}};
+      writer.add(std::move(step));
+    }
+  }
+
+  void receive(ScheduleWriter& writer, int from) const {
+    const auto ranges = ranges_of(from);
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      Step step;
+      step.waits = {{kCome, rank_, from, static_cast<int>(i)}};
+      writer.add(std::move(step));
+      writer.add(multiplied(ranges[i]));
+    }
+  }
+
+  const AlgorithmInput& input_;
+  const int rank_, ranks_;
+};
+
+}  // namespace
+
+Algorithm row_gather() {
+  return {"row-gather",
+          [](const AlgorithmInput& in) {
+            return in.collective.kind == CollectiveKind::all_gather &&
+                   in.collective.rows.ranges > 0 && in.in_place;
+          },
+          [](const AlgorithmInput& in) { return RowGather(in).schedule(); }};
+}
+
+}  // namespace duet

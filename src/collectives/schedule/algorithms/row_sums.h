@@ -1,0 +1,50 @@
+// What reductions of rows that the caller multiplies have in common.
+#pragma once
+
+#include <vector>
+
+#include "collectives/schedule/algorithms/algorithm.h"
+
+namespace duet {
+
+class RowSumsWriter {
+ public:
+  // A schedule without steps: `ready` is group 0, `done` group 1, `own` the next ones.
+  RowSumsWriter(const AlgorithmInput& input, std::vector<SemaphoreGroup> own);
+
+  static constexpr int kReady = 0, kDone = 1, kOwn = 2;
+  // Pushes go by the lane behind the caller's stream.
+  static constexpr int kLane = 1;
+
+  RankSchedule& schedule() { return schedule_; }
+  ScheduleWriter& writer() { return writer_; }
+
+  // Sums of the rows of `chunk`, those that this rank keeps, at a rank: rows that it keeps itself
+  // stand in its receive buffer, others in its send buffer.
+  Place place_of(const RowBlock& range, int chunk, int at) const;
+  std::vector<RowBlock> ranges_of(int chunk) const;
+  bool sends_to_all() const { return input_.collective.kind == CollectiveKind::all_reduce; }
+
+  // Each rank tells others that they may write there, which the first push to it waits for: here
+  // these ones. Without this call nobody is asked.
+  void greet(const std::vector<int>& writers);
+  // A step of the caller's stream that multiplies rows of a chunk. Returns its number.
+  int multiply(const RowBlock& range, int chunk, bool adds);
+  // A push behind an earlier step.
+  void push(int behind, const Place& from, const Place& to, std::vector<SemaphoreAt> signals);
+  // Of an all_reduce: a range of this rank's rows, whose sums are there behind a step, to all
+  // others; `is_last`: of its ranges.
+  void send_to_all(int behind, const RowBlock& range, bool is_last);
+  // The caller's stream goes on when all pushes have ended and all ranks' rows are here.
+  void end();
+
+ private:
+  const AlgorithmInput& input_;
+  RankSchedule schedule_;
+  ScheduleWriter writer_;
+  bool asks_ = false;
+  std::vector<bool> asked_;  // by rank: whether a push has waited for `ready`
+  int behind_ = -1;          // the step behind which the last push is
+};
+
+}  // namespace duet
