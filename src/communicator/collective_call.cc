@@ -26,14 +26,23 @@ CollectivePlan& CollectiveCall::plan() const {
   return *plan_;
 }
 
-void CollectiveCall::enqueue(Stream& stream) {
+CollectivePlan& CollectiveCall::plan_for(Stream& stream) const {
   CollectivePlan& own = plan();
   const Device& device = streams_->device();
-  if (&stream.device() != &device) {
-    throw BadArgument(fmt::format("expected a stream of {}, not of {}", device.info().name,
-                                  stream.device().info().name));
-  }
-  own.enqueue(stream);
+  if (&stream.device() == &device) return own;
+  throw BadArgument(fmt::format("expected a stream of {}, not of {}", device.info().name,
+                                stream.device().info().name));
+}
+
+void CollectiveCall::enqueue(Stream& stream) { plan_for(stream).enqueue(stream); }
+
+void CollectiveCall::enqueue_rows(Stream& stream, const MultiplyRows& multiply) {
+  plan_for(stream).enqueue_rows(stream, multiply);
+}
+
+void CollectiveCall::enqueue_rows(void* native_stream, const MultiplyRows& multiply) {
+  CollectivePlan& own = plan();
+  own.enqueue_rows(streams_->wrapped(native_stream), multiply);
 }
 
 void CollectiveCall::enqueue(void* native_stream) {

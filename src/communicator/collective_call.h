@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "collectives/call_rows.h"
 #include "device/stream.h"
 
 namespace duet {
@@ -45,11 +46,20 @@ class CollectiveCall {
   void enqueue(std::nullptr_t) { enqueue(static_cast<void*>(nullptr)); }
   void enqueue(Stream*) = delete;  // not a native stream: enqueue(*stream)
 
+  // Likewise of a collective with MatrixRows (collectives/collective.h), whose rows `multiply`
+  // multiplies: it is called during this function, once or for several ranges of rows in any order,
+  // and only enqueues, on the stream that it is given. What it throws fails the calls of all ranks.
+  // enqueue() of such a call communicates alone. Throws BadArgument where the collective has no
+  // rows.
+  void enqueue_rows(Stream& stream, const MultiplyRows& multiply);
+  void enqueue_rows(void* native_stream, const MultiplyRows& multiply);
+
   // The algorithm that the engine chose, for logs.
   std::string algorithm() const;
 
  private:
   CollectivePlan& plan() const;
+  CollectivePlan& plan_for(Stream& stream) const;  // of the rank's device
 
   std::shared_ptr<CollectiveSession> session_;  // outlives the plan
   std::unique_ptr<CollectivePlan> plan_;
