@@ -55,6 +55,14 @@ class Sampler {
   Sampling measure(Work& work, const Mode& mode, const Placement& placement = {},
                    const AfterSamples& after = {});
 
+  // Measures several Works by turns: in each round every one makes a group of calls behind a start
+  // gate of its own, whose mean time is a sample, so that clocks, temperature and other programs
+  // are the same for all. Ends when the median's interval is as narrow as the mode asks for all of
+  // them, or after mode.seconds for each; after mode.min_iterations rounds at least. Otherwise as
+  // measure().
+  std::vector<Sampling> measure_by_turns(const std::vector<Work*>& works, const Mode& mode,
+                                         const Placement& placement = {});
+
   Team& team() { return team_; }
 
  private:
