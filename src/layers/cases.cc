@@ -1,0 +1,247 @@
+#include "layers/cases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "collectives/open_sessions.h"
+#include "core/error.h"
+#include "gemm/engine.h"
+#include "layers/layer_work.h"
+#include "timing/sampler.h"
+#include "timing/statistics.h"
+
+namespace duet {
+namespace {
+
+constexpr double kTrialSeconds = 0.05;  // of each way, where the fastest is chosen
+
+// An engine of layers, and for kPieces one way of it.
+struct LayerEngine {
+  std::string name;
+  int ranges = 0;
+  RowSums sums = RowSums::by_compute;
+
+  bool is_alone() const { return name == kAlone; }
+  bool is_fastest() const { return name == kFastest; }
+  std::string text() const {
+    return ranges == 0 ? name : fmt::format("{} {} {}", name, ranges, duet::name(sums));
+  }
+};
+
+// The vendor's library with its defaults, else what every device has.
+std::string usual_collectives(const std::string& kind) {
+  if (kind == "cuda") return "nccl";
+  if (kind == "hip") return "rccl";
+  return kind == "sim" ? "vendor-model" : "kernel";
+}
+
+GemmEngine& gemm_for(Machine& machine, const LayerOptions& options, const GemmProblem& problem) {
+  Device& device = machine.device(0);
+  const std::vector<std::string> wanted =
+      options.gemm.empty() ? std::vector<std::string>{} : std::vector<std::string>{options.gemm};
+  std::string why = fmt::format("{} has no engine for GEMMs", machine.name());
+  for (GemmEngine* const engine : gemm_engines(device.info().kind, wanted).engines) {
+    if (!options.gemm.empty() && engine->name() != options.gemm) continue;
+    const auto skipped = engine->unsupported(device, problem);
+    if (!skipped) return *engine;
+    why = fmt::format("{}: {}", engine->name(), skipped->reason);
+  }
+  if (!options.gemm.empty() && why.find(options.gemm) != 0) {
+    throw UsageError(fmt::format("unknown GEMM engine '{}' of {}", options.gemm, machine.name()));
+  }
+  throw Unavailable("layer: " + why);
+}
+
+class LayerCases {
+ public:
+  LayerCases(Machine& machine, LayerOptions options, std::function<bool()> stop)
+      : machine_(machine),
+        options_(std::move(options)),
+        stop_(std::move(stop)),
+        sessions_(machine, options_.processes, options_.node_size, options_.network),
+        usual_(usual_collectives(machine.device(0).info().kind)) {
+    if (options_.engines.empty()) options_.engines = {kAlone, usual_, kPieces, kFastest};
+    std::vector<std::string> names = {usual_, "dma"};
+    for (const std::string& name : options_.engines) {
+      if (name != kAlone && name != kPieces && name != kFastest) names.push_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    team().together([&] { engines_ = engines_named(machine, names); });
+    for (const LayerOperation& operation : options_.operations) check(operation, team().size());
+  }
+
+  // Of an operation, in the order of the engines.
+  std::vector<LayerEngine> engines_of(const LayerOperation& operation) const {
+    std::vector<LayerEngine> all;
+    for (const std::string& name : options_.engines) {
+      if (name != kPieces) {
+        all.push_back({name});
+        continue;
+      }
+      const std::vector<LayerEngine> ways = ways_of(operation);
+      all.insert(all.end(), ways.begin(), ways.end());
+    }
+    return all;
+  }
+
+  CaseId id_of(const LayerOperation& operation, const LayerEngine& engine) {
+    CaseId id{"layer",
+              options_.device_name,
+              engine.name,
+              {{"operation", std::string(name(operation.kind))},
+               {"part", operation.part},
+               {"m", operation.m},
+               {"n", operation.n},
+               {"k", operation.k},
+               {"dtype", std::string(name(operation.dtype))},
+               {"ranks", std::int64_t{team().size()}}}};
+    if (engine.ranges > 0) {
+      id.axes.set("ranges", std::int64_t{engine.ranges});
+      id.axes.set("sums", std::string(name(engine.sums)));
+    }
+    if (options_.graph.launches > 0)
+      id.axes.set("graph_launches", std::int64_t{options_.graph.launches});
+    return id;
+  }
+
+  Measurement measure(const LayerOperation& operation, const LayerEngine& engine) {
+    Measurement result;
+    result.id = id_of(operation, engine);
+    GemmEngine& gemm = gemm_for(machine_, options_, problem_of(operation, team().size()));
+    const LayerEngine chosen = engine.is_fastest() ? fastest(operation, gemm) : engine;
+    std::vector<LayerEngine> ways = {chosen};
+    if (!chosen.is_alone()) ways.push_back({kAlone});
+    if (!chosen.is_alone() && chosen.name != usual_) ways.push_back({usual_});
+    const Works works = works_of(operation, gemm, ways);
+    const std::vector<Sampling> sampled = by_turns(works, options_.mode);
+    result.sampling = sampled.front();
+    const LayerWork& own = *works.front();
+    result.cost = own.cost();
+    if (works.size() > 1) add_figures(result, sampled);
+    result.notes = {{"gemm", gemm.name()}, {"gemm_algorithm", own.gemm_algorithm()}};
+    if (!own.algorithm().empty()) result.notes.emplace_back("algorithm", own.algorithm());
+    if (engine.is_fastest()) result.notes.emplace_back("chosen", chosen.text());
+    return result;
+  }
+
+  void close() { sessions_.close(); }
+
+ private:
+  Team& team() { return sessions_.team(); }
+
+  // Ways of adding differ only where something is added.
+  std::vector<LayerEngine> ways_of(const LayerOperation& operation) const {
+    std::vector<LayerEngine> ways;
+    const bool gathers = operation.kind == LayerKind::gather_gemm;
+    for (const int ranges : options_.ranges) {
+      for (const RowSums sums : options_.sums) {
+        if (gathers && sums != options_.sums.front()) continue;
+        ways.push_back({kPieces, ranges, gathers ? RowSums::by_compute : sums});
+      }
+    }
+    return ways;
+  }
+
+  using Works = std::vector<std::unique_ptr<LayerWork>>;
+
+  Works works_of(const LayerOperation& operation, GemmEngine& gemm,
+                 const std::vector<LayerEngine>& ways) {
+    Tuning tuning;
+    tuning.seconds = options_.tuning_seconds;
+    Works works;
+    for (const LayerEngine& each : ways) {
+      LayerWay way{nullptr, each.ranges, each.sums, options_.graph};
+      if (!each.is_alone()) way.session = &session(each.name == kPieces ? "dma" : each.name);
+      works.push_back(std::make_unique<LayerWork>(team(), gemm, operation, way, tuning));
+    }
+    return works;
+  }
+
+  std::vector<Sampling> by_turns(const Works& works, const Mode& mode) {
+    std::vector<Work*> all;
+    for (const auto& each : works) all.push_back(each.get());
+    return Sampler(team(), stop_).measure_by_turns(all, mode);
+  }
+
+  CollectiveSession& session(const std::string& name) {
+    for (CollectiveEngine* const engine : engines_) {
+      if (engine->name() == name) return sessions_.session(*engine);
+    }
+    throw Unavailable(fmt::format("{} has no engine {}", machine_.name(), name));
+  }
+
+  // Of the serial ways and all pieces, by turns.
+  LayerEngine fastest(const LayerOperation& operation, GemmEngine& gemm) {
+    std::vector<LayerEngine> ways = ways_of(operation);
+    for (const CollectiveEngine* engine : engines_) ways.push_back({engine->name()});
+    Mode mode = options_.mode;
+    mode.seconds = kTrialSeconds;
+    mode.relative_interval = 0;
+    const std::vector<Sampling> sampled = by_turns(works_of(operation, gemm, ways), mode);
+    const auto best = std::min_element(
+        sampled.begin(), sampled.end(), [](const Sampling& one, const Sampling& other) {
+          return summarise(one.samples).median < summarise(other.samples).median;
+        });
+    return ways[static_cast<std::size_t>(best - sampled.begin())];
+  }
+
+  // `sampled`: of the case, of the multiplication alone, and of the serial way if that is another.
+  static void add_figures(Measurement& result, const std::vector<Sampling>& sampled) {
+    const double together = summarise(sampled.front().samples).median;
+    const double gemm = summarise(sampled[1].samples).median;
+    const double serial = summarise(sampled.back().samples).median;
+    const bool is_serial = sampled.size() == 2;
+    result.metrics = {{"added_percent", 100 * (together / gemm - 1)},
+                      {"gemm_seconds", gemm},
+                      {"added_seconds", together - gemm}};
+    if (is_serial) return;
+    result.metrics.emplace_back("serial_seconds", serial);
+    result.metrics.emplace_back("hidden", 1 - (together - gemm) / (serial - gemm));
+    for (const Sampling& each : sampled) {
+      if (&each == &sampled.front()) continue;
+      result.warnings.insert(result.warnings.end(), each.warnings.begin(), each.warnings.end());
+    }
+  }
+
+  Machine& machine_;
+  LayerOptions options_;
+  std::function<bool()> stop_;
+  OpenSessions sessions_;
+  const std::string usual_;
+  std::vector<CollectiveEngine*> engines_;
+};
+
+}  // namespace
+
+Benchmark layer_benchmark(Machine& machine, const LayerOptions& options,
+                          std::function<bool()> stop) {
+  const auto cases = std::make_shared<LayerCases>(machine, options, std::move(stop));
+  Benchmark benchmark;
+  for (const LayerOperation& operation : options.operations) {
+    for (const LayerEngine& engine : cases->engines_of(operation)) {
+      const auto run = [cases, operation, engine] {
+        try {
+          return cases->measure(operation, engine);
+        } catch (const Unavailable&) {
+          throw;
+        } catch (...) {
+          cases->close();
+          throw;
+        }
+      };
+      benchmark.cases.push_back({cases->id_of(operation, engine), run, options.mode});
+    }
+  }
+  benchmark.conclude = [cases](const std::vector<Finished>&) {
+    cases->close();
+    return std::vector<Measurement>{};
+  };
+  return benchmark;
+}
+
+}  // namespace duet

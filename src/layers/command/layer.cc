@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/as_one.h"
+#include "cli/command.h"
+#include "cli/flag_values.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+#include "cli/lists.h"
+#include "cli/measure.h"
+#include "cli/network_flags.h"
+#include "cli/own_machines.h"
+#include "core/error.h"
+#include "gemm/shapes.h"
+#include "layers/cases.h"
+
+namespace duet {
+namespace {
+
+// For CPUs, where a model's layers would take minutes.
+constexpr const char* kShapeOfCpus = "512x512x512";
+
+RowSums parse_row_sums(const std::string& text) {
+  for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
+    if (text == name(sums)) return sums;
+  }
+  throw UsageError(fmt::format("--sums: unknown '{}': expected by-compute or in-slots", text));
+}
+
+class LayerCommand : public Command {
+ public:
+  explicit LayerCommand(CLI::App& root)
+      : app_(root.add_subcommand("layer",
+                                 "Measure multiplications of tensor-parallel layers together with "
+                                 "the collective that they wait for, or that waits for them")) {
+    app_->add_option("operations", kinds_,
+                     "gather-gemm, gemm-scatter, gemm-reduce, a list of them, or all; default "
+                     "gather-gemm,gemm-scatter")
+        ->type_name("LIST")
+        ->check(not_empty());
+    add_device_flags(*app_, devices_, "host:2; with several processes, one host device each");
+    add("--model", models_, "LIST",
+        "Models whose linears are multiplied: llama70b, llama405b, qwen3-8b, qwen3-32b; default "
+        "llama70b, on CPUs a small shape");
+    add("--tokens", tokens_, "LIST", "Rows of all ranks together; default 512,2048,4096,8192");
+    add("--shapes", shapes_, "LIST",
+        "Instead of models, shapes MxNxK of all ranks together: a gather's N and a sum's K are "
+        "divided by the ranks");
+    add("--dtype", dtypes_, "LIST", "bf16, fp16, fp32, fp8_e4m3; default bf16, on CPUs fp32");
+    add("--engine", engines_, "LIST",
+        "none (the multiplication alone), pieces (by rows, as they come and go), auto (the fastest "
+        "in a short trial), and collective engines, which run before or behind the multiplication; "
+        "default none, the vendor's library, pieces, auto");
+    add("--ranges", ranges_, "LIST",
+        "pieces: in how many ranges each rank's rows are sent; default 1,2");
+    add("--sums", sums_, "LIST",
+        "pieces, where results are summed: by-compute (each multiplication adds to what has come), "
+        "in-slots (a kernel adds behind the last one); default both");
+    add("--gemm", gemm_, "ENGINE", "The engine that multiplies; default: the first that can");
+    app_->add_option("--tuning-seconds", tuning_seconds_, "Approximate time to tune one problem")
+        ->type_name("S")
+        ->check(seconds_above_0("--tuning-seconds"))
+        ->capture_default_str();
+    add("-G,--cudagraph", graph_, "COUNT",
+        "Capture each call as a graph, and launch it so often for a sample; 0, the default: do not "
+        "capture");
+    add_network_flags(*app_, network_);
+    add_mode_flags(*app_, mode_);
+    add_output_flags(*app_, output_);
+    offer(*app_, "operations", [] { return and_also(names_of(all_layer_kinds()), "all"); });
+    offer(*app_, "--model", layer_models);
+    offer(*app_, "--dtype", {"bf16", "fp16", "fp32", "fp8_e4m3"});
+    offer(*app_, "--engine",
+          {"none", "pieces", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
+    offer(*app_, "--sums", {"by-compute", "in-slots"});
+  }
+
+  CLI::App& app() override { return *app_; }
+
+  int run(const std::vector<std::string>& line) override {
+    const auto processes = Processes::find();
+    return as_one(*processes, [&] { return run_in(*processes, line); });
+  }
+
+ private:
+  int run_in(Processes& processes, const std::vector<std::string>& line) {
+    const bool several = processes.size() > 1;
+    LayerOptions options = parsed();
+    if (several) options.processes = &processes;
+    std::vector<std::string> devices = device_names(devices_);
+    if (devices.empty()) devices = {several ? "host" : "host:2"};
+    RunPlan plan;
+    open_own_machines(plan, devices, processes);
+    for (std::size_t i = 0; i < plan.machines.size(); ++i) {
+      Machine& machine = *plan.machines[i];
+      options.device_name = plan.names[i];
+      options.operations = operations(machine.device(0).info());
+      add_job(plan, machine, layer_benchmark(machine, options, interrupted), plan.names[i]);
+    }
+    return measure(plan, output_, line);
+  }
+
+  LayerOptions parsed() const {
+    LayerOptions options;
+    if (!engines_.empty()) options.engines = split(engines_, ',');
+    const bool has_pieces =
+        engines_.empty() ||
+        std::any_of(options.engines.begin(), options.engines.end(), [](const std::string& engine) {
+          return engine == kPieces || engine == kFastest;
+        });
+    if (!has_pieces) {
+      refuse_given({{"--ranges", !ranges_.empty()}, {"--sums", !sums_.empty()}},
+                   "expected the engine pieces or auto as well");
+    }
+    if (!ranges_.empty()) {
+      options.ranges = parse_list(
+          ranges_, [](const std::string& word) { return parse_number(word, 1, "--ranges", 64); });
+    }
+    if (!sums_.empty()) options.sums = parse_list(sums_, parse_row_sums);
+    options.gemm = gemm_;
+    options.tuning_seconds = tuning_seconds_;
+    if (!graph_.empty()) options.graph.launches = parse_number(graph_, 0, "-G");
+    options.mode = mode_of(mode_);
+    options.node_size = node_size_of(network_);
+    options.network = network_of(network_);
+    return options;
+  }
+
+  std::vector<LayerKind> kinds() const {
+    if (kinds_ == "all") return all_layer_kinds();
+    if (kinds_.empty()) return {LayerKind::gather_gemm, LayerKind::gemm_scatter};
+    return parse_list(kinds_, parse_layer_kind);
+  }
+
+  std::vector<LayerOperation> operations(const DeviceInfo& info) const {
+    std::vector<LayerOperation> all;
+    for (const std::string& type : split(dtypes_.empty() ? default_dtype(info) : dtypes_, ',')) {
+      for (LayerOperation each : of_shapes(info)) {
+        each.dtype = parse_dtype(type);
+        all.push_back(std::move(each));
+      }
+    }
+    return all;
+  }
+
+  static std::string default_dtype(const DeviceInfo& info) { return info.is_cpu ? "fp32" : "bf16"; }
+
+  std::vector<LayerOperation> of_shapes(const DeviceInfo& info) const {
+    if (!shapes_.empty()) {
+      refuse_given({{"--model", !models_.empty()}, {"--tokens", !tokens_.empty()}},
+                   "expected without --shapes, which have their own");
+    }
+    const bool small = info.is_cpu && models_.empty() && tokens_.empty();
+    const std::string shapes = shapes_.empty() && small ? kShapeOfCpus : shapes_;
+    std::vector<LayerOperation> all;
+    if (!shapes.empty()) {
+      for (const GemmShape& shape : parse_shapes(shapes)) {
+        for (const LayerKind kind : kinds()) {
+          all.push_back({kind, fmt::format("{}x{}x{}", shape.m, shape.n, shape.k), shape.m, shape.n,
+                         shape.k});
+        }
+      }
+      return all;
+    }
+    for (const std::string& model : split(models_.empty() ? "llama70b" : models_, ',')) {
+      for (const std::string& tokens :
+           split(tokens_.empty() ? "512,2048,4096,8192" : tokens_, ',')) {
+        const auto of_model = operations_of(model, parse_number(tokens, 1, "--tokens"), kinds());
+        all.insert(all.end(), of_model.begin(), of_model.end());
+      }
+    }
+    return all;
+  }
+
+  CLI::App* app_;
+  DeviceFlags devices_;
+  ModeFlags mode_;
+  NetworkFlags network_;
+  OutputFlags output_;
+  std::string kinds_, models_, tokens_, shapes_, dtypes_, engines_, ranges_, sums_, gemm_, graph_;
+  double tuning_seconds_ = LayerOptions{}.tuning_seconds;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_layer_command(CLI::App& root) {
+  return std::make_unique<LayerCommand>(root);
+}
+
+}  // namespace duet

@@ -1,0 +1,168 @@
+// Operations of layers give the right result on every kind of device, in every way.
+#include "layers/layer_work.h"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "collectives/own_engines.h"
+#include "device/machine.h"
+#include "layers/cases.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+Mode short_mode() {
+  Mode mode;
+  mode.warm_up_seconds = 0;
+  mode.seconds = 0;
+  mode.min_iterations = 2;
+  return mode;
+}
+
+GemmEngine& first_engine(Machine& machine, const GemmProblem& problem) {
+  Device& device = machine.device(0);
+  for (GemmEngine* const each : gemm_engines(device.info().kind).engines) {
+    if (!each->unsupported(device, problem)) return *each;
+  }
+  throw Unavailable("no engine for " + name(problem));
+}
+
+class LayerWorkTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    try {
+      machine_ = open_machine(GetParam());
+    } catch (const UsageError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    if (machine_->size() < 2) GTEST_SKIP() << machine_->name() << " has one device";
+    team_.emplace(*machine_);
+  }
+
+  LayerOperation operation(LayerKind kind, std::int64_t rows) const {
+    const std::int64_t size = 24 * team_->size();
+    return {kind, "test", rows, size, 2 * size, DType::fp32};
+  }
+
+  void expect_right(CollectiveSession& session, const LayerOperation& operation, LayerWay way) {
+    way.session = &session;
+    Tuning tuning;
+    tuning.seconds = 0.01;
+    LayerWork work(*team_, first_engine(*machine_, problem_of(operation, team_->size())), operation,
+                   way, tuning);
+    const std::vector<Sampling> sampled = Sampler(*team_).measure_by_turns({&work}, short_mode());
+    EXPECT_TRUE(sampled.front().verified)
+        << name(operation.kind) << " in " << way.ranges << " ranges " << name(way.sums);
+    EXPECT_GE(sampled.front().samples.size(), 2u);
+    EXPECT_GT(work.cost().wire_bytes, 0);
+  }
+
+  std::unique_ptr<Machine> machine_;
+  std::optional<Team> team_;
+};
+
+TEST_P(LayerWorkTest, IsRightInEveryWay) {
+  for (const auto& engine : {make_dma_collectives(), make_kernel_collectives()}) {
+    const auto session = engine->open(*team_);
+    for (const LayerKind kind : all_layer_kinds()) {
+      for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
+        for (const int ranges : {0, 1, 2}) {
+          for (const int launches : {0, 2}) {
+            LayerWay way{nullptr, ranges, sums, {}};
+            way.graph.launches = launches;
+            expect_right(*session, operation(kind, 128 * team_->size()), way);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Rows that ranks do not divide, and fewer than ranks.
+TEST_P(LayerWorkTest, OfOddRowsIsReduced) {
+  const auto session = make_dma_collectives()->open(*team_);
+  for (const std::int64_t rows : {1, 2 * team_->size() + 1}) {
+    for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
+      expect_right(*session, operation(LayerKind::gemm_reduce, rows), {nullptr, 2, sums, {}});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, LayerWorkTest,
+                         ::testing::Values("host:2", "host:3", "host:4", "sim:h200:devices=2",
+                                           "sim:h200:devices=4", "cuda"));
+
+// Multiplies, but does not add.
+class NeverAdds : public GemmEngine {
+ public:
+  explicit NeverAdds(GemmEngine& engine) : engine_(engine) {}
+  std::string name() const override { return "never-adds"; }
+  std::string device_kind() const override { return engine_.device_kind(); }
+  std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const override {
+    return engine_.unsupported(device, problem);
+  }
+  std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
+                                 const GemmBuffers& buffers, const Tuning& tuning) override {
+    GemmProblem other = problem;
+    other.accumulate = false;
+    return engine_.plan(device, other, buffers, tuning);
+  }
+
+ private:
+  GemmEngine& engine_;
+};
+
+TEST(LayerWork, FindsSumsThatAreNotAdded) {
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  const auto session = make_dma_collectives()->open(team);
+  const LayerOperation operation{LayerKind::gemm_scatter, "test", 64, 48, 96, DType::fp32};
+  NeverAdds engine(first_engine(*machine, problem_of(operation, 2)));
+  const LayerWay way{session.get(), 1, RowSums::by_compute, {}};
+  LayerWork work(team, engine, operation, way, {});
+  EXPECT_THROW(Sampler(team).measure_by_turns({&work}, short_mode()), Mismatch);
+}
+
+LayerOptions options_of(std::vector<std::string> engines) {
+  LayerOptions options;
+  options.operations = {{LayerKind::gather_gemm, "a", 64, 96, 48, DType::fp32},
+                        {LayerKind::gemm_scatter, "b", 64, 48, 96, DType::fp32}};
+  options.engines = std::move(engines);
+  options.device_name = "host:2";
+  options.mode = short_mode();
+  options.tuning_seconds = 0.01;
+  return options;
+}
+
+TEST(LayerCases, AreOfEachEngineAndMeasureWhatIsAdded) {
+  const auto machine = open_machine("host:2");
+  const Benchmark benchmark =
+      layer_benchmark(*machine, options_of({kAlone, "kernel", kPieces, kFastest}), {});
+  ASSERT_EQ(benchmark.cases.size(), 2u * 3 + 2 + 4);  // a gather has one way of adding
+  for (const Case& one : benchmark.cases) {
+    const Measurement result = one.run();
+    ASSERT_TRUE(result.sampling.has_value());
+    EXPECT_TRUE(result.sampling->verified);
+    EXPECT_EQ(result.metrics.empty(), one.id.engine == kAlone);
+    if (one.id.engine == kFastest) {
+      EXPECT_EQ(result.notes.back().first, "chosen");
+    }
+  }
+  EXPECT_TRUE(benchmark.conclude({}).empty());
+}
+
+TEST(LayerCases, RefuseWhatCannotBe) {
+  const auto machine = open_machine("host:2");
+  const auto refused = [&](auto change) {
+    LayerOptions options = options_of({kPieces});
+    change(options);
+    EXPECT_THROW(layer_benchmark(*machine, options, {}), UsageError);
+  };
+  refused([](LayerOptions& o) { o.engines = {"warp"}; });
+  refused([](LayerOptions& o) { o.operations[0].m = 63; });
+}
+
+}  // namespace
+}  // namespace duet

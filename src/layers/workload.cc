@@ -1,0 +1,16 @@
+#include "workload/workload.h"
+
+namespace duet {
+
+const Workload& layer_workload() {
+  static const Workload layer = [] {
+    RecordKind records{"layer"};
+    records.figures = {"added_percent", "tflops",         "gemm_seconds",
+                       "added_seconds", "serial_seconds", "hidden"};
+    records.table.beside = {{"engine"}};
+    return Workload{{records}};
+  }();
+  return layer;
+}
+
+}  // namespace duet
