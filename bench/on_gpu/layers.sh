@@ -1,0 +1,27 @@
+# Multiplications and the collectives that they wait for. Sourced by on_gpu.sh.
+
+check_layers() {
+  find_nccl
+  say "layers: every way verified, on streams and captured"
+  must "$build/tests/layers_test" --gtest_brief=1
+  must "$build/tests/collectives_test" --gtest_filter='RowSchedules*' --gtest_brief=1
+}
+
+# By turns with the multiplication alone. OPERATIONS, TOKENS, ENGINES, MODEL choose.
+layers() {
+  find_nccl
+  local options=(${OPERATIONS:-gather-gemm,gemm-scatter} --device cuda --model "${MODEL:-llama70b}"
+    --tokens "${TOKENS:-512,2048,4096,8192}" --engine "${ENGINES:-none,nccl,dma,kernel,pieces}"
+    --seconds "${SECONDS_EACH:-0.3}" --tuning-seconds 0.5)
+  say "layers, on streams"
+  must timeout "${LIMIT:-280}" "$duet" layer "${options[@]}" --json "$out/layers.jsonl" --quiet
+  say "layers, captured"
+  must timeout "${LIMIT:-280}" "$duet" layer "${options[@]}" -G 1 --json "$out/layers-captured.jsonl" --quiet
+  if [[ -z ${NO_TORCH:-} ]] && python3 -c 'import torch' 2> /dev/null; then
+    say "layers, by PyTorch"
+    must timeout "${LIMIT:-280}" torchrun --nproc-per-node "${GPUS:-2}" bench/layers.py \
+      --model "${MODEL:-llama70b}" --tokens "${TOKENS:-512,2048,4096,8192}" \
+      --seconds "${SECONDS_EACH:-0.3}" --json "$out/layers-torch.jsonl"
+  fi
+  python3 bench/layers.py --table "$out"/layers*.jsonl
+}
