@@ -152,8 +152,8 @@ struct WireCall {
 // What the caller computes in a call (CallCompute, collectives/engine.h).
 enum class ComputePart { before, beside };
 
-// Rows that the caller multiplies (MultiplyRows, collectives/call_rows.h): they stand in `place`; of a
-// reduction these are the rank's partial sums, which come there.
+// Rows that the caller multiplies (MultiplyRows, collectives/call_rows.h): they stand in `place`;
+// of a reduction these are the rank's partial sums, which come there.
 struct StepRows {
   RowBlock rows;
   Place place;
