@@ -16,7 +16,7 @@
 
 #include "collectives/cost.h"
 #include "results/journal.h"
-#include "timing/network_cost.h"
+#include "timing/work.h"
 #include "verdict/verdict.h"
 
 namespace duet {

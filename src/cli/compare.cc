@@ -21,9 +21,7 @@
 #include "results/host_load.h"
 #include "results/journal_machines.h"
 #include "results/writers/axis_columns.h"
-#include "results/writers/comparison_csv.h"
-#include "results/writers/comparison_json.h"
-#include "results/writers/comparison_table.h"
+#include "results/writers/comparison.h"
 
 namespace duet {
 namespace {

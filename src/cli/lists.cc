@@ -8,7 +8,6 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "core/seed_sizes.h"
 #include "core/units.h"
 
 namespace duet {

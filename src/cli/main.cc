@@ -14,7 +14,7 @@
 #include "cli/help.h"
 #include "cli/standard_output.h"
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/terminal.h"
 #include "core/thread.h"
 #include "results/version.h"

@@ -1,7 +1,7 @@
 #include "cli/own_machines.h"
 
 #include "team/agreement.h"
-#include "team/own_device.h"
+#include "team/processes.h"
 
 namespace duet {
 

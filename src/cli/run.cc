@@ -11,7 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/measure.h"
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "run/suites.h"
 
 namespace duet {

@@ -12,7 +12,7 @@
 #include "collectives/open_sessions.h"
 #include "collectives/tuning/changeover.h"
 #include "core/error.h"
-#include "core/seed_sizes.h"
+#include "core/units.h"
 #include "team/nodes.h"
 #include "timing/sampler.h"
 

@@ -11,10 +11,9 @@
 #include "collectives/cost.h"
 #include "core/error.h"
 #include "core/packing.h"
-#include "timing/launch_queue.h"
 #include "timing/measurement.h"
-#include "timing/network_cost.h"
 #include "timing/statistics.h"
+#include "timing/work.h"
 
 namespace duet {
 namespace {

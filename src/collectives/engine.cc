@@ -8,7 +8,7 @@
 #include "collectives/own_engines.h"
 #include "collectives/session/lanes.h"
 #include "collectives/sim/engine.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 
 namespace duet {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "collectives/cost.h"
 #include "collectives/workload.h"
-#include "timing/network_cost.h"
+#include "timing/work.h"
 #include "verdict/peer_links.h"
 
 namespace duet {

@@ -2,7 +2,7 @@
 
 #include "collectives/cost.h"
 #include "collectives/workload.h"
-#include "timing/network_cost.h"
+#include "timing/work.h"
 #include "verdict/expectation_fixture.h"
 
 namespace duet {

@@ -8,7 +8,7 @@
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/tuning/thresholds.h"
 #include "team/nodes.h"
-#include "team/offered_memory.h"
+#include "team/peer_memory.h"
 
 namespace duet {
 namespace {

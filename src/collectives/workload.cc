@@ -8,7 +8,7 @@
 #include "collectives/engine.h"
 #include "collectives/tuning/tuning_file.h"
 #include "core/units.h"
-#include "timing/network_cost.h"
+#include "timing/work.h"
 
 namespace duet {
 namespace {

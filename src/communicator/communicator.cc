@@ -9,7 +9,7 @@
 #include "collectives/engine.h"
 #include "communicator/native_streams.h"
 #include "team/agreement.h"
-#include "team/own_device.h"
+#include "team/processes.h"
 
 namespace duet {
 namespace {

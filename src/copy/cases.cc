@@ -8,7 +8,7 @@
 #include "copy/copy_work.h"
 #include "copy/cpu/peak_cases.h"
 #include "core/error.h"
-#include "core/seed_sizes.h"
+#include "core/units.h"
 #include "timing/sampler.h"
 
 namespace duet {

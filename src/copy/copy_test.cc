@@ -7,7 +7,7 @@
 #include "copy/cases.h"
 #include "copy/copy_work.h"
 #include "core/error.h"
-#include "core/seed_sizes.h"
+#include "core/units.h"
 #include "timing/fit.h"
 #include "timing/sampler.h"
 

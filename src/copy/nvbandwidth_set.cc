@@ -7,7 +7,7 @@
 #include "copy/cases.h"
 #include "copy/list_cases.h"
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/units.h"
 
 namespace duet {

@@ -14,9 +14,9 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/module.h"
+#include "core/names.h"
 #include "core/plain_text.h"
 #include "core/random.h"
-#include "core/suggestion.h"
 #include "core/terminal.h"
 #include "core/thread.h"
 #include "core/units.h"
@@ -256,6 +256,27 @@ TEST(Threads, StartAndSayWhyNot) {
     cannot_start("thread 3 of 4", std::make_error_code(std::errc::resource_unavailable_try_again));
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()).find("cannot start thread 3 of 4: Resource temp"), 0u);
+  }
+}
+
+enum class Fruit { apple, pear, plum };
+constexpr NamedValue<Fruit> kFruits[] = {{Fruit::apple, "apple"}, {Fruit::pear, "pear"}};
+
+TEST(Names, AreReadBackAsTheirValues) {
+  EXPECT_STREQ(name_of(kFruits, Fruit::pear), "pear");
+  EXPECT_STREQ(name_of(kFruits, Fruit::plum), "?");
+  EXPECT_EQ(parse_name(kFruits, "unknown fruit", "apple"), Fruit::apple);
+  EXPECT_EQ(values_in(kFruits), (std::vector<Fruit>{Fruit::apple, Fruit::pear}));
+}
+
+TEST(Names, UnknownOnesAreAnsweredWithTheValidOnes) {
+  try {
+    parse_name(kFruits, "--fruit: unknown fruit", "aple");
+    FAIL() << "expected a UsageError";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(),
+                 "--fruit: unknown fruit 'aple' (did you mean 'apple'?): expected one of apple, "
+                 "pear");
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/module.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 
 namespace duet {
 

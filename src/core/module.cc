@@ -3,12 +3,14 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <map>
 #include <mutex>
 
 #include "core/error.h"
+#include "core/thread.h"
 
 namespace duet {
 namespace {
@@ -99,6 +101,19 @@ const ModuleState& load_module(const std::string& name) {
   auto found = states.find(name);
   if (found == states.end()) found = states.emplace(name, load(name)).first;
   return found->second;
+}
+
+std::string no_room_for(std::uint64_t bytes) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
+  const std::uint64_t all = bytes * (allowed_cores().size() + 1);
+  void* room = mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) {
+    return fmt::format("it may map {} MiB when it is opened: expected more than {} leaves",
+                       all >> 20, limits_text());
+  }
+  munmap(room, all);
+  return "";
 }
 
 }  // namespace duet

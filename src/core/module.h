@@ -2,6 +2,7 @@
 // such as NVML. Duet starts without a module that cannot be opened, and reports why.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -57,5 +58,16 @@ const ModuleState& load_module(const std::string& name);
 // The absolute path of a file that Duet brings: FOLDER/NAME beside the library in a build tree,
 // duet/FOLDER/NAME beside the library when installed; "" where there is none.
 std::string own_file(const std::string& folder, const std::string& name);
+
+// Whether the limit on this process's address space (ulimit -v) leaves room for a library that maps
+// memory when it is loaded.
+
+// OpenBLAS maps this much for itself and for each thread when it is loaded, and retries forever if
+// the mapping fails.
+constexpr std::uint64_t kOpenBlasBytes = 320ull << 20;
+
+// Returns "" if (cores + 1) x `bytes` can be mapped, for the cores that this thread may run on;
+// otherwise why not.
+std::string no_room_for(std::uint64_t bytes);
 
 }  // namespace duet

@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include "core/error.h"
@@ -47,6 +49,26 @@ std::string limits_text() {
 
 void cannot_start(const std::string& what, const std::error_code& reason) {
   throw Error(fmt::format("cannot start {}: {} ({})", what, reason.message(), limits_text()));
+}
+
+std::vector<int> allowed_cores() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &mask)) cores.push_back(core);
+  }
+  return cores;
+}
+
+int current_core() { return sched_getcpu(); }
+
+void bind_to(const std::vector<int>& cores) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &mask);
+  sched_setaffinity(0, sizeof mask, &mask);
 }
 
 }  // namespace duet

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace duet {
 
@@ -24,5 +25,18 @@ std::thread start_thread(const std::string& what, Body&& body) {
     cannot_start(what, error.code());
   }
 }
+
+// The cores that a thread may run on, by the kernel's numbers.
+
+// The cores of the calling thread. Empty if the kernel does not report them, as on machines with
+// more than 1024 cores.
+std::vector<int> allowed_cores();
+
+// The core that the calling thread runs on, which may have changed when this returns; -1: unknown.
+int current_core();
+
+// Binds the calling thread, and threads that it starts later, to these cores. Does nothing if the
+// kernel refuses.
+void bind_to(const std::vector<int>& cores);
 
 }  // namespace duet

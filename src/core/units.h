@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace duet {
 
@@ -17,5 +18,9 @@ std::string format_seconds(double seconds);     // "12.3 us"
 std::string format_rate(double value);          // three to four significant digits
 std::string trim(std::string_view text);        // without white space at both ends
 bool ends_with(std::string_view text, std::string_view end);
+
+// The sizes in bytes of the MI300X study's benchmark: powers of two from 4 KiB, and its largest
+// size, 2,101,346,304 bytes (4096 x 128256 x 4, Llama 3's embedding).
+std::vector<std::uint64_t> seed_sizes();
 
 }  // namespace duet

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/module.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "device/host/host.h"
 #include "device/sim/sim.h"
 

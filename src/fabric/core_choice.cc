@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "core/affinity.h"
 #include "core/error.h"
 #include "core/packing.h"
+#include "core/thread.h"
 #include "device/memory_descriptor.h"
 
 namespace duet {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fabric/workload.h"
-#include "timing/network_cost.h"
+#include "timing/work.h"
 
 namespace duet {
 namespace {

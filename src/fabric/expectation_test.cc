@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "fabric/workload.h"
-#include "timing/network_cost.h"
+#include "timing/work.h"
 #include "verdict/expectation_fixture.h"
 
 namespace duet {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "timing/network_cost.h"
 #include "timing/statistics.h"
+#include "timing/work.h"
 
 namespace duet {
 namespace {

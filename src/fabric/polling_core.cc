@@ -3,8 +3,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/affinity.h"
 #include "core/clock.h"
+#include "core/thread.h"
 
 namespace duet {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/affinity.h"
+#include "core/thread.h"
 
 namespace duet {
 namespace {

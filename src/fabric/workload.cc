@@ -4,7 +4,7 @@
 
 #include "core/units.h"
 #include "fabric/both_ends.h"
-#include "timing/network_cost.h"
+#include "timing/work.h"
 
 namespace duet {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "gemm/cpu/peak.h"
 #include "gemm/gemm_work.h"
 #include "gemm/search.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "core/address_space.h"
+#include "core/module.h"
 #include "gemm/reference.h"
 #include "gemm/sim/engine.h"
 

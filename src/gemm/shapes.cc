@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/units.h"
 
 namespace duet {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "collectives/engine.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "halo/exchange_session.h"
 #include "halo/peer/engines.h"
 

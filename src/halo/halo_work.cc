@@ -8,8 +8,8 @@
 #include "halo/reference.h"
 #include "halo/verification.h"
 #include "halo/workload.h"
-#include "timing/launch_queue.h"
 #include "timing/measurement.h"
+#include "timing/work.h"
 
 namespace duet {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/plain_text.h"
-#include "results/nesting.h"
+#include "results/record_json.h"
 
 namespace duet {
 namespace {

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <string_view>
 
-#include "core/drop_in_packets.h"
 #include "core/error.h"
+#include "core/packets.h"
 #include "core/units.h"
 #include "nccl_shim/protocol/creation.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "overlap/energy.h"
-#include "timing/energy_source.h"
+#include "timing/energy_meter.h"
 #include "timing/power_draw.h"
 
 namespace duet {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/toml_table.h"
 #include "core/units.h"
 #include "device/machine.h"

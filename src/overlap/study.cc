@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/toml_table.h"
 
 namespace duet {

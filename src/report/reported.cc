@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "core/device_ranges.h"
+#include "core/range.h"
 #include "core/toml_table.h"
 #include "report/data.h"
 

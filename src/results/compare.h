@@ -67,4 +67,8 @@ inline std::vector<ComparedCase> compare(const JournalContents& base, const Jour
 std::vector<const ComparedCase*> regressions(const std::vector<ComparedCase>& cases,
                                              double percent);
 
+// The name of the rate by which both sides of a case are shown: the first rate of the side that has
+// one. "" if neither side is measured, or what was measured has no rate.
+std::string comparison_rate(const ComparedCase& one);
+
 }  // namespace duet

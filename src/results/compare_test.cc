@@ -4,7 +4,7 @@
 
 #include "core/random.h"
 #include "results/compare_fixture.h"
-#include "results/writers/comparison_table.h"
+#include "results/writers/comparison.h"
 
 namespace duet {
 namespace {

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "results/journal_machines.h"
-#include "results/nesting.h"
 #include "results/record_json.h"
 
 namespace duet {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/address_space.h"
+#include "core/module.h"
 
 namespace duet {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "timing/student.h"
+#include "timing/statistics.h"
 
 namespace duet {
 namespace {

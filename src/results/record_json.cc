@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -10,6 +11,7 @@
 #include "results/record_kind.h"
 
 namespace duet {
+
 namespace json_forms {
 
 // All names of Cost::more, each once.
@@ -330,6 +332,24 @@ Json journal_schema() {
                      {"result", json_forms::result_schema()},
                      {"end", json_forms::Form<RunEnd>::schema()}};
   return schema;
+}
+
+bool nests_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_text && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_text = !in_text;
+    } else if (!in_text && (c == '{' || c == '[')) {
+      if (++depth > kDeepestNesting) return true;
+    } else if (!in_text && (c == '}' || c == ']')) {
+      --depth;
+    }
+  }
+  return false;
 }
 
 }  // namespace duet

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string_view>
 #include <variant>
 
 #include "results/record.h"
@@ -29,5 +30,12 @@ JournalLine journal_line_from(const Json& json);
 // line that journal_line_from() accepts. The order of two values ("ci_low" and "ci_high"), and that
 // links join devices that exist, only journal_line_from() sees.
 Json journal_schema();
+
+// Records that Duet writes nest five levels. Deeper nesting than this could exhaust the stack of
+// the recursive functions that copy or print JSON, the parser's among them.
+inline constexpr int kDeepestNesting = 32;
+
+// True if JSON text nests objects and lists deeper than that. For any bytes.
+bool nests_too_deep(std::string_view text);
 
 }  // namespace duet

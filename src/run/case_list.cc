@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/affinity.h"
+#include "core/thread.h"
 #include "results/record_kind.h"
 #include "results/writers/axis_columns.h"
 #include "results/writers/progress.h"

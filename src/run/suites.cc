@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 
 namespace duet {
 namespace {

@@ -5,7 +5,7 @@
 //   the hub:      welcome PROOF, or wrong TEXT
 // A proof is the HMAC of both nonces and of the hello's fields, so that frames of an earlier
 // connection, or of the other end, cannot be replayed. Without a secret it proves nothing, and
-// both ends must be of one user on one machine (peer_user.h).
+// both ends must be of one user on one machine.
 #pragma once
 
 #include <cstddef>
@@ -49,5 +49,9 @@ struct Joined {
   std::string reason;   // why this was no hub, or not now
 };
 Joined join(const Socket& socket, const std::string& secret, const Hello& hello, double seconds);
+
+// Whether the other end of this connection, within this machine, is a socket of this process's
+// user. True if the kernel does not answer.
+bool peer_is_this_user(int descriptor);
 
 }  // namespace duet

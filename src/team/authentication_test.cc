@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "team/listeners.h"
+#include "team/socket.h"
 
 namespace duet {
 namespace {

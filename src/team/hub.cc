@@ -17,7 +17,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/thread.h"
-#include "team/peer_user.h"
+#include "team/authentication.h"
 
 namespace duet {
 namespace {

@@ -12,7 +12,7 @@
 #include "core/clock.h"
 #include "team/authentication.h"
 #include "team/connection.h"
-#include "team/listeners.h"
+#include "team/socket.h"
 
 namespace duet {
 

@@ -1,11 +1,10 @@
-#include "team/offered_memory.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
 #include "core/error.h"
+#include "team/peer_memory.h"
 
 namespace duet {
 namespace {

@@ -349,4 +349,10 @@ void Processes::handle_frame(const Frame& frame) {
   if (!reason.empty()) callbacks_.call(reason);
 }
 
+std::string own_device(const std::string& device, const Processes& processes) {
+  const bool all_gpus = device == "cuda" || device == "hip";
+  if (!all_gpus || processes.size() == 1 || !processes.local_index()) return device;
+  return fmt::format("{}:{}", device, *processes.local_index());
+}
+
 }  // namespace duet

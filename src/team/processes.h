@@ -16,7 +16,7 @@
 #include "core/clock.h"
 #include "core/deadline.h"
 #include "core/error.h"
-#include "team/failure_callbacks.h"
+#include "team/failures.h"
 #include "team/launch.h"
 #include "team/socket.h"
 
@@ -162,5 +162,9 @@ class Processes {
 
   FailureCallbacks callbacks_;
 };
+
+// --device as this process is to open it. A process that knows its place on its node drives one
+// GPU: of "cuda" (hip) it opens cuda:PLACE; what names GPUs is opened as it is.
+std::string own_device(const std::string& device, const Processes& processes);
 
 }  // namespace duet

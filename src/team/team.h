@@ -10,11 +10,11 @@
 
 #include "core/deadline.h"
 #include "device/machine.h"
+#include "team/agreement.h"
 #include "team/failures.h"
 #include "team/network_options.h"
 #include "team/processes.h"
 #include "team/retired_memory.h"
-#include "team/share_outcome.h"
 
 namespace duet {
 

@@ -13,7 +13,43 @@ namespace {
 // A reading occupies the driver for some 10 us per device; counters change every 20 to 100 ms.
 constexpr std::chrono::milliseconds kInterval{3};
 
+double watts_limit_of(Team& team) {
+  double sum = 0;
+  for (int local = 0; local < team.local_size(); ++local) {
+    const auto telemetry = team.local_rank(local).device.telemetry();
+    if (!telemetry || telemetry->watts_limit <= 0) return 0;
+    sum += telemetry->watts_limit;
+  }
+  return sum;
+}
+
 }  // namespace
+
+void CounterTrace::add(double begin, double end, double joules) {
+  if (read_ && joules != joules_) {
+    const Change change{end, joules, end - begin_};
+    if (!first_) {
+      first_ = change;
+    } else {
+      last_ = change;
+    }
+  }
+  read_ = true;
+  begin_ = begin;
+  joules_ = joules;
+}
+
+double CounterTrace::covered() const { return last_ ? last_->seconds - first_->seconds : 0; }
+
+double CounterTrace::watts() const {
+  if (!last_) throw BadArgument("energy counter: expected two changes");
+  return (last_->joules - first_->joules) / covered();
+}
+
+// Both changes are seen late, never early, so the two errors do not add up.
+double CounterTrace::resolution() const {
+  return last_ ? std::max(first_->late, last_->late) / covered() : 1;
+}
 
 std::vector<EnergyCounter> energy_counters(Team& team) {
   std::vector<EnergyCounter> counters;
@@ -88,6 +124,17 @@ double EnergyMeter::watts() const {
   double sum = 0;
   for (const CounterTrace& trace : traces_) sum += trace.watts();
   return sum;
+}
+
+EnergySource energy_source(Team& team) {
+  EnergySource source;
+  try {
+    source.counters = energy_counters(team);
+    source.watts_limit = watts_limit_of(team);
+  } catch (const Unavailable& error) {
+    source.unavailable = error.what();
+  }
+  return source;
 }
 
 }  // namespace duet

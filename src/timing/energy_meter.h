@@ -10,9 +10,35 @@
 #include <vector>
 
 #include "team/team.h"
-#include "timing/counter_trace.h"
 
 namespace duet {
+
+// The readings of one energy counter. A counter is read far more often than it changes; only the
+// first and the last change that were seen are kept.
+class CounterTrace {
+ public:
+  // Adds a reading, later than all before: the counter was at `joules` at some time from `begin` to
+  // `end`, in seconds of one clock.
+  void add(double begin, double end, double joules);
+
+  // Seconds from the first change to the last; 0 until there are two.
+  double covered() const;
+  // The mean power between the first change and the last. Throws BadArgument until there are two.
+  double watts() const;
+  // Relative error of watts(), because a change is seen only at the next reading; 1 until there are
+  // two changes.
+  double resolution() const;
+
+ private:
+  struct Change {
+    double seconds = 0, joules = 0;
+    double late = 0;  // the most by which the change was seen late, in seconds
+  };
+
+  std::optional<Change> first_, last_;
+  bool read_ = false;
+  double begin_ = 0, joules_ = 0;  // of the last reading
+};
 
 // The energy counter of one device.
 struct EnergyCounter {
@@ -52,5 +78,15 @@ class EnergyMeter {
   std::atomic<bool> stop_{false};
   std::thread reader_;  // the last member, because the thread uses all others
 };
+
+// The energy counters of a team's devices.
+struct EnergySource {
+  std::vector<EnergyCounter> counters;
+  double watts_limit = 0;   // sum of all devices' power caps; 0: not known
+  std::string unavailable;  // the reason why energy cannot be measured; "" if it can
+};
+
+// The devices must outlive the result.
+EnergySource energy_source(Team& team);
 
 }  // namespace duet

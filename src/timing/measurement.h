@@ -57,8 +57,15 @@ struct Case {
 };
 
 // The result of a case that is not possible here, and a case that is known to be one.
-Measurement skipped_measurement(const CaseId& id, std::string reason);
-Case skipped_case(const CaseId& id, std::string reason, const std::optional<Mode>& mode);
+inline Measurement skipped_measurement(const CaseId& id, std::string reason) {
+  Measurement result;
+  result.id = id;
+  result.skipped = Skipped{std::move(reason)};
+  return result;
+}
+inline Case skipped_case(const CaseId& id, std::string reason, const std::optional<Mode>& mode) {
+  return {id, [skipped = skipped_measurement(id, std::move(reason))] { return skipped; }, mode};
+}
 
 // A finished case, as Benchmark::conclude takes it; measured now or read from a journal.
 struct Finished {

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "timing/student.h"
+#include "timing/statistics.h"
 
 namespace duet {
 namespace {

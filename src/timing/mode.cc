@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "core/names.h"
-#include "core/suggestion.h"
 
 namespace duet {
 namespace {

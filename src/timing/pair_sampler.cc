@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "timing/prepared.h"
-#include "timing/run_dry.h"
 #include "timing/start_gate.h"
 
 namespace duet {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "timing/mode.h"
-#include "timing/rerun.h"
+#include "timing/sampler.h"
 #include "timing/work.h"
 
 namespace duet {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "timing/energy_meter.h"
-#include "timing/rerun.h"
+#include "timing/sampler.h"
 
 namespace duet {
 

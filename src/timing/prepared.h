@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "device/machine.h"
 #include "timing/work.h"
 
 namespace duet {
@@ -25,5 +27,13 @@ class Prepared {
 // Verifies on every rank of all processes. Returns "" if all were verified, otherwise why one could
 // not be. Throws what Work::verify() throws. Collective.
 std::string verify(Team& team, Work& work);
+
+// The end of a measurement, after errors too: memory must not be freed while work may still access
+// it.
+
+// Waits until all streams and their devices are idle, at most until the deadline, which counts from
+// the call. Waiting for the devices covers work that a failed call left on streams of its own.
+void run_dry(Machine& machine, const std::vector<Stream*>& streams,
+             double deadline_seconds) noexcept;
 
 }  // namespace duet

@@ -8,11 +8,23 @@
 #include "device/device.h"
 #include "team/team.h"
 #include "timing/mode.h"
-#include "timing/rerun.h"
 #include "timing/statistics.h"
 #include "timing/work.h"
 
 namespace duet {
+
+// Runs prepared Works again after their samples were taken, for figures that take longer than a
+// sample (power).
+struct Rerun {
+  int iterations = 0;  // each as long as one sample
+  double seconds = 0;  // the sum of their times, without the gaps between them
+};
+
+// Runs some iterations in the way the samples were run. Throws Interrupted if the user wants to
+// end, and what the Works throw.
+using RunAgain = std::function<Rerun()>;
+// Called once, between the last sample and the verification.
+using AfterSamples = std::function<void(const RunAgain&)>;
 
 struct Sampling {
   std::vector<double> samples;  // seconds of a call on the slowest rank, in the order taken

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/error.h"
 #include "core/random.h"
 
@@ -52,6 +54,16 @@ TEST(Statistics, EqualSamplesGiveEqualSummaries) {
   const Summary flat = summarise(std::vector<double>(10, 2.5));
   EXPECT_DOUBLE_EQ(flat.ci_low, 2.5);
   EXPECT_DOUBLE_EQ(flat.ci_high, 2.5);
+}
+
+TEST(Student, HasTheTablesQuantiles) {
+  EXPECT_NEAR(normal_quantile(0.975), 1.95996, 1e-4);
+  EXPECT_NEAR(normal_quantile(0.1), -1.28155, 1e-4);
+  EXPECT_NEAR(student_quantile(0.05, HUGE_VAL), 1.95996, 1e-4);
+  EXPECT_NEAR(student_quantile(0.05, 2), 4.303, 0.2);
+  EXPECT_NEAR(student_quantile(0.05, 8), 2.306, 0.01);
+  EXPECT_NEAR(student_quantile(0.001, 8), 5.041, 0.05);
+  EXPECT_NEAR(student_tails(2.306, 8), 0.05, 0.001);
 }
 
 }  // namespace

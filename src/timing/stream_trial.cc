@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "timing/run_dry.h"
+#include "timing/prepared.h"
 
 namespace duet {
 namespace {

@@ -1,12 +1,15 @@
 // What Duet measures: work that ranks enqueue on streams. Every workload implements Work.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
 
 #include "core/by_name.h"
 #include "core/error.h"
+#include "device/graph.h"
 #include "device/stream.h"
 #include "team/team.h"
 
@@ -73,5 +76,25 @@ class Work {
   // Frees what prepare() made. Called on every rank, after errors as well.
   virtual void release(Rank& rank) noexcept = 0;
 };
+
+// How many calls of so many operations may wait; 0: a single one may fill the queue, so that a Work
+// that makes it is host_driven(). The operations of a graph count each: 10 graphs of 250 blocked on
+// an H200 (CUDA 13.0), and one of a Qwen3 of 36 blocks; 2 of 250 did not.
+inline int calls_queued(std::size_t operations) {
+  constexpr std::size_t kLaunchQueue = 512;
+  return static_cast<int>(kLaunchQueue / std::max<std::size_t>(1, operations));
+}
+
+// The operations of the largest of all ranks' graphs. Collective, inside Team::each().
+std::size_t largest_graph(Rank& rank, const Graph& own, double deadline_seconds);
+
+// Names of Cost::more of what goes over a network.
+
+// Of network messages the bytes of one. Of collectives over nodes the bytes that leave their nodes;
+// missing: none, or unknown.
+inline constexpr const char* kNetworkBytes = "network_bytes";
+// With kNetworkBytes: the nominal rate of the links that a message may use, of collectives that of
+// all ranks' links between nodes, one direction; 0: unknown.
+inline constexpr const char* kLinkGbitPerS = "link_gbit_per_s";
 
 }  // namespace duet

@@ -9,7 +9,7 @@
 
 #include "collectives/open_sessions.h"
 #include "core/names.h"
-#include "timing/energy_source.h"
+#include "timing/energy_meter.h"
 #include "timing/power_draw.h"
 #include "timing/sampler.h"
 #include "training/communication.h"

@@ -11,8 +11,8 @@
 #include "core/error.h"
 #include "core/names.h"
 #include "core/packing.h"
-#include "timing/launch_queue.h"
 #include "timing/statistics.h"
+#include "timing/work.h"
 
 namespace duet {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <functional>
 
-#include "core/device_ranges.h"
 #include "core/device_spec_texts.h"
+#include "core/range.h"
 #include "core/toml_table.h"
 #include "core/units.h"
 

@@ -22,7 +22,7 @@
 #include "collectives/command/tuning.h"
 #include "collectives/tuning/changeover.h"
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/units.h"
 #include "team/agreement.h"
 

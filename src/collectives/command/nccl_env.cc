@@ -15,10 +15,10 @@
 #include "cli/flag_values.h"
 #include "cli/lists.h"
 #include "collectives/tuning/tuning_file.h"
-#include "core/drop_in_packets.h"
 #include "core/error.h"
 #include "core/module.h"
-#include "core/suggestion.h"
+#include "core/names.h"
+#include "core/packets.h"
 #include "device/machine.h"
 
 namespace duet {

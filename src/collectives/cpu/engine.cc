@@ -15,7 +15,7 @@
 #include "device/device.h"
 #include "device/reduce.h"
 #include "team/failure_flag.h"
-#include "team/offered_memory.h"
+#include "team/peer_memory.h"
 
 namespace duet {
 namespace {

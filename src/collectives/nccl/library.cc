@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "collectives/nccl/vendor.h"
-#include "core/drop_in_packets.h"
 #include "core/error.h"
 #include "core/module.h"
+#include "core/packets.h"
 
 namespace duet::nccl {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "collectives/schedule/schedule.h"
 #include "collectives/session/peer_semaphores.h"
-#include "team/offered_memory.h"
+#include "team/peer_memory.h"
 
 namespace duet {
 

@@ -5,7 +5,6 @@
 
 #include "collectives/session/watchdog.h"
 #include "device/collective_kernel.h"
-#include "team/offered_memory.h"
 #include "team/peer_memory.h"
 
 namespace duet {

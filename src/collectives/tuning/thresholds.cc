@@ -7,7 +7,7 @@
 #include "collectives/tuning/built_in_tuning.h"
 #include "collectives/tuning/tuning_file.h"
 #include "core/deadline.h"
-#include "core/drop_in_packets.h"
+#include "core/packets.h"
 #include "core/units.h"
 
 namespace duet {

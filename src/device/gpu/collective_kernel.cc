@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "device/gpu/local_kernel.h"
 #include "device/gpu/machine.h"
-#include "device/gpu/packet_kernel.h"
-#include "device/gpu/peer_kernel.h"
 #include "device/gpu/peers.h"
 
 namespace duet::DUET_GPU {

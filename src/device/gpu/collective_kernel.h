@@ -2,9 +2,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <variant>
+#include <vector>
 
 #include "device/collective_kernel.h"
 #include "device/gpu/device.h"
+#include "device/gpu/local_kernel_table.h"
+#include "device/gpu/packet_table.h"
+#include "device/gpu/peer_kernel_table.h"
 
 namespace duet::DUET_GPU {
 
@@ -33,5 +38,70 @@ std::uint32_t common_width(const KernelItem& item);
 
 // The length of the first block's slice of the item, in vectors of 16 bytes.
 std::uint32_t first_share(const KernelItem& item, int blocks);
+
+// A local kernel. Its table is in device memory.
+class GpuLocalKernel : public GpuKernel {
+ public:
+  // prepare_kernel() has already checked the arguments.
+  GpuLocalKernel(GpuDevice& device, const LocalKernel& kernel);
+
+  void launch(gpuStream_t stream) const override;
+
+ private:
+  DType dtype_;
+  Reduction op_;
+  int blocks_ = 0;
+  bool adds_in_flight_ = false;
+  Buffer memory_;  // everything that the table points to
+  gpu::LocalKernelTable table_;
+};
+
+// A packet kernel. Its table is a kernel parameter.
+class GpuPacketKernel : public GpuKernel {
+ public:
+  // prepare_kernel() has already checked the arguments.
+  GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel);
+
+  void launch(gpuStream_t stream) const override;
+
+ private:
+  bool reduces_;
+  DType dtype_;
+  Reduction op_;
+  Buffer last_;
+  gpu::PacketKernelTable table_{};
+};
+
+// A peer kernel. Its table is a kernel parameter; with many peers the lists are in device memory.
+class GpuPeerKernel : public GpuKernel {
+ public:
+  // prepare_kernel() has already checked the arguments. The kernel has at least one peer.
+  GpuPeerKernel(GpuDevice& device, const PeerKernel& kernel);
+
+  void launch(gpuStream_t stream) const override;
+
+ private:
+  using Move = gpu::PeerMove<std::uint32_t>;
+  using Reducing = gpu::PeerReduction<std::uint32_t>;
+  struct Lists {
+    std::vector<unsigned char*> addresses;
+    std::vector<Move> moves;
+    std::vector<Reducing> reductions;
+    std::vector<std::uint64_t*> arrivals, awaits;
+  };
+
+  Lists lists_of(const PeerKernel& kernel) const;
+  void add_moves(const KernelItem& item, Lists& to) const;
+  void add_reduction(const KernelItem& item, Lists& to) const;
+  gpu::PeerKernelHead head_of(const PeerKernel& kernel, const Lists& lists);
+  gpu::ManyPeersTable upload(const gpu::PeerKernelHead& head, const Lists& lists);
+  bool is_elsewhere(const Span& span) const;
+
+  DType dtype_;
+  Reduction op_;
+  int blocks_;
+  Buffer calls_, lists_;
+  std::variant<gpu::FewPeersTable, gpu::ManyPeersTable> table_;
+};
 
 }  // namespace duet::DUET_GPU

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "device/gpu/host_call.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/machine.h"
 #include "device/gpu/stream.h"

@@ -1,8 +1,7 @@
-#include "device/gpu/local_kernel.h"
-
 #include <algorithm>
 #include <vector>
 
+#include "device/gpu/collective_kernel.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/packed.h"
 #include "device/gpu/vendor_calls.h"

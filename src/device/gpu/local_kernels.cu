@@ -7,10 +7,10 @@
 
 #include "device/collective_kernel.h"
 #include "device/gpu/item_slices.h"
-#include "device/gpu/kernel_choice.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
 #include "device/gpu/ordered_items.h"
+#include "device/gpu/reduction_words.h"
 
 namespace duet::DUET_GPU {
 namespace {

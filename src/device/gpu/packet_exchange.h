@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/packet_number.h"
+#include "core/packets.h"
 #include "device/gpu/item_piece.h"
 #include "device/gpu/packet.h"
 #include "device/gpu/packet_table.h"

@@ -1,8 +1,7 @@
-#include "device/gpu/packet_kernel.h"
-
 #include <algorithm>
 #include <vector>
 
+#include "device/gpu/collective_kernel.h"
 #include "device/gpu/kernels.h"
 
 namespace duet::DUET_GPU {

@@ -6,11 +6,11 @@
 #include <cstdint>
 
 #include "device/collective_kernel.h"
-#include "device/gpu/kernel_choice.h"
 #include "device/gpu/kernel_parameter.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
 #include "device/gpu/packet_exchange.h"
+#include "device/gpu/reduction_words.h"
 
 namespace duet::DUET_GPU {
 namespace {

@@ -1,7 +1,6 @@
-#include "device/gpu/peer_kernel.h"
-
 #include <algorithm>
 
+#include "device/gpu/collective_kernel.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/packed.h"
 

@@ -7,11 +7,11 @@
 
 #include "device/collective_kernel.h"
 #include "device/gpu/item_slices.h"
-#include "device/gpu/kernel_choice.h"
 #include "device/gpu/kernel_parameter.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
 #include "device/gpu/peer_barrier.h"
+#include "device/gpu/reduction_words.h"
 
 namespace duet::DUET_GPU {
 namespace {

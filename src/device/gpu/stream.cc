@@ -7,7 +7,6 @@
 #include "device/digits.h"
 #include "device/gpu/collective_kernel.h"
 #include "device/gpu/event.h"
-#include "device/gpu/host_call.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/machine.h"
 #include "device/gpu/polling.h"

@@ -12,9 +12,9 @@
 #include <fstream>
 #include <string_view>
 
-#include "core/affinity.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/thread.h"
 #include "core/units.h"
 #include "device/contents.h"
 #include "device/host/host.h"

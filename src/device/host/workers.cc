@@ -7,7 +7,6 @@
 #include <new>
 #include <utility>
 
-#include "core/affinity.h"
 #include "core/clock.h"
 #include "core/thread.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "device/sim/make_room.h"
+#include "device/sim/event_queue.h"
 
 namespace duet::sim {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "device/sim/event_queue.h"
-#include "device/sim/flow.h"
 #include "device/sim/flow_rates.h"
 
 namespace duet::sim {

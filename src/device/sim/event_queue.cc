@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "device/sim/make_room.h"
-
 namespace duet::sim {
 
 void EventQueue::skip_to(double time) { now_ = std::max(now_, time); }

@@ -4,8 +4,8 @@
 
 #include <tuple>
 
-#include "core/device_ranges.h"
 #include "core/error.h"
+#include "core/range.h"
 #include "core/toml_table.h"
 #include "device/sim/platform_composition.h"
 

@@ -14,7 +14,7 @@
 namespace duet::sim {
 
 // In all models rates are per second, in bytes or FLOP, and times in seconds. A load_slope is that
-// of LoadSlowdown (flow.h): while flows of the other kind (computing or moving data) take all of
+// of LoadSlowdown (flow_rates.h): while flows of the other kind (computing or moving data) take all of
 // the memory bandwidth, the rate is 1 / (1 + slope) of what it is without them.
 
 // Another tile that the library takes where it fills the units better.
@@ -59,7 +59,7 @@ struct KernelModel {
   double add_rate = 0;  // at which bytes are added to a peer's memory in flight; 0: it cannot
 };
 
-// How the clock falls with the power drawn (PowerThrottle in flow.h). With frequency 1 and no
+// How the clock falls with the power drawn (PowerThrottle in flow_rates.h). With frequency 1 and no
 // joules it never falls.
 struct PowerModel {
   double watts = 0;           // power limit above the power of an idle device

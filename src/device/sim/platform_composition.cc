@@ -12,7 +12,7 @@
 
 #include "core/device_spec_texts.h"
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/toml_table.h"
 #include "core/units.h"
 

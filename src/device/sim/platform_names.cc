@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/toml_table.h"
 #include "device/sim/platform.h"
 #include "device/sim/platform_composition.h"

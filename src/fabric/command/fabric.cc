@@ -17,7 +17,6 @@
 #include "core/deadline.h"
 #include "core/error.h"
 #include "core/names.h"
-#include "core/suggestion.h"
 #include "core/units.h"
 #include "fabric/cases.h"
 

@@ -3,7 +3,7 @@
 
 #include "collectives/session/peer_semaphores.h"
 #include "halo/engine.h"
-#include "team/offered_memory.h"
+#include "team/peer_memory.h"
 
 namespace duet {
 

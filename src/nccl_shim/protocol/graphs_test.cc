@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/packet_number.h"
+#include "core/packets.h"
 #include "fake_gpu/core/streams.h"
 #include "nccl_shim/protocol/buffers_fixture.h"
 #include "nccl_shim/protocol/pair_copies.h"

@@ -1,6 +1,5 @@
-#include "results/writers/comparison_csv.h"
-
-#include "results/writers/comparison_rate.h"
+#include "results/compare.h"
+#include "results/writers/comparison.h"
 #include "results/writers/csv.h"
 
 namespace duet {

@@ -1,11 +1,10 @@
-#include "results/writers/comparison_json.h"
-
 #include <nlohmann/json.hpp>
 #include <variant>
 
+#include "results/compare.h"
 #include "results/journal_machines.h"
 #include "results/record_json.h"
-#include "results/writers/comparison_rate.h"
+#include "results/writers/comparison.h"
 
 namespace duet {
 namespace {

@@ -1,5 +1,3 @@
-#include "results/writers/comparison_table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "core/units.h"
 #include "results/rates.h"
 #include "results/writers/axis_columns.h"
+#include "results/writers/comparison.h"
 #include "results/writers/text_table.h"
 
 namespace duet {

@@ -1,13 +1,12 @@
 // Comparisons as a table and as CSV, compared with the exact text.
+#include "results/writers/comparison.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "results/compare_fixture.h"
 #include "results/record_json.h"
-#include "results/writers/comparison_csv.h"
-#include "results/writers/comparison_json.h"
-#include "results/writers/comparison_table.h"
 
 namespace duet {
 namespace {

@@ -9,10 +9,8 @@
 #include "core/units.h"
 #include "results/rates.h"
 #include "results/record_kind.h"
-#include "results/writers/doubt_mark.h"
-#include "results/writers/interval_lines.h"
-#include "results/writers/missing_lines.h"
 #include "results/writers/pivot.h"
+#include "results/writers/remarks.h"
 #include "results/writers/short_table.h"
 #include "results/writers/text_table.h"
 

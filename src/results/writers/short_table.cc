@@ -11,8 +11,8 @@
 #include "results/rates.h"
 #include "results/record_kind.h"
 #include "results/writers/axis_columns.h"
-#include "results/writers/doubt_mark.h"
 #include "results/writers/pivot.h"
+#include "results/writers/remarks.h"
 #include "results/writers/text_table.h"
 
 namespace duet {

@@ -7,8 +7,8 @@
 #include "results/record_kind.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
-#include "results/writers/missing_lines.h"
 #include "results/writers/progress.h"
+#include "results/writers/remarks.h"
 #include "results/writers/short_table.h"
 
 namespace duet {

@@ -11,9 +11,9 @@
 #include <utility>
 #include <variant>
 
-#include "core/affinity.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "core/thread.h"
 #include "training/host/activations.h"
 #include "training/host/attention.h"
 #include "training/host/embedding.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 #include "core/toml_table.h"
 
 namespace duet {

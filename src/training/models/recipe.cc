@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 
 namespace duet {
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/packet_number.h"
+#include "core/packets.h"
 #include "fake_gpu/cuda/reduce.h"
 
 namespace duet::nccl_shim::host {

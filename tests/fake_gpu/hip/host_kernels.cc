@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/packet_number.h"
+#include "core/packets.h"
 #include "device/contents.h"
 #include "device/digits.h"
 #include "device/gpu/kernels.h"

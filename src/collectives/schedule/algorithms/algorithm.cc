@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/suggestion.h"
+#include "core/names.h"
 
 namespace duet {
 

@@ -1,5 +1,5 @@
 // A counter that grows by 20 J every 0.1 s, with readings given by hand.
-#include "timing/counter_trace.h"
+#include "timing/energy_meter.h"
 
 #include <gtest/gtest.h>
 

@@ -34,4 +34,15 @@ std::string change_text(const ComparedCase& one);
 // "4.1%", of fractions "0.04"; "" if the case has no noise.
 std::string noise_text(const ComparedCase& one);
 
+// A comparison as comma-separated values, with a line for every case. Columns: benchmark, device,
+// engine, the axes in order of appearance, verdict, change_percent, noise_percent, one_sample,
+// reason, rate (its name), then base_... and new_... for runs, outcome, rate, median_seconds,
+// ci_low_seconds, ci_high_seconds and n. Device and axes have BASE's names.
+std::string comparison_csv(const std::vector<ComparedCase>& cases);
+
+// A comparison as one JSON document, which docs/results.md describes. Ends in a newline. Bytes of
+// the journals that are not UTF-8 are replaced.
+std::string comparison_json(const JournalSide& base, const JournalSide& now,
+                            const std::vector<ComparedCase>& cases);
+
 }  // namespace duet
