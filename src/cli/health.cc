@@ -19,7 +19,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/output_file.h"
-#include "health/prometheus.h"
+#include "health/report.h"
 #include "results/environment.h"
 #include "results/host_facts.h"
 #include "results/host_load.h"

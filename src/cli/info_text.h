@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "device/machine.h"
-#include "fabric/overview.h"
+#include "fabric/library.h"
 #include "results/libraries.h"
 
 namespace duet {

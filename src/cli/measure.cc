@@ -18,10 +18,12 @@
 #include "results/environment.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
-#include "run/case_list.h"
 #include "run/lockstep.h"
+#include "run/runner.h"
 #include "run/suite_summary.h"
+#include "team/agreement.h"
 #include "team/launch.h"
+#include "team/processes.h"
 #include "verdict/summary.h"
 
 namespace duet {
@@ -252,6 +254,18 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   const int code = exit_code(tally, verdicts, flags);
   if (!tally.lost.empty()) return code;
   return Lockstep(plan.processes).decided(code, "process 0 to have written all");
+}
+
+void open_own_machines(RunPlan& plan, const std::vector<std::string>& devices,
+                       Processes& processes) {
+  plan.processes = &processes;
+  run_together(processes, [&] {
+    for (const std::string& device : devices) {
+      const std::string own = own_device(device, processes);
+      plan.machines.push_back(open_machine(own));
+      plan.names.push_back(own == device ? plan.machines.back()->name() : device);
+    }
+  });
 }
 
 }  // namespace duet

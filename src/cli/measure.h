@@ -5,6 +5,7 @@
 
 #include "cli/flags.h"
 #include "run/run_plan.h"
+#include "team/processes.h"
 
 namespace duet {
 
@@ -14,5 +15,11 @@ namespace duet {
 // the same exit code, but only process 0 prints, and reads and writes files. With --list it prints
 // the cases instead.
 int measure(const RunPlan& plan, const OutputFlags& flags, const std::vector<std::string>& command);
+
+// Opens the devices of --device that this process drives (own_device()) and adds them to the plan
+// under the names that the user gave. Collective: all processes call it. If one throws, all throw
+// UsageError.
+void open_own_machines(RunPlan& plan, const std::vector<std::string>& devices,
+                       Processes& processes);
 
 }  // namespace duet

@@ -1,9 +1,8 @@
-#include "copy/list_cases.h"
-
 #include <algorithm>
 #include <numeric>
 
 #include "copy/copy_work.h"
+#include "copy/transfer_list.h"
 #include "timing/sampler.h"
 
 namespace duet {

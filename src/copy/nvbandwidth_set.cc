@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "copy/cases.h"
-#include "copy/list_cases.h"
+#include "copy/transfer_list.h"
 #include "core/error.h"
 #include "core/names.h"
 #include "core/units.h"

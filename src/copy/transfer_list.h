@@ -7,11 +7,15 @@
 //   1G    pinned  0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "copy/transfer.h"
+#include "device/machine.h"
+#include "timing/measurement.h"
+#include "timing/mode.h"
 
 namespace duet {
 
@@ -28,5 +32,17 @@ std::vector<TransferList> parse_transfer_lists(const std::string& file, std::str
 
 // "64 MiB 0>1 dma push".
 std::string text_of(const Transfer& transfer);
+
+struct TransferListOptions {
+  std::vector<TransferList> lists;
+  bool alone = false;  // also measure each transfer of a list by itself
+  Mode mode;
+  std::string device_name;  // --device, as the journal shows it
+};
+
+// A case for each list, whose transfers run at once. The machine must outlive the benchmark; `stop`
+// is called between batches.
+Benchmark transfer_list_benchmark(Machine& machine, const TransferListOptions& options,
+                                  const std::function<bool()>& stop);
 
 }  // namespace duet

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "copy/copy_work.h"
-#include "copy/list_cases.h"
 #include "copy/nvbandwidth_set.h"
 #include "core/error.h"
 

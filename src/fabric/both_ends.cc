@@ -1,5 +1,3 @@
-#include "fabric/both_ends.h"
-
 #include <exception>
 #include <future>
 #include <string>
@@ -7,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "fabric/cases.h"
 #include "team/processes.h"
 
 namespace duet {

@@ -8,9 +8,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "fabric/bounce/choose_memory_path.h"
-#include "fabric/measured.h"
-#include "fabric/proxy/fifo_cases.h"
-#include "fabric/recommendation.h"
+#include "fabric/trial.h"
 #include "team/agreement.h"
 
 namespace duet {

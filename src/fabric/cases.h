@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "device/device.h"
 #include "device/machine.h"
 #include "fabric/operation.h"
 #include "fabric/session.h"
@@ -47,5 +49,24 @@ int messages_of(std::uint64_t bytes, int window);
 // does.
 Benchmark fabric_benchmark(Machine& machine, const FabricOptions& options,
                            std::function<bool()> stop, Processes& processes);
+
+// The cases of fabric_benchmark() with both ends in this process: the calling thread and one made
+// for each case, connected over the loopback. The second end drives `there`. Cases may be run in
+// any order, or left out. `here` must outlive the benchmark. Throws as fabric_benchmark() does.
+Benchmark both_ends_benchmark(Machine& here, std::unique_ptr<Machine> there,
+                              const FabricOptions& options, const std::function<bool()>& stop);
+
+// A recommendation for each group of two or more cases that differ in the rail mode alone: among
+// the modes within 2% of the fastest the one that posts least (single, then round_robin, then
+// split). Its rate times_as_fast is relative to `single`, or to the slowest mode where that was not
+// measured.
+std::vector<Measurement> recommend_rails(const std::vector<Finished>& finished);
+
+// Cases that measure the fifo alone, in commands per second: one for each kind of memory and number
+// of producers. Process 0 runs them while the others wait. The device must outlive them.
+std::vector<Case> fifo_cases(Device& device, const std::string& device_name,
+                             const std::vector<MemoryKind>& memory,
+                             const std::vector<int>& producers, const Mode& mode,
+                             const std::function<bool()>& stop, Processes& processes);
 
 }  // namespace duet

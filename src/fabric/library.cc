@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/module.h"
+#include "fabric/description.h"
 
 namespace duet {
 namespace {
@@ -25,6 +26,21 @@ const FabricLibrary& fabric_library() {
     throw Unavailable("the fabric needs libfabric, whose module is " + state.reason);
   }
   return *registered();
+}
+
+FabricOverview fabric_overview() {
+  FabricOverview overview;
+  try {
+    const FabricLibrary& library = fabric_library();
+    overview.library = library.name();
+    for (const std::string& name : library.providers()) {
+      overview.providers.push_back({name, library.rails(name)});
+      describe_rails(overview.providers.back().rails);
+    }
+  } catch (const Error& error) {
+    overview.reason = error.what();
+  }
+  return overview;
 }
 
 }  // namespace duet

@@ -30,4 +30,17 @@ std::unique_ptr<FabricLibrary> register_fabric(std::unique_ptr<FabricLibrary> li
 // Loads the module; throws Unavailable saying why it cannot be used.
 const FabricLibrary& fabric_library();
 
+// The fabric of this machine, for `duet info`.
+struct FabricOverview {
+  std::string library;  // "libfabric 1.17"; "" where there is none
+  std::string reason;   // why there is none
+  struct Provider {
+    std::string name;
+    std::vector<RailInfo> rails;
+  };
+  std::vector<Provider> providers;  // that can be used
+};
+
+FabricOverview fabric_overview();
+
 }  // namespace duet

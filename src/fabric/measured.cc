@@ -1,11 +1,10 @@
-#include "fabric/measured.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "fabric/trial.h"
 #include "timing/statistics.h"
 #include "timing/work.h"
 

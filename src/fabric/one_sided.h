@@ -4,7 +4,6 @@
 #include <functional>
 #include <vector>
 
-#include "fabric/load.h"
 #include "fabric/pieces.h"
 #include "fabric/region.h"
 #include "fabric/traffic.h"

@@ -1,9 +1,8 @@
-#include "fabric/recommendation.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
+#include "fabric/cases.h"
 #include "fabric/operation.h"
 
 namespace duet {

@@ -1,6 +1,6 @@
-#include "fabric/recommendation.h"
-
 #include <gtest/gtest.h>
+
+#include "fabric/cases.h"
 
 namespace duet {
 namespace {

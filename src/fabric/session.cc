@@ -7,9 +7,9 @@
 #include "core/error.h"
 #include "core/packing.h"
 #include "fabric/bounce/ipc_rail.h"
-#include "fabric/core_choice.h"
 #include "fabric/description.h"
 #include "fabric/library.h"
+#include "fabric/polling_core.h"
 #include "fabric/selection.h"
 #include "team/agreement.h"
 

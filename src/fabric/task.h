@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "device/buffer.h"
-#include "fabric/load.h"
 #include "fabric/operation.h"
+#include "fabric/pieces.h"
 
 namespace duet {
 

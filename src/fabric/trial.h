@@ -8,10 +8,12 @@
 #include "device/device.h"
 #include "fabric/memory.h"
 #include "fabric/polling_core.h"
-#include "fabric/proxy/fifo_memory.h"
+#include "fabric/proxy/fifo.h"
 #include "fabric/proxy/proxy.h"
 #include "fabric/session.h"
 #include "fabric/task.h"
+#include "timing/measurement.h"
+#include "timing/mode.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -70,5 +72,10 @@ class FabricTrial : public Trial {
   bool stop_agreed_ = false;
   bool clean_ = true;  // nothing is in flight
 };
+
+// Collective: measures one case; adds samples, cost, latencies and notes to `result`. Afterwards
+// the session is open, and the device's memory is freed. Throws as FabricTrial does.
+void measure_fabric(FabricSession& session, const FabricTask& task, Device& device,
+                    const Mode& mode, const std::function<bool()>& stop, Measurement& result);
 
 }  // namespace duet

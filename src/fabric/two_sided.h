@@ -4,7 +4,6 @@
 #include <map>
 #include <vector>
 
-#include "fabric/load.h"
 #include "fabric/pieces.h"
 #include "fabric/region.h"
 #include "fabric/traffic.h"

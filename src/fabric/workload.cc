@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
-#include "fabric/both_ends.h"
+#include "fabric/cases.h"
 #include "timing/work.h"
 
 namespace duet {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "halo/host/sweeper.h"
 
 namespace duet {
 namespace {

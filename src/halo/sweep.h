@@ -120,4 +120,8 @@ void register_sweeper(const std::string& device_kind, MakeSweeper make);
 // Throws Unavailable for a device whose module has none.
 std::unique_ptr<Sweeper> make_sweeper(Device& device);
 
+// Sweeps as tasks: by the CPU's threads on host devices; on simulated ones in virtual time, with
+// the values where fields have contents. A row has one partial sum.
+std::unique_ptr<Sweeper> make_cpu_sweeper(Device& device);
+
 }  // namespace duet

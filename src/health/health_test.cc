@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "health/prometheus.h"
+#include "health/report.h"
 
 namespace duet {
 namespace {

@@ -1,10 +1,9 @@
-#include "health/prometheus.h"
-
 #include <fmt/format.h>
 
 #include <utility>
 #include <vector>
 
+#include "health/report.h"
 #include "results/writers/axis_columns.h"
 
 namespace duet {

@@ -31,4 +31,11 @@ std::string one_line_of(const HealthReport& report, std::size_t most = 3);
 // A line for each check, figure and miss.
 std::string lines_of(const HealthReport& report);
 
+// The first bytes of every such text. Only files that begin so are replaced.
+extern const char* const kPrometheusHead;
+
+// The report in Prometheus' text format, for node_exporter's textfile collector. `unix_seconds` is
+// when the report was made.
+std::string prometheus_text(const HealthReport& report, double unix_seconds);
+
 }  // namespace duet

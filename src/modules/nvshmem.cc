@@ -5,8 +5,8 @@
 
 #include "collectives/nvshmem/engine.h"
 #include "collectives/nvshmem/library.h"
+#include "halo/nvshmem/calls.h"
 #include "halo/nvshmem/engine.h"
-#include "halo/nvshmem/library.h"
 
 extern "C" void duet_register();
 

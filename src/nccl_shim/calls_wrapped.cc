@@ -6,8 +6,8 @@
 #include "collectives/nccl/abi.h"
 #include "nccl_shim/groups.h"
 #include "nccl_shim/late_creations.h"
+#include "nccl_shim/real_library.h"
 #include "nccl_shim/settings.h"
-#include "nccl_shim/wrapped.h"
 
 namespace duet::nccl_shim {
 namespace {

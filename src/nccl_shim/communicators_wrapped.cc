@@ -11,11 +11,10 @@
 #include "core/error.h"
 #include "nccl_shim/creations.h"
 #include "nccl_shim/groups.h"
-#include "nccl_shim/last_error.h"
 #include "nccl_shim/late_creations.h"
 #include "nccl_shim/log.h"
+#include "nccl_shim/real_library.h"
 #include "nccl_shim/settings.h"
-#include "nccl_shim/wrapped.h"
 
 namespace duet::nccl_shim {
 namespace {

@@ -1,6 +1,8 @@
 // The NCCL that the drop-in stands before.
 #pragma once
 
+#include "collectives/nccl/abi.h"
+
 namespace duet::nccl_shim {
 
 // The real function, or null where the real library has none of this name. Throws UsageError for
@@ -17,3 +19,13 @@ void* real_function_or_refusal(const char* name);
 bool is_real(const void* address);
 
 }  // namespace duet::nccl_shim
+
+// Functions of NCCL that the drop-in defines itself: duet_ncclX, to which the exported ncclX jump.
+#define DUET_NCCL_WRAPPER_OF(type, name) \
+  extern "C" [[gnu::visibility("hidden"), gnu::used]] type duet_##name
+#define DUET_NCCL_WRAPPER(name) DUET_NCCL_WRAPPER_OF(duet::nccl::Result, name)
+
+// In duet_ncclX: the real ncclX, or what refuses in its place, as `real`. Looked up once.
+#define DUET_NCCL_REAL(name) \
+  static const auto real =   \
+      reinterpret_cast<decltype(&duet_##name)>(duet::nccl_shim::real_function_or_refusal(#name))

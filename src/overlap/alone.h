@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "overlap/energy_probe.h"
+#include "overlap/energy.h"
 #include "overlap/engines.h"
 #include "overlap/scenario.h"
 #include "timing/pair_sampler.h"

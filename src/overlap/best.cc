@@ -1,8 +1,8 @@
-#include "overlap/best.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
+
+#include "overlap/cases.h"
 
 namespace duet {
 namespace {

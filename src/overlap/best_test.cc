@@ -1,6 +1,6 @@
-#include "overlap/best.h"
-
 #include <gtest/gtest.h>
+
+#include "overlap/cases.h"
 
 namespace duet {
 namespace {

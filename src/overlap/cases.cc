@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "overlap/best.h"
 #include "overlap/runner.h"
 
 namespace duet {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "overlap/alone.h"
-#include "overlap/energy_probe.h"
+#include "overlap/energy.h"
 #include "overlap/engines.h"
 #include "overlap/metrics.h"
 #include "overlap/policy.h"

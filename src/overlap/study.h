@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "results/record_json.h"
+
 namespace duet {
 
 struct FractionRange {
@@ -68,5 +70,10 @@ int classes_as_reported(const Study& study, const std::vector<StudyOutcome>& out
 
 // The texts of the files in specs/studies, by name.
 const std::map<std::string, std::string_view>& built_in_studies();
+
+// For the report page: what studies report of a model and of scenarios that the records of the
+// device have, beside their figures. One object for each study, with its "rows".
+std::vector<Json> studies_beside(const std::vector<const Record*>& records,
+                                 const std::string& device, const std::string& model);
 
 }  // namespace duet

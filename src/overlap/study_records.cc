@@ -1,5 +1,3 @@
-#include "overlap/study_records.h"
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 
 #include "collectives/workload.h"
 #include "overlap/cases.h"
-#include "overlap/study_records.h"
+#include "overlap/study.h"
 
 namespace duet {
 namespace {

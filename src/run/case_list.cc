@@ -1,5 +1,3 @@
-#include "run/case_list.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "results/record_kind.h"
 #include "results/writers/axis_columns.h"
 #include "results/writers/progress.h"
+#include "run/runner.h"
 
 namespace duet {
 namespace {

@@ -1,8 +1,8 @@
-#include "run/case_list.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
+
+#include "run/runner.h"
 
 namespace duet {
 namespace {

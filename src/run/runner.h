@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -46,5 +47,10 @@ struct Tally {
 // record. All processes of the run call it together.
 Tally run_jobs(const std::vector<Job>& jobs, const std::vector<Writer*>& writers,
                const RunnerOptions& options);
+
+// A line for each case ("gemm on host, onednn, 512 x 512 x 512 fp32 nn"), then how many there are
+// and how long those on real devices may take: by the modes' own times, what is usual for
+// preparation, and, on CPUs, the FLOP of GEMMs and training steps.
+void print_cases(const std::vector<Job>& jobs, std::ostream& out);
 
 }  // namespace duet

@@ -8,8 +8,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "record_mutations.h"
-#include "text_mutations.h"
+#include "mutations.h"
 
 namespace duet {
 namespace {

@@ -12,10 +12,9 @@
 #include <iterator>
 
 #include "core/error.h"
-#include "dice.h"
 #include "importing/import.h"
+#include "mutations.h"
 #include "results/journal.h"
-#include "text_mutations.h"
 
 namespace duet {
 namespace {

@@ -1,5 +1,3 @@
-#include "record_mutations.h"
-
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -7,6 +5,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "mutations.h"
 
 namespace duet {
 namespace {

@@ -1,9 +1,9 @@
-#include "text_mutations.h"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <string_view>
+
+#include "mutations.h"
 
 namespace duet {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "device/machine.h"
-#include "fabric/proxy/fifo_memory.h"
+#include "fabric/proxy/fifo.h"
 
 namespace duet {
 namespace {

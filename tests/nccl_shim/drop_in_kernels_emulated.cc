@@ -5,9 +5,7 @@
 #include "device/collective_kernel.h"
 #include "drop_in_kernels.h"
 #include "emulation.h"
-#include "nccl_shim/cuda/packet_arguments.h"
-#include "nccl_shim/cuda/reduce_arguments.h"
-#include "nccl_shim/cuda/reducing_kernels.h"
+#include "nccl_shim/cuda/kernel_arguments.h"
 
 using duet::nccl_shim::cuda::PacketArguments;
 using duet::nccl_shim::cuda::ReduceArguments;

@@ -9,7 +9,7 @@
 
 #include "device/collective_kernel.h"
 #include "drop_in_kernels.h"
-#include "fake_gpu/cuda/reduce.h"
+#include "fake_gpu/cuda/kernels.h"
 
 namespace duet::nccl_shim {
 namespace {

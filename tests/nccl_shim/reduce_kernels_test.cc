@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "drop_in_kernels.h"
-#include "fake_gpu/cuda/reduce.h"
+#include "fake_gpu/cuda/kernels.h"
 
 namespace duet::nccl_shim {
 namespace {

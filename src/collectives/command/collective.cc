@@ -14,7 +14,6 @@
 #include "cli/measure.h"
 #include "cli/network_flags.h"
 #include "cli/outputs.h"
-#include "cli/own_machines.h"
 #include "collectives/cases.h"
 #include "collectives/command/nccl_table.h"
 #include "collectives/command/nccl_tests_flags.h"

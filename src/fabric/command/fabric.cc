@@ -12,7 +12,6 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "cli/network_flags.h"
-#include "cli/own_machines.h"
 #include "cli/own_processes.h"
 #include "core/deadline.h"
 #include "core/error.h"

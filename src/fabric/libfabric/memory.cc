@@ -34,6 +34,15 @@ const char* name(fi_hmem_iface iface) {
 
 }  // namespace
 
+Domain::Domain(Info info) : info_(std::move(info)) {
+  fid_fabric* fabric = nullptr;
+  DUET_FI_CHECK(fi_fabric(info_->fabric_attr, &fabric, nullptr));
+  fabric_.reset(fabric);
+  fid_domain* domain = nullptr;
+  DUET_FI_CHECK(fi_domain(fabric, info_.get(), &domain, nullptr));
+  domain_.reset(domain);
+}
+
 Memory::Memory(std::shared_ptr<Domain> domain, const Span& span) : domain_(std::move(domain)) {
   const iovec place{span.data, span.bytes};
   fi_mr_attr attributes{};

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "fabric/libfabric/domain.h"
+#include "fabric/libfabric/memory.h"
 #include "fabric/rail.h"
 
 namespace duet::libfabric {

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "device/command_fifo.h"
+#include "device/device.h"
 
 namespace duet {
 
@@ -53,6 +55,21 @@ class Fifo {
   std::uint64_t capacity_;
   std::byte* as_device_;
   std::uint64_t popped_ = 0;
+};
+
+// The memory of FifoMemory::fifo(), which must not outlive it.
+class FifoMemory {
+ public:
+  // Throws Unavailable where the CPU cannot follow such memory of the device, OutOfMemory.
+  FifoMemory(Device& device, MemoryKind kind, std::size_t capacity);
+
+  // An empty fifo in this memory.
+  Fifo fifo() const;
+
+ private:
+  std::size_t capacity_;
+  Buffer buffer_;
+  std::unique_ptr<CpuView> view_;
 };
 
 }  // namespace duet

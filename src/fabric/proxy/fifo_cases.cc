@@ -1,11 +1,10 @@
-#include "fabric/proxy/fifo_cases.h"
-
 #include <numeric>
 #include <thread>
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "fabric/proxy/fifo_memory.h"
+#include "fabric/cases.h"
+#include "fabric/proxy/fifo.h"
 #include "fabric/proxy/producers.h"
 #include "team/agreement.h"
 #include "timing/sampler.h"

@@ -13,7 +13,6 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "cli/network_flags.h"
-#include "cli/own_machines.h"
 #include "copy/cpu/peak_cases.h"
 #include "core/error.h"
 #include "halo/cases.h"

@@ -1,9 +1,8 @@
-#include "halo/host/sweeper.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "halo/host/rows.h"
+#include "halo/sweep.h"
 
 namespace duet {
 namespace {

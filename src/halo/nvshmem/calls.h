@@ -44,4 +44,7 @@ struct HaloCalls : Calls {
   int (*sync)(const SyncCall& sync, void* stream) = nullptr;
 };
 
+// NVSHMEM itself (kernels.cu).
+const HaloCalls& library_halo_calls();
+
 }  // namespace duet::nvshmem

@@ -6,7 +6,7 @@
 #include "collectives/nvshmem/library.h"
 #include "device/gpu/system_words.h"
 #include "halo/gpu/sweep_rows.h"
-#include "halo/nvshmem/library.h"
+#include "halo/nvshmem/calls.h"
 #include "halo/nvshmem/row_puts.h"
 
 namespace duet::nvshmem {

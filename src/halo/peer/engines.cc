@@ -3,7 +3,6 @@
 #include "collectives/own_engines.h"
 #include "collectives/session/watchdog.h"
 #include "halo/exchange_session.h"
-#include "halo/peer/fused_plan.h"
 #include "team/nodes.h"
 
 namespace duet {

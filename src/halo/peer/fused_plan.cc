@@ -1,6 +1,5 @@
-#include "halo/peer/fused_plan.h"
-
 #include "collectives/session/lanes.h"
+#include "halo/peer/engines.h"
 #include "halo/peer/neighbours.h"
 
 namespace duet {

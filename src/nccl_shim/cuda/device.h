@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "nccl_shim/cuda/driver.h"
-#include "nccl_shim/cuda/packets.h"
-#include "nccl_shim/cuda/reduction.h"
+#include "nccl_shim/cuda/kernels.h"
 #include "nccl_shim/cuda/segments.h"
 #include "nccl_shim/protocol/device.h"
 

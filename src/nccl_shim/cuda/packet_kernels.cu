@@ -1,8 +1,7 @@
 // The kernels of packets, which the drop-in carries as an image for the driver.
 #include "device/gpu/kernel_parameter.h"
 #include "device/gpu/packet_exchange.h"
-#include "nccl_shim/cuda/packet_arguments.h"
-#include "nccl_shim/cuda/reducing_kernels.h"
+#include "nccl_shim/cuda/kernel_arguments.h"
 
 namespace duet::DUET_GPU {
 namespace {

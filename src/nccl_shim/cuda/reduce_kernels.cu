@@ -1,8 +1,7 @@
 // The kernels of reductions, which the drop-in carries as an image for the driver.
 #include "device/gpu/item_slices.h"
 #include "device/gpu/kernel_parameter.h"
-#include "nccl_shim/cuda/reduce_arguments.h"
-#include "nccl_shim/cuda/reducing_kernels.h"
+#include "nccl_shim/cuda/kernel_arguments.h"
 
 namespace duet::DUET_GPU {
 namespace {

@@ -11,7 +11,6 @@
 #include "nccl_shim/protocol/own_rank.h"
 #include "nccl_shim/protocol/packet_calls.h"
 #include "nccl_shim/protocol/pair_roles.h"
-#include "nccl_shim/protocol/receive_memory.h"
 #include "nccl_shim/protocol/slots.h"
 #include "nccl_shim/protocol/transfers.h"
 

@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "nccl_shim/protocol/call.h"
+#include "nccl_shim/protocol/memory_rows.h"
 #include "nccl_shim/protocol/own_rank.h"
-#include "nccl_shim/protocol/receive_memory.h"
 
 namespace duet::nccl_shim {
 

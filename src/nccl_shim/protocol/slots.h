@@ -29,9 +29,9 @@
 #include "nccl_shim/protocol/buffer_copies.h"
 #include "nccl_shim/protocol/call.h"
 #include "nccl_shim/protocol/lanes.h"
+#include "nccl_shim/protocol/memory_rows.h"
 #include "nccl_shim/protocol/own_rank.h"
 #include "nccl_shim/protocol/pair_roles.h"
-#include "nccl_shim/protocol/receive_memory.h"
 
 namespace duet::nccl_shim {
 

@@ -1,5 +1,3 @@
-#include "overlap/command/advice_tables.h"
-
 #include <fmt/format.h>
 
 #include "cli/interrupt.h"
@@ -7,6 +5,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "overlap/advisor/table_file.h"
+#include "overlap/command/advice.h"
 #include "overlap/engines.h"
 #include "results/record.h"
 #include "verdict/device_spec.h"

@@ -1,8 +1,7 @@
-#include "overlap/command/advice_text.h"
-
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "overlap/command/advice.h"
 #include "results/writers/text_table.h"
 
 namespace duet {

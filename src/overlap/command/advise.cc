@@ -15,8 +15,7 @@
 #include "core/error.h"
 #include "core/output_file.h"
 #include "overlap/advisor/table_file.h"
-#include "overlap/command/advice_tables.h"
-#include "overlap/command/advice_text.h"
+#include "overlap/command/advice.h"
 
 namespace duet {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/interrupt.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "overlap/command/advice_tables.h"
+#include "overlap/command/advice.h"
 #include "overlap/prediction/prediction.h"
 #include "results/writers/text_table.h"
 

@@ -12,7 +12,6 @@
 #include "cli/measure.h"
 #include "cli/network_flags.h"
 #include "cli/outputs.h"
-#include "cli/own_machines.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/plain_text.h"

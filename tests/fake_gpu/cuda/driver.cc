@@ -17,10 +17,8 @@
 #include "fake_gpu/core/streams.h"
 #include "fake_gpu/cuda/host_device.h"
 #include "fake_gpu/cuda/host_gpu.h"
-#include "fake_gpu/cuda/packets.h"
-#include "fake_gpu/cuda/reduce.h"
-#include "nccl_shim/cuda/packet_arguments.h"
-#include "nccl_shim/cuda/reduce_arguments.h"
+#include "fake_gpu/cuda/kernels.h"
+#include "nccl_shim/cuda/kernel_arguments.h"
 
 namespace host = duet::nccl_shim::host;
 using duet::Error;

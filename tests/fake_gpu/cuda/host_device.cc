@@ -3,8 +3,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "fake_gpu/cuda/packets.h"
-#include "fake_gpu/cuda/reduce.h"
+#include "fake_gpu/cuda/kernels.h"
 
 namespace duet::nccl_shim::host {
 namespace {

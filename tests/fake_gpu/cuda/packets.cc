@@ -1,4 +1,4 @@
-#include "fake_gpu/cuda/packets.h"
+#include "core/packets.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,8 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/packets.h"
-#include "fake_gpu/cuda/reduce.h"
+#include "fake_gpu/cuda/kernels.h"
 
 namespace duet::nccl_shim::host {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "cli/flags.h"
 #include "overlap/advisor/probes.h"
+#include "overlap/advisor/score.h"
 #include "results/journal.h"
 
 namespace duet {
@@ -30,5 +31,10 @@ DeviceTable read_table(const std::string& path, const std::string& device, int r
 // Measures the probes on a machine. Throws Error if a case fails.
 DeviceTable measure_table(const std::string& device, ProbeOptions options,
                           const OutputFlags& output, const std::vector<std::string>& line);
+
+// The output of `duet advise`.
+std::string advice_text(const OverlapScenario& scenario, const DeviceTable& table,
+                        const Advice& advice);
+std::string score_text(const Score& score);
 
 }  // namespace duet

@@ -6,6 +6,9 @@
 
 namespace duet::nccl_shim::host {
 
+// On the calling thread, until all packets have come or the exchange is ended.
+void exchange_packets(const PacketExchange& exchanged);
+
 // At once, on the calling thread.
 inline void reduce_parts(const PartsToReduce& reduced) {
   if (!is_reducible(reduced.type)) throw BadArgument("expected fp32, fp16, bf16 or int32");

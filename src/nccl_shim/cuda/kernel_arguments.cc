@@ -1,8 +1,10 @@
-#include "nccl_shim/cuda/packet_arguments.h"
+#include "nccl_shim/cuda/kernel_arguments.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "core/error.h"
+#include "device/collective_kernel.h"
 
 namespace duet::nccl_shim::cuda {
 
@@ -30,6 +32,34 @@ PacketArguments packet_arguments(const PacketExchange& exchanged, std::uintptr_t
   };
   made.ended = word(offsetof(PacketWords, ended));
   made.awaited = word(offsetof(PacketWords, awaited));
+  return made;
+}
+
+int reduce_blocks(const PartsToReduce& reduced) {
+  constexpr std::size_t kRound = std::size_t{16} * kKernelThreads;
+  const auto most =
+      static_cast<std::size_t>(blocks_that_reduce(static_cast<int>(reduced.parts.size())));
+  return static_cast<int>(std::min(most, (reduced.bytes + kRound - 1) / kRound));
+}
+
+ReduceArguments reduce_arguments(const PartsToReduce& reduced, int blocks) {
+  if (reduced.parts.size() > kMostParts) throw BadArgument("expected at most 8 parts");
+  ReduceArguments made{};
+  std::uintptr_t apart = 0;
+  const auto add = [&](const void* address) {
+    made.addresses[made.parts] = static_cast<unsigned char*>(const_cast<void*>(address));
+    apart |= reinterpret_cast<std::uintptr_t>(address) ^
+             reinterpret_cast<std::uintptr_t>(made.addresses[0]);
+  };
+  for (const void* part : reduced.parts) {
+    add(part);
+    ++made.parts;
+  }
+  add(reduced.to);
+  made.bytes = reduced.bytes;
+  made.share = static_cast<std::uint32_t>((block_slice(reduced.bytes, 0, blocks).end + 15) / 16);
+  made.width = apart % 16 == 0 ? 16 : 1;
+  made.divisor = reduced.reduction == Reduction::avg ? static_cast<int>(made.parts) : 1;
   return made;
 }
 
