@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "copy/copy_work.h"
-#include "copy/cpu/peak_cases.h"
+#include "copy/cpu/peak.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "timing/sampler.h"

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/module.h"
-#include "fabric/description.h"
+#include "fabric/selection.h"
 
 namespace duet {
 namespace {

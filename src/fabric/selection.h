@@ -7,6 +7,11 @@
 
 namespace duet {
 
+// Completes RailInfo: the speed of a network interface by its driver (what ethtool shows) where the
+// library gives none; by hwloc the NUMA node, and the PCIe hops between the NIC and the device at
+// the PCI address `bus` ("0000:00:06.0"; "": no device).
+void describe_rails(std::vector<RailInfo>& rails, const std::string& bus = "");
+
 // The rails to use. `wanted`: names or addresses separated by commas, in that order; a number, for
 // as many of the nearest rails; "all"; "" for the nearest. Rails on `numa_node` (-1: any) are
 // nearest, then those of unknown node, and among these the ones with the fewest PCIe hops. The

@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "core/packing.h"
 #include "fabric/bounce/ipc_rail.h"
-#include "fabric/description.h"
 #include "fabric/library.h"
 #include "fabric/polling_core.h"
 #include "fabric/selection.h"

@@ -3,9 +3,11 @@
 // docs/verdicts.md has the reasons.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "results/record.h"
 #include "verdict/device_spec.h"
@@ -45,6 +47,10 @@ struct Expectation {
 
 // The size of the last-level cache in front of a device's memory: the larger of the driver's value
 // and the spec's. The site must have a spec.
-double cache_bytes(const Site& site);
+inline double cache_bytes(const Site& site) {
+  const std::vector<DeviceInfo>& devices = site.machine.devices;
+  const double told = devices.empty() ? 0.0 : static_cast<double>(devices.front().cache_bytes);
+  return std::max(told, site.spec->cache_bytes);
+}
 
 }  // namespace duet

@@ -15,7 +15,6 @@
 #include "core/thread.h"
 #include "fabric/bounce/choose_memory_path.h"
 #include "fabric/bounce/ipc_rail.h"
-#include "fabric/description.h"
 #include "fabric/library.h"
 #include "fabric/polling_core.h"
 #include "fabric/selection.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "copy/cases.h"
-#include "copy/cpu/peak_cases.h"
 #include "core/error.h"
 #include "device/machine.h"
 #include "timing/sampler.h"

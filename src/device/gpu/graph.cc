@@ -1,12 +1,31 @@
-#include "device/gpu/graph.h"
+#include "device/graph.h"
 
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "device/gpu/device.h"
 #include "device/gpu/stream.h"
 #include "device/gpu/vendor_calls.h"
 
 namespace duet::DUET_GPU {
+
+class GpuGraph : public Graph {
+ public:
+  // Instantiates a captured graph. The caller keeps ownership of `captured`.
+  GpuGraph(GpuDevice& device, gpuGraph_t captured);
+  // Pending launches complete; the runtime frees the graph after them.
+  ~GpuGraph() override;
+  GpuGraph(const GpuGraph&) = delete;
+  GpuGraph& operator=(const GpuGraph&) = delete;
+
+  void launch(Stream& stream) override;
+  std::size_t size() const override { return size_; }
+
+ private:
+  GpuDevice& device_;
+  gpuGraphExec_t graph_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 GpuGraph::GpuGraph(GpuDevice& device, gpuGraph_t captured) : device_(device) {
   DUET_GPU_CHECK(gpuGraphGetNodes(captured, nullptr, &size_));

@@ -8,11 +8,22 @@
 
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
-#include "device/gpu/nanoseconds.h"
 #include "device/gpu/system_words.h"
 
 namespace duet::DUET_GPU {
 namespace {
+
+// nanoseconds() reads a clock that all threads of a GPU share.
+#ifdef DUET_GPU_HIP
+// The constant clock of AMD's Instinct GPUs runs at 100 MHz.
+__device__ inline std::uint64_t nanoseconds() { return 10 * __builtin_amdgcn_s_memrealtime(); }
+#else
+__device__ inline std::uint64_t nanoseconds() {
+  std::uint64_t value;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(value)::"memory");
+  return value;
+}
+#endif
 
 constexpr unsigned kPatience = 64;  // polls of a word between polls of `stop`
 

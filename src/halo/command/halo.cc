@@ -13,7 +13,7 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "cli/network_flags.h"
-#include "copy/cpu/peak_cases.h"
+#include "copy/cpu/peak.h"
 #include "core/error.h"
 #include "halo/cases.h"
 

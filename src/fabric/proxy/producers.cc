@@ -1,14 +1,104 @@
+#include "fabric/proxy/producers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "fabric/proxy/producers.h"
-#include "fabric/proxy/thread_producers.h"
+#include "core/thread.h"
 
 namespace duet {
+
+// Threads of the CPU that push.
+class ThreadProducers : public Producers {
+ public:
+  ThreadProducers(Fifo& fifo, const ProducerTask& task);
+  ~ThreadProducers() override;
+  ThreadProducers(const ThreadProducers&) = delete;
+  ThreadProducers& operator=(const ThreadProducers&) = delete;
+
+  void begin() override { begun_.store(true, std::memory_order_release); }
+  bool ended() override { return running_.load(std::memory_order_acquire) == 0; }
+  double end() const override;
+  std::vector<double> push_seconds() const override;
+
+ private:
+  struct ProducerResult {
+    double end = 0;
+    std::vector<double> pushes;
+  };
+
+  void stop();
+  void produce(std::uint64_t first, ProducerResult& own);
+
+  Fifo& fifo_;
+  const ProducerTask task_;
+  std::vector<ProducerResult> results_;  // by thread
+  std::atomic<bool> begun_{false}, stopped_{false};
+  std::atomic<int> running_;
+  std::vector<std::thread> threads_;
+};
+
+ThreadProducers::ThreadProducers(Fifo& fifo, const ProducerTask& task)
+    : fifo_(fifo),
+      task_(task),
+      results_(static_cast<std::size_t>(task.producers)),
+      running_(task.producers) {
+  try {
+    threads_.reserve(results_.size());
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      results_[i].pushes.reserve(task.messages / results_.size() + 1);
+      threads_.push_back(
+          start_thread(fmt::format("thread {} of {}, one a producer", i + 1, results_.size()),
+                       [this, i] { produce(i, results_[i]); }));
+    }
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+ThreadProducers::~ThreadProducers() { stop(); }
+
+void ThreadProducers::stop() {
+  stopped_.store(true);
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadProducers::produce(std::uint64_t first, ProducerResult& own) {
+  const Fifo::KeepWaiting wait = [this] { return !stopped_.load(); };
+  while (!begun_.load(std::memory_order_acquire) && wait()) std::this_thread::yield();
+  std::uint64_t ticket = 0;
+  for (std::uint64_t i = first; i < task_.messages && wait(); i += results_.size()) {
+    const double begin = steady_now();
+    ticket = fifo_.push({i, begin}, wait);
+    own.pushes.push_back(steady_now() - begin);
+    if (task_.blocking) fifo_.quiet(ticket, wait);
+  }
+  fifo_.quiet(ticket, wait);
+  own.end = steady_now();
+  running_.fetch_sub(1, std::memory_order_release);
+}
+
+double ThreadProducers::end() const {
+  double latest = 0;
+  for (const ProducerResult& result : results_) latest = std::max(latest, result.end);
+  return latest;
+}
+
+std::vector<double> ThreadProducers::push_seconds() const {
+  std::vector<double> all;
+  for (const ProducerResult& result : results_)
+    all.insert(all.end(), result.pushes.begin(), result.pushes.end());
+  return all;
+}
 
 // Blocks of a GPU that push.
 class DeviceProducers : public Producers {

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "overlap/cases.h"
+
+#include <gtest/gtest.h>
 
 namespace duet {
 namespace {
