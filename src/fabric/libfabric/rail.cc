@@ -1,18 +1,28 @@
 #include "fabric/libfabric/rail.h"
 
 #include <fmt/format.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <mutex>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "fabric/libfabric/check.h"
 #include "fabric/libfabric/efa.h"
 #include "fabric/libfabric/memory.h"
-#include "fabric/libfabric/shm_name.h"
 
 namespace duet::libfabric {
 namespace {
@@ -26,6 +36,40 @@ void keep_for_good(std::unique_ptr<T> thing) {
   static auto* const kept = new std::vector<std::unique_ptr<T>>;
   const std::lock_guard<std::mutex> lock(mutex);
   kept->push_back(std::move(thing));
+}
+
+constexpr const char* kFolder = "/dev/shm";  // where shm_open() keeps files
+
+bool gone(int process) { return kill(process, 0) != 0 && errno == ESRCH; }
+
+// Containers may share the folder, and count processes each for itself.
+std::string own_prefix() {
+  struct stat counted {};
+  static_cast<void>(stat("/proc/self/ns/pid", &counted));
+  return fmt::format("duet-{}-", counted.st_ino);
+}
+
+void remove_left_files(const std::string& prefix) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder, ignored)) {
+    const std::string name = entry.path().filename();
+    int process = 0;
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    if (std::sscanf(name.c_str() + prefix.size(), "%d-", &process) != 1) continue;
+    if (gone(process)) std::filesystem::remove(entry.path(), ignored);
+  }
+}
+
+// Gives an endpoint of the provider shm, before it is enabled, a name that no other has: the name
+// is that of a shared-memory file. Reason: the provider's default name is made of the process id,
+// and a process that gets the id of a killed one finds its file and cannot open ("Device or
+// resource busy"). Also removes files that killed processes have left under such names. Throws
+// Error.
+void name_shm_endpoint(fid_ep* endpoint) {
+  const std::string prefix = own_prefix();
+  remove_left_files(prefix);
+  std::string name = fmt::format("fi_shm://{}{}-{:08x}", prefix, getpid(), std::random_device()());
+  DUET_FI_CHECK(fi_setname(&endpoint->fid, name.data(), name.size() + 1));
 }
 
 }  // namespace
