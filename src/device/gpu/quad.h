@@ -8,8 +8,6 @@
 
 namespace duet::DUET_GPU {
 
-// As a struct clang keeps arrays of it in scratch memory; nvcc knows no vector types of the
-// language.
 #ifdef DUET_GPU_HIP
 using Quad = std::uint32_t __attribute__((ext_vector_type(4)));
 #else

@@ -14,8 +14,8 @@
 namespace duet::sim {
 
 // In all models rates are per second, in bytes or FLOP, and times in seconds. A load_slope is that
-// of LoadSlowdown (flow_rates.h): while flows of the other kind (computing or moving data) take all of
-// the memory bandwidth, the rate is 1 / (1 + slope) of what it is without them.
+// of LoadSlowdown (flow_rates.h): while flows of the other kind (computing or moving data) take all
+// of the memory bandwidth, the rate is 1 / (1 + slope) of what it is without them.
 
 // Another tile that the library takes where it fills the units better.
 struct GemmTile {
