@@ -9,7 +9,6 @@
 #include "collectives/partition.h"
 #include "core/error.h"
 #include "gemm/reference.h"
-#include "timing/launch_queue.h"
 
 namespace duet {
 namespace {

@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kMaxThreads) copy_kernel(Pieces p) {
 }
 
 // On NVIDIA the kernel uses 32 x 32 registers of an SM: that many are free beside cuBLAS's GEMMs
-// (tests/gpu/thin_copy_test.cc).
+// (tests/gpu/one_warp_copy_test.cc).
 template <typename Vector>
 __global__ void DUET_ONE_WARP_KERNEL one_warp_copy_kernel(Pieces p) {
   copy_pieces<Vector, kOneWarpUnroll>(p);

@@ -10,7 +10,6 @@
 #include "cli/lists.h"
 #include "cli/measure.h"
 #include "cli/network_flags.h"
-#include "cli/own_machines.h"
 #include "core/error.h"
 #include "gemm/shapes.h"
 #include "layers/cases.h"
