@@ -161,7 +161,7 @@ def measure(arguments):
                                           [int(each) for each in arguments.tokens.split(",")]):
         operation = Operation(torch, dist, name, m, n, k)
         operation.check()
-        case = {"operation": name, "part": part, "m": m, "n": n, "k": k, "dtype": "bf16",
+        case = {"layer": name, "part": part, "m": m, "n": n, "k": k, "dtype": "bf16",
                 "ranks": dist.get_world_size()}
         ways = dict(operation.ways)
         ways.update({f"{engine} captured": captured(torch, call)

@@ -72,33 +72,34 @@ class LayerCases {
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
     team().together([&] { engines_ = engines_named(machine, names); });
-    for (const LayerOperation& operation : options_.operations) check(operation, team().size());
+    for (const Layer& layer : options_.layers) check(layer, team().size());
   }
 
   // Of an operation, in the order of the engines.
-  std::vector<LayerEngine> engines_of(const LayerOperation& operation) const {
+  std::vector<LayerEngine> engines_of(const Layer& layer) const {
     std::vector<LayerEngine> all;
     for (const std::string& name : options_.engines) {
       if (name != kPieces) {
         all.push_back({name});
         continue;
       }
-      const std::vector<LayerEngine> ways = ways_of(operation);
+      const std::vector<LayerEngine> ways = ways_of(layer);
       all.insert(all.end(), ways.begin(), ways.end());
     }
     return all;
   }
 
-  CaseId id_of(const LayerOperation& operation, const LayerEngine& engine) {
+  CaseId id_of(const Layer& layer, const LayerEngine& engine) {
+    const LayerOperation& first = layer.operations.front();
     CaseId id{"layer",
               options_.device_name,
               engine.name,
-              {{"operation", std::string(name(operation.kind))},
-               {"part", operation.part},
-               {"m", operation.m},
-               {"n", operation.n},
-               {"k", operation.k},
-               {"dtype", std::string(name(operation.dtype))},
+              {{"layer", layer.kind},
+               {"part", layer.part},
+               {"m", first.m},
+               {"n", first.n},
+               {"k", first.k},
+               {"dtype", std::string(name(first.dtype))},
                {"ranks", std::int64_t{team().size()}}}};
     if (engine.ranges > 0) {
       id.axes.set("ranges", std::int64_t{engine.ranges});
@@ -109,15 +110,16 @@ class LayerCases {
     return id;
   }
 
-  Measurement measure(const LayerOperation& operation, const LayerEngine& engine) {
+  Measurement measure(const Layer& layer, const LayerEngine& engine) {
     Measurement result;
-    result.id = id_of(operation, engine);
-    GemmEngine& gemm = gemm_for(machine_, options_, problem_of(operation, team().size()));
-    const LayerEngine chosen = engine.is_fastest() ? fastest(operation, gemm) : engine;
+    result.id = id_of(layer, engine);
+    GemmEngine& gemm =
+        gemm_for(machine_, options_, problem_of(layer.operations.front(), team().size()));
+    const LayerEngine chosen = engine.is_fastest() ? fastest(layer, gemm) : engine;
     std::vector<LayerEngine> ways = {chosen};
     if (!chosen.is_alone()) ways.push_back({kAlone});
     if (!chosen.is_alone() && chosen.name != usual_) ways.push_back({usual_});
-    const Works works = works_of(operation, gemm, ways);
+    const Works works = works_of(layer, gemm, ways);
     const std::vector<Sampling> sampled = by_turns(works, options_.mode);
     result.sampling = sampled.front();
     const LayerWork& own = *works.front();
@@ -135,9 +137,10 @@ class LayerCases {
   Team& team() { return sessions_.team(); }
 
   // Ways of adding differ only where something is added.
-  std::vector<LayerEngine> ways_of(const LayerOperation& operation) const {
+  std::vector<LayerEngine> ways_of(const Layer& layer) const {
     std::vector<LayerEngine> ways;
-    const bool gathers = operation.kind == LayerKind::gather_gemm;
+    const bool gathers =
+        layer.operations.size() == 1 && layer.operations[0].kind == LayerKind::gather_gemm;
     for (const int ranges : options_.ranges) {
       for (const RowSums sums : options_.sums) {
         if (gathers && sums != options_.sums.front()) continue;
@@ -149,15 +152,14 @@ class LayerCases {
 
   using Works = std::vector<std::unique_ptr<LayerWork>>;
 
-  Works works_of(const LayerOperation& operation, GemmEngine& gemm,
-                 const std::vector<LayerEngine>& ways) {
+  Works works_of(const Layer& layer, GemmEngine& gemm, const std::vector<LayerEngine>& ways) {
     Tuning tuning;
     tuning.seconds = options_.tuning_seconds;
     Works works;
     for (const LayerEngine& each : ways) {
       LayerWay way{nullptr, each.ranges, each.sums, options_.graph};
       if (!each.is_alone()) way.session = &session(each.name == kPieces ? "dma" : each.name);
-      works.push_back(std::make_unique<LayerWork>(team(), gemm, operation, way, tuning));
+      works.push_back(std::make_unique<LayerWork>(team(), gemm, layer, way, tuning));
     }
     return works;
   }
@@ -176,13 +178,13 @@ class LayerCases {
   }
 
   // Of the serial ways and all pieces, by turns.
-  LayerEngine fastest(const LayerOperation& operation, GemmEngine& gemm) {
-    std::vector<LayerEngine> ways = ways_of(operation);
+  LayerEngine fastest(const Layer& layer, GemmEngine& gemm) {
+    std::vector<LayerEngine> ways = ways_of(layer);
     for (const CollectiveEngine* engine : engines_) ways.push_back({engine->name()});
     Mode mode = options_.mode;
     mode.seconds = kTrialSeconds;
     mode.relative_interval = 0;
-    const std::vector<Sampling> sampled = by_turns(works_of(operation, gemm, ways), mode);
+    const std::vector<Sampling> sampled = by_turns(works_of(layer, gemm, ways), mode);
     const auto best = std::min_element(
         sampled.begin(), sampled.end(), [](const Sampling& one, const Sampling& other) {
           return summarise(one.samples).median < summarise(other.samples).median;
@@ -222,11 +224,11 @@ Benchmark layer_benchmark(Machine& machine, const LayerOptions& options,
                           std::function<bool()> stop) {
   const auto cases = std::make_shared<LayerCases>(machine, options, std::move(stop));
   Benchmark benchmark;
-  for (const LayerOperation& operation : options.operations) {
-    for (const LayerEngine& engine : cases->engines_of(operation)) {
-      const auto run = [cases, operation, engine] {
+  for (const Layer& layer : options.layers) {
+    for (const LayerEngine& engine : cases->engines_of(layer)) {
+      const auto run = [cases, layer, engine] {
         try {
-          return cases->measure(operation, engine);
+          return cases->measure(layer, engine);
         } catch (const Unavailable&) {
           throw;
         } catch (...) {
@@ -234,7 +236,7 @@ Benchmark layer_benchmark(Machine& machine, const LayerOptions& options,
           throw;
         }
       };
-      benchmark.cases.push_back({cases->id_of(operation, engine), run, options.mode});
+      benchmark.cases.push_back({cases->id_of(layer, engine), run, options.mode});
     }
   }
   benchmark.conclude = [cases](const std::vector<Finished>&) {

@@ -19,7 +19,7 @@ inline constexpr const char* kPieces = "pieces";  // by rows, as they come and g
 inline constexpr const char* kFastest = "auto";   // of all others, by a short trial
 
 struct LayerOptions {
-  std::vector<LayerOperation> operations;
+  std::vector<Layer> layers;
   std::vector<std::string> engines;  // empty: kAlone, the vendor's collectives, kPieces, kFastest
   std::vector<int> ranges = {1, 2};  // of kPieces: those that are tried, and measured one by one
   std::vector<RowSums> sums = {RowSums::by_compute, RowSums::in_slots};
@@ -33,11 +33,11 @@ struct LayerOptions {
   NetworkOptions network;
 };
 
-// The benchmark `layer`: a case for each operation and engine, for kPieces also for each number of
+// The benchmark `layer`: a case for each layer and engine, for kPieces also for each number of
 // ranges and way of adding. A case measures its own way, the multiplication alone and the serial
 // way of the first collective engine by turns: its figures are differences of these. The machine
 // must outlive the benchmark. Collective among processes, the cases as well. Throws UsageError for
-// operations that the ranks do not divide and for unknown engines.
+// layers that the ranks do not divide and for unknown engines.
 Benchmark layer_benchmark(Machine& machine, const LayerOptions& options,
                           std::function<bool()> stop);
 

@@ -41,20 +41,20 @@ class LayerWorkTest : public ::testing::TestWithParam<const char*> {
     team_.emplace(*machine_);
   }
 
-  LayerOperation operation(LayerKind kind, std::int64_t rows) const {
+  Layer layer(const std::string& kind, std::int64_t rows) const {
     const std::int64_t size = 24 * team_->size();
-    return {kind, "test", rows, size, 2 * size, DType::fp32};
+    return layer_of(rows, size, 2 * size, kind, DType::fp32);
   }
 
-  void expect_right(CollectiveSession& session, const LayerOperation& operation, LayerWay way) {
+  void expect_right(CollectiveSession& session, const Layer& layer, LayerWay way) {
     way.session = &session;
     Tuning tuning;
     tuning.seconds = 0.01;
-    LayerWork work(*team_, first_engine(*machine_, problem_of(operation, team_->size())), operation,
-                   way, tuning);
+    const GemmProblem problem = problem_of(layer.operations.front(), team_->size());
+    LayerWork work(*team_, first_engine(*machine_, problem), layer, way, tuning);
     const std::vector<Sampling> sampled = Sampler(*team_).measure_by_turns({&work}, short_mode());
     EXPECT_TRUE(sampled.front().verified)
-        << name(operation.kind) << " in " << way.ranges << " ranges " << name(way.sums);
+        << layer.kind << " in " << way.ranges << " ranges " << name(way.sums);
     EXPECT_GE(sampled.front().samples.size(), 2u);
     EXPECT_GT(work.cost().wire_bytes, 0);
   }
@@ -66,13 +66,13 @@ class LayerWorkTest : public ::testing::TestWithParam<const char*> {
 TEST_P(LayerWorkTest, IsRightInEveryWay) {
   for (const auto& engine : {make_dma_collectives(), make_kernel_collectives()}) {
     const auto session = engine->open(*team_);
-    for (const LayerKind kind : all_layer_kinds()) {
+    for (const char* const kind : {"gather-gemm", "gemm-scatter", "gemm-reduce", kMlp}) {
       for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
         for (const int ranges : {0, 1, 2}) {
           for (const int launches : {0, 2}) {
             LayerWay way{nullptr, ranges, sums, {}};
             way.graph.launches = launches;
-            expect_right(*session, operation(kind, 128 * team_->size()), way);
+            expect_right(*session, layer(kind, 128 * team_->size()), way);
           }
         }
       }
@@ -85,7 +85,7 @@ TEST_P(LayerWorkTest, OfOddRowsIsReduced) {
   const auto session = make_dma_collectives()->open(*team_);
   for (const std::int64_t rows : {1, 2 * team_->size() + 1}) {
     for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
-      expect_right(*session, operation(LayerKind::gemm_reduce, rows), {nullptr, 2, sums, {}});
+      expect_right(*session, layer("gemm-reduce", rows), {nullptr, 2, sums, {}});
     }
   }
 }
@@ -93,6 +93,18 @@ TEST_P(LayerWorkTest, OfOddRowsIsReduced) {
 INSTANTIATE_TEST_SUITE_P(Machines, LayerWorkTest,
                          ::testing::Values("host:2", "host:3", "host:4", "sim:h200:devices=2",
                                            "sim:h200:devices=4", "cuda"));
+
+// An attention's two linears follow each other, of inputs of their own.
+TEST(LayerWork, OfAModelIsRight) {
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  const auto session = make_dma_collectives()->open(team);
+  Layer layer = layers_of("qwen3-8b", 32, {kAttention}, DType::fp32).front();
+  for (LayerOperation& each : layer.operations) each.k = each.n = 128;
+  GemmEngine& engine = first_engine(*machine, problem_of(layer.operations.front(), 2));
+  LayerWork work(team, engine, layer, {session.get(), 1, RowSums::by_compute, {}}, {});
+  EXPECT_TRUE(Sampler(team).measure_by_turns({&work}, short_mode()).front().verified);
+}
 
 // Multiplies, but does not add.
 class NeverAdds : public GemmEngine {
@@ -118,17 +130,17 @@ TEST(LayerWork, FindsSumsThatAreNotAdded) {
   const auto machine = open_machine("host:2");
   Team team(*machine);
   const auto session = make_dma_collectives()->open(team);
-  const LayerOperation operation{LayerKind::gemm_scatter, "test", 64, 48, 96, DType::fp32};
-  NeverAdds engine(first_engine(*machine, problem_of(operation, 2)));
+  const Layer layer = layer_of(64, 48, 96, "gemm-scatter", DType::fp32);
+  NeverAdds engine(first_engine(*machine, problem_of(layer.operations.front(), 2)));
   const LayerWay way{session.get(), 1, RowSums::by_compute, {}};
-  LayerWork work(team, engine, operation, way, {});
+  LayerWork work(team, engine, layer, way, {});
   EXPECT_THROW(Sampler(team).measure_by_turns({&work}, short_mode()), Mismatch);
 }
 
 LayerOptions options_of(std::vector<std::string> engines) {
   LayerOptions options;
-  options.operations = {{LayerKind::gather_gemm, "a", 64, 96, 48, DType::fp32},
-                        {LayerKind::gemm_scatter, "b", 64, 48, 96, DType::fp32}};
+  options.layers = {layer_of(64, 96, 48, "gather-gemm", DType::fp32),
+                    layer_of(64, 48, 96, "gemm-scatter", DType::fp32)};
   options.engines = std::move(engines);
   options.device_name = "host:2";
   options.mode = short_mode();
@@ -161,7 +173,7 @@ TEST(LayerCases, RefuseWhatCannotBe) {
     EXPECT_THROW(layer_benchmark(*machine, options, {}), UsageError);
   };
   refused([](LayerOptions& o) { o.engines = {"warp"}; });
-  refused([](LayerOptions& o) { o.operations[0].m = 63; });
+  refused([](LayerOptions& o) { o.layers[0].operations[0].m = 63; });
 }
 
 }  // namespace

@@ -39,7 +39,11 @@ const LayerModel& model_of(std::string_view text) {
 std::string_view name(LayerKind kind) { return name_of(kKinds, kind); }
 std::vector<LayerKind> all_layer_kinds() { return values_in(kKinds); }
 LayerKind parse_layer_kind(std::string_view text) {
-  return parse_name(kKinds, "unknown operation", text);
+  for (const auto& kind : kKinds) {
+    if (text == kind.name) return kind.value;
+  }
+  throw UsageError(
+      fmt::format("unknown layer '{}': expected {}", text, fmt::join(layer_kinds(), ", ")));
 }
 
 std::vector<std::string> layer_models() {
@@ -48,34 +52,66 @@ std::vector<std::string> layer_models() {
   return names;
 }
 
-std::vector<LayerOperation> operations_of(std::string_view model, std::int64_t tokens,
-                                          const std::vector<LayerKind>& kinds) {
+std::vector<std::string> layer_kinds() {
+  std::vector<std::string> names;
+  for (const auto& kind : kKinds) names.emplace_back(kind.name);
+  names.insert(names.end(), {kMlp, kAttention});
+  return names;
+}
+
+std::vector<Layer> layers_of(std::string_view model, std::int64_t tokens,
+                             const std::vector<std::string>& kinds, DType dtype) {
   const LayerModel& of = model_of(model);
-  std::vector<LayerOperation> all;
-  for (const LayerKind kind : kinds) {
-    const auto add = [&](std::string_view part, std::int64_t n, std::int64_t k) {
-      all.push_back({kind, fmt::format("{} {}", model, part), tokens, n, k});
-    };
-    if (kind == LayerKind::gather_gemm) {
-      add("qkv", of.qkv, of.width);
-      add("gate+up", 2 * of.ffn, of.width);
+  const auto operation = [&](LayerKind kind, const char* part, std::int64_t n, std::int64_t k) {
+    return LayerOperation{kind, fmt::format("{} {}", model, part), tokens, n, k, dtype};
+  };
+  const LayerOperation qkv = operation(LayerKind::gather_gemm, "qkv", of.qkv, of.width);
+  const LayerOperation up = operation(LayerKind::gather_gemm, "gate+up", 2 * of.ffn, of.width);
+  std::vector<Layer> all;
+  for (const std::string& kind : kinds) {
+    const bool whole = kind == kMlp || kind == kAttention;
+    const LayerKind summed = whole ? LayerKind::gemm_scatter : parse_layer_kind(kind);
+    const LayerOperation o = operation(summed, "o", of.width, of.attended);
+    const LayerOperation down = operation(summed, "down", of.width, of.ffn);
+    if (kind == kMlp) {
+      all.push_back({kind, std::string(model), {up, down}, true});
+    } else if (kind == kAttention) {
+      all.push_back({kind, std::string(model), {qkv, o}});
     } else {
-      add("o", of.width, of.attended);
-      add("down", of.width, of.ffn);
+      const bool gathers = summed == LayerKind::gather_gemm;
+      for (const LayerOperation& each : gathers ? std::array{qkv, up} : std::array{o, down})
+        all.push_back({kind, each.part, {each}});
     }
   }
   return all;
 }
 
-void check(const LayerOperation& operation, int ranks) {
-  const bool gathers = operation.kind == LayerKind::gather_gemm;
-  const auto require = [&](const char* what, std::int64_t count) {
-    if (count > 0 && count % ranks == 0) return;
-    throw UsageError(fmt::format("{} {}: {} {}: expected a multiple of the {} ranks",
-                                 name(operation.kind), operation.part, what, count, ranks));
+Layer layer_of(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& kind,
+               DType dtype) {
+  const std::string part = fmt::format("{}x{}x{}", m, n, k);
+  if (kind == kAttention) {
+    throw UsageError(fmt::format("attention of {}: expected a model, which has its heads", part));
+  }
+  if (kind != kMlp) return {kind, part, {{parse_layer_kind(kind), part, m, n, k, dtype}}};
+  return {kind,
+          part,
+          {{LayerKind::gather_gemm, part, m, n, k, dtype},
+           {LayerKind::gemm_scatter, part, m, k, n / 2, dtype}},
+          true};
+}
+
+void check(const Layer& layer, int ranks) {
+  const auto require = [&](const char* what, std::int64_t count, std::int64_t unit) {
+    if (count > 0 && count % unit == 0) return;
+    throw UsageError(fmt::format("{} {}: {} {}: expected a multiple of {}, by {} ranks", layer.kind,
+                                 layer.part, what, count, unit, ranks));
   };
-  if (operation.kind != LayerKind::gemm_reduce) require("rows", operation.m);
-  require(gathers ? "N" : "K", gathers ? operation.n : operation.k);
+  for (const LayerOperation& each : layer.operations) {
+    const bool gathers = each.kind == LayerKind::gather_gemm;
+    require("rows", each.m, each.kind == LayerKind::gemm_reduce ? 1 : ranks);
+    const int halves = gathers && layer.activates ? 2 : 1;
+    require(gathers ? "N" : "K", gathers ? each.n : each.k, ranks * halves);
+  }
 }
 
 GemmProblem problem_of(const LayerOperation& operation, int ranks) {

@@ -33,15 +33,34 @@ struct LayerOperation {
   DType dtype = DType::bf16;         // of X and W; Y has default_output() of it
 };
 
-// The parts of a model's layer whose kind is among `kinds`, for so many tokens: qkv and gate+up are
-// gathered for, o and down are summed. Throws UsageError for an unknown model.
-std::vector<LayerOperation> operations_of(std::string_view model, std::int64_t tokens,
-                                          const std::vector<LayerKind>& kinds);
+// Operations one behind the other.
+struct Layer {
+  std::string kind;  // the name of its one operation's kind; kMlp, kAttention
+  std::string part;  // that of its one operation; "llama70b"
+  std::vector<LayerOperation> operations;
+  // The second operation multiplies silu(gate) * up of the first one's result, of which the first
+  // half of a rank's columns is gate, the other one up.
+  bool activates = false;
+};
+inline constexpr const char* kMlp = "mlp";              // gate+up gathered for, down scattered
+inline constexpr const char* kAttention = "attention";  // qkv gathered for, o scattered
+
+std::vector<std::string> layer_kinds();  // all values of Layer::kind
+
+// The layers of a model whose kind is among `kinds`, for so many tokens: qkv and gate+up are
+// gathered for, o and down are summed. Attention itself is left out. Throws UsageError for an
+// unknown model or kind.
+std::vector<Layer> layers_of(std::string_view model, std::int64_t tokens,
+                             const std::vector<std::string>& kinds, DType dtype);
+// The layer of a shape: an mlp has gate and up of N / 2 columns each. Throws UsageError for
+// attention, which has no shape of its own.
+Layer layer_of(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& kind,
+               DType dtype);
 std::vector<std::string> layer_models();
 
-// Throws UsageError unless ranks divide the operation: rows between them (but of gemm_reduce), N or
-// K.
-void check(const LayerOperation& operation, int ranks);
+// Throws UsageError unless ranks divide the operations: rows between them (but of gemm_reduce), N
+// or K.
+void check(const Layer& layer, int ranks);
 
 // What a rank multiplies, all rows together.
 GemmProblem problem_of(const LayerOperation& operation, int ranks);

@@ -8,21 +8,26 @@ namespace duet {
 namespace {
 
 TEST(LayerOperations, OfAModelAreDividedAmongRanks) {
-  const auto all = operations_of("llama70b", 8192, all_layer_kinds());
-  ASSERT_EQ(all.size(), 6u);
+  const auto all = layers_of("llama70b", 8192, layer_kinds(), DType::bf16);
+  ASSERT_EQ(all.size(), 8u);
   EXPECT_EQ(all[1].part, "llama70b gate+up");
-  const GemmProblem gate_up = problem_of(all[1], 2), down = problem_of(all[3], 2);
-  EXPECT_EQ(name(gate_up), "8192x28672x8192 bf16 nt");
-  EXPECT_EQ(name(down), "8192x8192x14336 bf16 nt");
+  const LayerOperation &gate_up = all[1].operations[0], &down = all[3].operations[0];
+  EXPECT_EQ(name(problem_of(gate_up, 2)), "8192x28672x8192 bf16 nt");
+  EXPECT_EQ(name(problem_of(down, 2)), "8192x8192x14336 bf16 nt");
 
-  const Collective gather = collective_of(all[1], 2, 2, RowSums::by_compute);
+  const Collective gather = collective_of(gate_up, 2, 2, RowSums::by_compute);
   EXPECT_EQ(gather.kind, CollectiveKind::all_gather);
   EXPECT_EQ(gather.count, 4096u * 8192);
   EXPECT_EQ(gather.rows.columns, 8192u);
-  const Collective scatter = collective_of(all[3], 2, 1, RowSums::in_slots);
+  const Collective scatter = collective_of(down, 2, 1, RowSums::in_slots);
   EXPECT_EQ(scatter.kind, CollectiveKind::reduce_scatter);
   EXPECT_EQ(scatter.count, 4096u * 8192);
-  EXPECT_EQ(collective_of(all[5], 2, 1, RowSums::in_slots).count, 8192u * 8192);
+  EXPECT_EQ(collective_of(all[5].operations[0], 2, 1, RowSums::in_slots).count, 8192u * 8192);
+
+  EXPECT_EQ(all[6].kind, kMlp);
+  EXPECT_TRUE(all[6].activates);
+  EXPECT_EQ(all[6].operations[0].part, "llama70b gate+up");
+  EXPECT_EQ(all[7].operations[1].part, "llama70b o");
 }
 
 TEST(LayerOperations, OfFp8MoveBytesAndSumBf16) {
@@ -34,16 +39,20 @@ TEST(LayerOperations, OfFp8MoveBytesAndSumBf16) {
 }
 
 TEST(LayerOperations, AreRefusedWhereRanksDoNotDivideThem) {
-  const auto refused = [](LayerKind kind, std::int64_t m, std::int64_t n, std::int64_t k) {
-    EXPECT_THROW(check({kind, "shape", m, n, k}, 3), UsageError) << name(kind);
+  const auto layer = [](const char* kind, std::int64_t m, std::int64_t n, std::int64_t k) {
+    return layer_of(m, n, k, kind, DType::fp32);
   };
-  refused(LayerKind::gather_gemm, 64, 63, 63);
-  refused(LayerKind::gather_gemm, 63, 64, 63);
-  refused(LayerKind::gemm_scatter, 63, 63, 64);
-  refused(LayerKind::gemm_reduce, 64, 63, 64);
-  refused(LayerKind::gemm_scatter, 0, 63, 63);
-  EXPECT_NO_THROW(check({LayerKind::gemm_reduce, "shape", 64, 64, 63}, 3));
-  EXPECT_THROW(operations_of("llama7", 8, all_layer_kinds()), UsageError);
+  EXPECT_THROW(check(layer("gather-gemm", 64, 63, 63), 3), UsageError);
+  EXPECT_THROW(check(layer("gather-gemm", 63, 64, 63), 3), UsageError);
+  EXPECT_THROW(check(layer("gemm-scatter", 63, 63, 64), 3), UsageError);
+  EXPECT_THROW(check(layer("gemm-reduce", 64, 63, 64), 3), UsageError);
+  EXPECT_THROW(check(layer("gemm-scatter", 0, 63, 63), 3), UsageError);
+  EXPECT_THROW(check(layer("mlp", 63, 63, 63), 3), UsageError);  // gate and up have as many columns
+  EXPECT_NO_THROW(check(layer("gemm-reduce", 64, 64, 63), 3));
+  EXPECT_NO_THROW(check(layer("mlp", 63, 66, 63), 3));
+  EXPECT_THROW(layer("attention", 64, 64, 64), UsageError);
+  EXPECT_THROW(layer("mpl", 64, 64, 64), UsageError);
+  EXPECT_THROW(layers_of("llama7", 8, layer_kinds(), DType::fp32), UsageError);
 }
 
 }  // namespace

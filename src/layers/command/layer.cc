@@ -33,9 +33,11 @@ class LayerCommand : public Command {
       : app_(root.add_subcommand("layer",
                                  "Measure multiplications of tensor-parallel layers together with "
                                  "the collective that they wait for, or that waits for them")) {
-    app_->add_option("operations", kinds_,
-                     "gather-gemm, gemm-scatter, gemm-reduce, a list of them, or all; default "
-                     "gather-gemm,gemm-scatter")
+    app_->add_option(
+            "layers", kinds_,
+            "gather-gemm, gemm-scatter, gemm-reduce, mlp (the first two with SwiGLU "
+            "between), attention (qkv and o, without attention itself), a list of them, or "
+            "all; default gather-gemm,gemm-scatter")
         ->type_name("LIST")
         ->check(not_empty());
     add_device_flags(*app_, devices_, "host:2; with several processes, one host device each");
@@ -67,7 +69,7 @@ class LayerCommand : public Command {
     add_network_flags(*app_, network_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
-    offer(*app_, "operations", [] { return and_also(names_of(all_layer_kinds()), "all"); });
+    offer(*app_, "layers", [] { return and_also(layer_kinds(), "all"); });
     offer(*app_, "--model", layer_models);
     offer(*app_, "--dtype", {"bf16", "fp16", "fp32", "fp8_e4m3"});
     offer(*app_, "--engine",
@@ -94,7 +96,7 @@ class LayerCommand : public Command {
     for (std::size_t i = 0; i < plan.machines.size(); ++i) {
       Machine& machine = *plan.machines[i];
       options.device_name = plan.names[i];
-      options.operations = operations(machine.device(0).info());
+      options.layers = layers(machine.device(0).info());
       add_job(plan, machine, layer_benchmark(machine, options, interrupted), plan.names[i]);
     }
     return measure(plan, output_, line);
@@ -126,47 +128,45 @@ class LayerCommand : public Command {
     return options;
   }
 
-  std::vector<LayerKind> kinds() const {
-    if (kinds_ == "all") return all_layer_kinds();
-    if (kinds_.empty()) return {LayerKind::gather_gemm, LayerKind::gemm_scatter};
-    return parse_list(kinds_, parse_layer_kind);
+  std::vector<std::string> kinds() const {
+    if (kinds_ == "all") return layer_kinds();
+    return split(kinds_.empty() ? "gather-gemm,gemm-scatter" : kinds_, ',');
   }
 
-  std::vector<LayerOperation> operations(const DeviceInfo& info) const {
-    std::vector<LayerOperation> all;
+  std::vector<Layer> layers(const DeviceInfo& info) const {
+    if (!shapes_.empty()) {
+      refuse_given({{"--model", !models_.empty()}, {"--tokens", !tokens_.empty()}},
+                   "expected without --shapes, which have their own");
+    }
+    const bool small = info.is_cpu && models_.empty() && tokens_.empty() && shapes_.empty();
+    const std::string shapes = small ? kShapeOfCpus : shapes_;
+    std::vector<Layer> all;
     for (const std::string& type : split(dtypes_.empty() ? default_dtype(info) : dtypes_, ',')) {
-      for (LayerOperation each : of_shapes(info)) {
-        each.dtype = parse_dtype(type);
-        all.push_back(std::move(each));
-      }
+      const std::vector<Layer> some =
+          shapes.empty() ? of_models(parse_dtype(type)) : of_shapes(shapes, parse_dtype(type));
+      all.insert(all.end(), some.begin(), some.end());
     }
     return all;
   }
 
   static std::string default_dtype(const DeviceInfo& info) { return info.is_cpu ? "fp32" : "bf16"; }
 
-  std::vector<LayerOperation> of_shapes(const DeviceInfo& info) const {
-    if (!shapes_.empty()) {
-      refuse_given({{"--model", !models_.empty()}, {"--tokens", !tokens_.empty()}},
-                   "expected without --shapes, which have their own");
+  std::vector<Layer> of_shapes(const std::string& shapes, DType dtype) const {
+    std::vector<Layer> all;
+    for (const GemmShape& shape : parse_shapes(shapes)) {
+      for (const std::string& kind : kinds())
+        all.push_back(layer_of(shape.m, shape.n, shape.k, kind, dtype));
     }
-    const bool small = info.is_cpu && models_.empty() && tokens_.empty();
-    const std::string shapes = shapes_.empty() && small ? kShapeOfCpus : shapes_;
-    std::vector<LayerOperation> all;
-    if (!shapes.empty()) {
-      for (const GemmShape& shape : parse_shapes(shapes)) {
-        for (const LayerKind kind : kinds()) {
-          all.push_back({kind, fmt::format("{}x{}x{}", shape.m, shape.n, shape.k), shape.m, shape.n,
-                         shape.k});
-        }
-      }
-      return all;
-    }
+    return all;
+  }
+
+  std::vector<Layer> of_models(DType dtype) const {
+    std::vector<Layer> all;
     for (const std::string& model : split(models_.empty() ? "llama70b" : models_, ',')) {
       for (const std::string& tokens :
            split(tokens_.empty() ? "512,2048,4096,8192" : tokens_, ',')) {
-        const auto of_model = operations_of(model, parse_number(tokens, 1, "--tokens"), kinds());
-        all.insert(all.end(), of_model.begin(), of_model.end());
+        const auto some = layers_of(model, parse_number(tokens, 1, "--tokens"), kinds(), dtype);
+        all.insert(all.end(), some.begin(), some.end());
       }
     }
     return all;

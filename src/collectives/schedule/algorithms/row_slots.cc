@@ -79,6 +79,7 @@ class RowSlots {
       item.sources.push_back(source == rank_ ? item.targets.front() : slot(rank_, source, own));
       if (source != rank_) step.waits.push_back({kCome, rank_, source, 0});
     }
+    step.kernel.blocks = input_.units;
     step.kernel.dtype = input_.collective.dtype;
     step.kernel.op = input_.collective.op;
     step.kernel.items = {std::move(item)};

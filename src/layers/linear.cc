@@ -1,0 +1,259 @@
+#include "layers/linear.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "collectives/partition.h"
+#include "core/error.h"
+#include "gemm/reference.h"
+
+namespace duet {
+namespace {
+
+constexpr double kDeadline = 120;                  // seconds for any wait outside the samples
+constexpr Fill kPoison{FillKind::constant, 0xFF};  // NaN in every type of floating point
+
+std::uint64_t matrix_bytes(std::int64_t rows, std::int64_t columns, DType dtype) {
+  return static_cast<std::uint64_t>(rows * columns) * size_of(dtype);
+}
+
+class DeviceMemory : public CollectiveMemory {
+ public:
+  explicit DeviceMemory(Buffer buffer) : buffer_(std::move(buffer)) {}
+  Span span() const override { return buffer_.span(); }
+
+ private:
+  Buffer buffer_;
+};
+
+// Rows of a matrix of `all` rows.
+Span slice_rows(const Span& matrix, std::int64_t all, const RowBlock& rows) {
+  const std::uint64_t row = matrix.bytes / static_cast<std::uint64_t>(all);
+  return matrix.slice(rows.first * row, rows.count * row);
+}
+
+std::string bytes_of(Device& device, const Span& matrix, std::int64_t all, std::int64_t row) {
+  const Span at = slice_rows(matrix, all, {static_cast<std::uint64_t>(row), 1});
+  std::string bytes(at.bytes, '\0');
+  device.read(at, bytes.data());
+  return bytes;
+}
+
+}  // namespace
+
+LayerLinear::LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& operation,
+                         const LayerWay& way, const Tuning& tuning, std::uint64_t seed,
+                         bool makes_input)
+    : operation_(operation),
+      way_(way),
+      ranks_(rank.size),
+      problem_(duet::problem_of(operation, rank.size)),
+      collective_(collective_of(operation, rank.size, way.ranges, way.sums)),
+      seed_(seed),
+      makes_input_(makes_input) {
+  allocate(rank);
+  const auto stream = rank.device.make_stream();
+  // Tuning multiplies, and takes other times for other data.
+  for (const Span& span : {x(), weight_.span()})
+    stream->fill(span, {FillKind::normal, 1, 0, problem_.dtype});
+  stream->synchronize(kDeadline);
+  if (communicates()) plan_ = way.session->plan(rank, collective_, buffers_);
+  plan_gemms(rank, gemm, tuning, *stream);
+}
+
+void LayerLinear::allocate(Rank& rank) {
+  const auto allocate = [&](std::uint64_t bytes) -> std::unique_ptr<CollectiveMemory> {
+    if (communicates()) return way_.session->allocate(rank, bytes);
+    return std::make_unique<DeviceMemory>(rank.device.allocate(bytes));
+  };
+  x_ = allocate(matrix_bytes(problem_.m, problem_.k, problem_.dtype));
+  y_ = allocate(matrix_bytes(problem_.m, problem_.n, problem_.output));
+  weight_ = rank.device.allocate(matrix_bytes(problem_.n, problem_.k, problem_.dtype));
+  if (gathers()) {
+    buffers_ = {slice_rows(x(), problem_.m, rows_of(collective_, rank.index, ranks_)), x()};
+    return;
+  }
+  buffers_ = {y(), y()};
+  if (operation_.kind != LayerKind::gemm_scatter || !communicates()) return;
+  scattered_ = allocate(y().bytes / static_cast<std::uint64_t>(ranks_));
+  buffers_.recv = scattered_->span();
+}
+
+// The first call tells how many rows are multiplied at a time; nothing is multiplied in it.
+void LayerLinear::plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning, Stream& stream) {
+  std::set<GemmKey> keys;
+  if (plan_ != nullptr) {
+    plan_->enqueue_rows(stream, [&](Stream&, const CallRows& rows) {
+      keys.insert({rows.rows.count, rows.adds});
+    });
+    stream.synchronize(kDeadline);
+  } else {
+    keys.insert({static_cast<std::uint64_t>(problem_.m), false});
+  }
+  for (const GemmKey& key : keys) {
+    gemms_[key] = gemm.plan(rank.device, problem_of(key), operands(first_rows(key.first)), tuning);
+  }
+}
+
+GemmProblem LayerLinear::problem_of(const GemmKey& key) const {
+  GemmProblem problem = problem_;
+  problem.m = static_cast<std::int64_t>(key.first);
+  problem.accumulate = key.second;
+  return problem;
+}
+
+CallRows LayerLinear::first_rows(std::uint64_t count) const {
+  const RowBlock rows{0, count};
+  return {rows, slice_rows(gathers() ? x() : y(), problem_.m, rows)};
+}
+
+GemmBuffers LayerLinear::operands(const CallRows& rows) const {
+  if (gathers()) return {rows.place, weight_.span(), slice_rows(y(), problem_.m, rows.rows)};
+  return {slice_rows(x(), problem_.m, rows.rows), weight_.span(), rows.place};
+}
+
+void LayerLinear::enqueue(Stream& stream) const {
+  const MultiplyRows multiply = [&](Stream& on, const CallRows& rows) {
+    gemms_.at({rows.rows.count, rows.adds})->enqueue(on, operands(rows));
+  };
+  if (plan_ != nullptr) return plan_->enqueue_rows(stream, multiply);
+  multiply(stream, first_rows(static_cast<std::uint64_t>(problem_.m)));
+}
+
+// A rank's part of X, or its weight.
+Fill LayerLinear::input(const char* what, int rank, std::uint64_t fills) const {
+  const std::uint64_t each =
+      (seed_ + fills) * static_cast<std::uint64_t>(ranks_) + static_cast<std::uint64_t>(rank);
+  return {FillKind::normal, 2 * each + (*what == 'x' ? 0 : 1), 0, problem_.dtype};
+}
+
+void LayerLinear::fill(const Rank& rank, std::uint64_t fills, Stream& stream) const {
+  stream.fill(x(), kPoison);
+  stream.fill(y(), kPoison);
+  if (scattered_ != nullptr) stream.fill(scattered_->span(), kPoison);
+  stream.fill(weight_.span(), input("weight", rank.index, fills));
+  if (makes_input_) return;
+  if (!gathers()) return stream.fill(x(), input("x", rank.index, fills));
+  for (int of = 0; of < ranks_; ++of) {
+    if (communicates() && of != rank.index) continue;
+    stream.fill(slice_rows(x(), problem_.m, rows_of(collective_, of, ranks_)),
+                input("x", of, fills));
+  }
+}
+
+void LayerLinear::poison_staging() const {
+  if (plan_ != nullptr) plan_->poison_staging();
+}
+
+std::optional<Skipped> LayerLinear::unverifiable() const {
+  const auto& [key, largest] = *gemms_.rbegin();
+  return largest->unverifiable(operands(first_rows(key.first)));
+}
+
+// Of those that a rank sends or keeps.
+std::vector<std::int64_t> LayerLinear::sampled(int of) const {
+  const RowBlock block = rows_of(collective_, of, ranks_);
+  std::vector<std::int64_t> rows;
+  if (block.count == 0) return rows;
+  for (const std::int64_t row : sampled_rows(static_cast<std::int64_t>(block.count)))
+    rows.push_back(static_cast<std::int64_t>(block.first) + row);
+  return rows;
+}
+
+void LayerLinear::verify(Rank& rank) const {
+  if (gathers() && communicates()) verify_gathered(rank);
+  verify_products(rank);
+}
+
+void LayerLinear::verify_gathered(Rank& rank) const {
+  std::string own;
+  for (const std::int64_t row : sampled(rank.index))
+    own += bytes_of(rank.device, x(), problem_.m, row);
+  const auto all = rank.team.gather(rank, own, "the other ranks to verify", kDeadline);
+  for (int of = 0; of < ranks_; ++of) {
+    std::string here;
+    for (const std::int64_t row : sampled(of)) here += bytes_of(rank.device, x(), problem_.m, row);
+    if (here == (*all)[static_cast<std::size_t>(of)]) continue;
+    throw Mismatch(fmt::format("{} {} on rank {}: rows of X are not those of rank {}",
+                               name(operation_.kind), operation_.part, rank.index, of));
+  }
+}
+
+// Rows of the rank's own product, in double.
+std::vector<double> LayerLinear::products(Rank& rank, const std::vector<std::int64_t>& rows) const {
+  return gemm_reference(rank.device.info().kind)(rank.device, problem_, {x(), weight_.span(), y()},
+                                                 rows);
+}
+
+// The own product, or the sum of all ranks'.
+LayerLinear::Expected LayerLinear::expected(Rank& rank,
+                                            const std::vector<std::int64_t>& rows) const {
+  std::vector<std::vector<double>> parts;
+  if (gathers() || !communicates()) {
+    parts.push_back(products(rank, rows));
+  } else {
+    // Each rank multiplies the rows that any rank looks at.
+    std::vector<std::int64_t> every;
+    for (int of = 0; of < ranks_; ++of) {
+      const std::vector<std::int64_t> some = sampled(of);
+      every.insert(every.end(), some.begin(), some.end());
+    }
+    const std::vector<double> own = products(rank, every);
+    const auto all = rank.team.gather(
+        rank, std::string(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double)),
+        "the other ranks to verify", kDeadline);
+    const auto columns = static_cast<std::size_t>(problem_.n);
+    for (const std::string& theirs : *all) {
+      std::vector<double>& part = parts.emplace_back(rows.size() * columns);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto at = std::find(every.begin(), every.end(), rows[i]) - every.begin();
+        std::memcpy(&part[i * columns],
+                    theirs.data() + static_cast<std::size_t>(at) * columns * sizeof(double),
+                    columns * sizeof(double));
+      }
+    }
+  }
+  Expected sums{std::vector<double>(parts.front().size()),
+                std::vector<double>(parts.front().size())};
+  for (const std::vector<double>& part : parts) {
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      sums.allowed[i] += tolerance(problem_, part[i], sums.values[i]);
+      sums.values[i] += part[i];
+    }
+  }
+  return sums;
+}
+
+void LayerLinear::verify_products(Rank& rank) const {
+  const bool scatters = scattered_ != nullptr;
+  std::vector<std::int64_t> rows;
+  for (int of = 0; of < ranks_; ++of) {
+    if (scatters && of != rank.index) continue;
+    const std::vector<std::int64_t> some = sampled(of);
+    rows.insert(rows.end(), some.begin(), some.end());
+  }
+  const Expected wanted = expected(rank, rows);
+  const RowBlock block = scatters ? rows_of(collective_, rank.index, ranks_)
+                                  : RowBlock{0, static_cast<std::uint64_t>(problem_.m)};
+  const Span result = scatters ? scattered_->span() : y();
+  std::size_t at = 0;
+  for (const std::int64_t row : rows) {
+    const std::string bytes = bytes_of(rank.device, result, static_cast<std::int64_t>(block.count),
+                                       row - static_cast<std::int64_t>(block.first));
+    for (std::int64_t column = 0; column < problem_.n; ++column, ++at) {
+      const auto* const element = reinterpret_cast<const std::byte*>(bytes.data()) +
+                                  matrix_bytes(1, column, problem_.output);
+      const auto got = static_cast<double>(load(problem_.output, element));
+      if (std::abs(got - wanted.values[at]) <= wanted.allowed[at]) continue;  // false for NaN
+      throw Mismatch(fmt::format("{} {} on rank {}: Y({}, {}) is {}, expected {} +- {:.2g}",
+                                 name(operation_.kind), operation_.part, rank.index, row, column,
+                                 got, wanted.values[at], wanted.allowed[at]));
+    }
+  }
+}
+
+}  // namespace duet
