@@ -355,7 +355,7 @@ TEST(NodesSession, UnequalNodesAreSkippedWithTheReason) {
 }
 
 // The hierarchy's bytes on the network: (N - 1) / N of S leave a node in an all_gather, L times
-// that in an all_to_all.
+// that in an all_to_all, and of a neighbor_exchange a chunk at each end of a node.
 TEST(NodePlanBytes, OnTheNetworkAreTheLeast) {
   const auto machine = open_machine("host:6");
   Team team(*machine);
@@ -363,14 +363,18 @@ TEST(NodePlanBytes, OnTheNetworkAreTheLeast) {
   const auto session = make_dma_collectives()->open(team);
   constexpr double kCount = 1000;
   team.each([&](Rank& rank) {
-    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+    const double beyond = 2, size = 2;  // other nodes, ranks of a node
+    for (const auto& [kind, chunks] : {std::pair{CollectiveKind::all_gather, beyond},
+                                       {CollectiveKind::all_to_all, beyond * size},
+                                       {CollectiveKind::neighbor_exchange, 1}}) {
       const Collective c = collective_of(kind, static_cast<std::uint64_t>(kCount));
       const Buffer send = rank.device.allocate(send_bytes(c, rank.index, rank.size));
       const Buffer recv = rank.device.allocate(recv_bytes(c, rank.index, rank.size));
       const auto plan = session->plan(rank, c, {send.span(), recv.span()});
-      const double beyond = 2, size = 2;  // other nodes, ranks of a node
-      const bool gathers = kind == CollectiveKind::all_gather;
-      EXPECT_EQ(plan->network_bytes(), gathers ? beyond * kCount : beyond * size * kCount);
+      EXPECT_EQ(plan->network_bytes(), chunks * kCount) << name(kind);
+      if (kind == CollectiveKind::neighbor_exchange) {
+        EXPECT_EQ(plan->wire_bytes(), 2 * kCount);
+      }
     }
     team.barrier("all ranks to have looked");
   });

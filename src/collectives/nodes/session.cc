@@ -126,6 +126,7 @@ class NodesSession : public CollectiveSession {
     input.aligned_alike = own_part_aligned(collective, rank.index, rank.size, buffers);
     ScheduleSession with{plans_->watchdog(), &lanes};
     with.keeps_schedules = keeps_schedules_;
+    with.nodes = &map_;
     auto plan = goes_by_pushes(collective) ? by_pushes(rank, input, buffers, with)
                                            : over_nodes(rank, input, buffers, with);
     return plans_->hand_out(rank, std::move(plan), name(collective.kind));

@@ -29,7 +29,8 @@ struct ScheduleSession {
   bool keeps_schedules = false;
   PreparePeerKernel prepare = nullptr;
   MemoryKind semaphores = MemoryKind::device;  // that streams wait for; of plans without a pool
-  // Over nodes.
+  // Over nodes: the map, and where not all ranks map each other's memory what wires need.
+  const NodeMap* nodes = nullptr;
   NodeRank* node = nullptr;
   MakeWire make_wire = nullptr;
 };

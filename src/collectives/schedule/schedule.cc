@@ -144,20 +144,16 @@ RankSchedule without(const SpeedParts& parts, RankSchedule schedule) {
   return schedule;
 }
 
-std::uint64_t network_bytes_of(const RankSchedule& schedule) {
+std::uint64_t network_bytes_of(const RankSchedule& schedule,
+                               const std::function<bool(int rank)>& beyond_node) {
   std::uint64_t bytes = 0;
   for (const WireMessages& wire : schedule.wires) {
     for (const StepMessage& message : wire.messages) {
       for (const StepMessagePiece& piece : message.pieces) bytes += piece.source.bytes;
     }
   }
-  return bytes;
-}
-
-std::uint64_t wire_bytes_of(const RankSchedule& schedule) {
-  std::uint64_t bytes = schedule.read_by_others + network_bytes_of(schedule);
   const auto add = [&](const Place& target) {
-    if (target.rank != schedule.rank) bytes += target.bytes;
+    if (target.rank != schedule.rank && beyond_node(target.rank)) bytes += target.bytes;
   };
   for (const Step& step : schedule.steps) {
     for (const StepCopy& copy : step.copies) add(copy.to);
@@ -166,6 +162,10 @@ std::uint64_t wire_bytes_of(const RankSchedule& schedule) {
     }
   }
   return bytes;
+}
+
+std::uint64_t wire_bytes_of(const RankSchedule& schedule) {
+  return schedule.read_by_others + network_bytes_of(schedule, [](int) { return true; });
 }
 
 std::string name(BufferRole buffer) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -230,9 +231,11 @@ SpeedParts speed_parts_of(const RankSchedule& schedule);
 // The schedule without these.
 RankSchedule without(const SpeedParts& parts, RankSchedule schedule);
 
-// Bytes that leave the rank in a call, and those of them that leave its node.
+// Bytes that leave the rank in a call, and those of them that leave its node: messages, and what
+// the rank copies to other ranks that `beyond_node` says.
 std::uint64_t wire_bytes_of(const RankSchedule& schedule);
-std::uint64_t network_bytes_of(const RankSchedule& schedule);
+std::uint64_t network_bytes_of(const RankSchedule& schedule,
+                               const std::function<bool(int rank)>& beyond_node);
 
 std::string name(BufferRole buffer);
 // "send of rank 1, 64 bytes from 0 on"

@@ -38,9 +38,11 @@ SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
     calls_.push_back({call.lane, bound(schedule, call)});
     computes_ = computes_ || call.kind == StreamCall::Kind::compute;
   }
-  const std::uint64_t beyond_node = network_bytes_of(schedule);
-  add_wire_bytes(wire_bytes_of(schedule) - beyond_node);
-  add_network_bytes(beyond_node);
+  const NodeMap* nodes = session.nodes;
+  add_wire_bytes(wire_bytes_of(schedule));
+  add_network_bytes(network_bytes_of(schedule, [&](int to) {
+    return nodes != nullptr && nodes->node(to) != nodes->node(rank.index);
+  }));
 }
 
 std::string SchedulePlan::text_of(const RankSchedule& schedule) const {

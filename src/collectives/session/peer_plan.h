@@ -15,11 +15,8 @@ class PeerPlan : public CollectivePlan {
 
  protected:
   void add_wire_bytes(std::uint64_t bytes) { wire_bytes_ += static_cast<double>(bytes); }
-  // Bytes to other nodes, which are wire bytes as well.
-  void add_network_bytes(std::uint64_t bytes) {
-    network_bytes_ += static_cast<double>(bytes);
-    add_wire_bytes(bytes);
-  }
+  // Those of the wire bytes that go to other nodes.
+  void add_network_bytes(std::uint64_t bytes) { network_bytes_ += static_cast<double>(bytes); }
 
  private:
   double wire_bytes_ = 0;
