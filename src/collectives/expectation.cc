@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "collectives/cost.h"
 #include "collectives/workload.h"
@@ -70,6 +71,9 @@ std::string unjudged(const Record& record, const Site& site) {
   return record.cost.more.value(kBusBytes) > 0 ? "" : "the record has no bus bytes";
 }
 
+constexpr const char* kAdvice =
+    "look at all pairs of `duet copy`, which use the same links without a collective's order";
+
 // Sets the figure that is expected by what healthy machines reached, or the reason why none is.
 void by_lines(Expectation& expectation, const Record& record, const Site& site) {
   const double bytes = record.cost.more.value(kBusBytes);
@@ -89,8 +93,41 @@ void by_lines(Expectation& expectation, const Record& record, const Site& site) 
         "by {} on the slowest of the healthy machines that were measured, which differ by up to "
         "{:.0f}%",
         engine_of(record), 100 * (line->spread - 1));
-    expectation.advice =
-        "look at all pairs of `duet copy`, which use the same links without a collective's order";
+    expectation.advice = kAdvice;
+  }
+}
+
+// What the slower of an engine's executors reaches of a link in pushes; 0: not known.
+double push_efficiency(const DeviceSpec& spec, const std::string& engine) {
+  double least = 0;
+  for (const std::string executor : {"dma", "kernel"}) {
+    if (engine != executor && engine != "auto") continue;
+    const CopyRule* rule = find_copy_rule(spec, {"peer", executor, "push", "pair", "", true});
+    if (rule == nullptr) return 0;
+    least = least > 0 ? std::min(least, rule->efficiency) : rule->efficiency;
+  }
+  return least;
+}
+
+// Of a neighbor_exchange that has no line. Each rank pushes a chunk to each of two peers, or of two
+// ranks both to one: it takes as long as these copies and some signals, which cost up to 40 us on
+// H200.
+void by_pushes(Expectation& expectation, const Record& record, const Site& site,
+               const Bound& sending) {
+  constexpr double kSignalsDecide = 4e-4;  // seconds of the whole call, and below
+  const double efficiency = push_efficiency(*site.spec, record.id.engine);
+  const double expected = efficiency * sending.gb_per_s;
+  if (efficiency <= 0) {
+    expectation.unknown =
+        fmt::format("what {} reaches of {} is not known", record.id.engine, sending.words);
+  } else if (axis_number(record.id, "graph_launches") > 0) {
+    expectation.unknown = "what arrives in calls that are captured is not known";
+  } else if (record.cost.more.value(kBusBytes) / expected / 1e9 < kSignalsDecide) {
+    expectation.unknown = "the chunks are small: latency decides";
+  } else {
+    expectation.expected = expected;
+    expectation.basis = fmt::format("{:.0f}% of {}", 100 * efficiency, sending.words);
+    expectation.advice = kAdvice;
   }
 }
 
@@ -152,11 +189,17 @@ Expectation expect_collective(const Record& record, const Site& site) {
   expectation.unknown = unjudged(record, site);
   if (!expectation.unknown.empty()) return expectation;
   const std::string collective = axis_word(record.id, "collective");
-  const Bound sending = sending_bound(site, collective == "send_recv");
+  const bool exchanges = collective == "neighbor_exchange";
+  const std::size_t peers = exchanges ? 2 : collective == "send_recv" ? 1 : SIZE_MAX;
+  const Bound sending = sending_bound(site, peers);
   expectation.unknown = sending.words;
   if (sending.gb_per_s <= 0) return expectation;
   expectation.bound = most(collective, site, axis_number(record.id, "ranks"), sending.gb_per_s);
-  by_lines(expectation, record, site);
+  if (exchanges && line_of(site, record, record.cost.more.value(kBusBytes)) == nullptr) {
+    by_pushes(expectation, record, site, sending);
+  } else {
+    by_lines(expectation, record, site);
+  }
   return expectation;
 }
 

@@ -128,6 +128,43 @@ TEST_F(CollectiveExpectations, CollectivesOnAMeshUseAllItsLinksButASendOne) {
   EXPECT_DOUBLE_EQ(*expect_collective(collective("send_recv", kMiB, 8), site()).bound, 64);
 }
 
+// By copy engines 80% of the links, by kernels 75%; of every pair both ways.
+TEST_F(CollectiveExpectations, ANeighborExchangeIsHeldAgainstPushesToTwoPeers) {
+  spec_.copies = {{"peer", "dma", "pull", "pair", {}, {}, 0.9},
+                  {"peer", "dma", "push", "pair", {}, {}, 0.8},
+                  {"peer", "kernel", {}, {}, {}, {}, 0.75}};
+  const auto exchange = [&](const char* engine, double bytes) {
+    Record record = collective("neighbor_exchange", bytes);
+    record.id.engine = engine;
+    return expect_collective(record, site());
+  };
+  EXPECT_DOUBLE_EQ(*exchange("dma", 1024 * kMiB).bound, 450);
+  EXPECT_DOUBLE_EQ(*exchange("dma", 1024 * kMiB).expected, 0.8 * 450);
+  EXPECT_EQ(exchange("dma", 1024 * kMiB).basis, "80% of the 450 GB/s of 18 x Bridge");
+  EXPECT_DOUBLE_EQ(*exchange("kernel", 1024 * kMiB).expected, 0.75 * 450);
+  EXPECT_DOUBLE_EQ(*exchange("auto", 1024 * kMiB).expected, 0.75 * 450);
+  EXPECT_EQ(exchange("dma", 64 * kMiB).unknown, "the chunks are small: latency decides");
+  EXPECT_EQ(exchange("nccl", 1024 * kMiB).unknown,
+            "what nccl reaches of the 450 GB/s of 18 x Bridge is not known");
+  spec_.copies.pop_back();
+  EXPECT_FALSE(exchange("auto", 1024 * kMiB).expected.has_value());
+  // A line says more.
+  CollectiveLine line_of_dma = line("neighbor_exchange");
+  line_of_dma.engine = "dma";
+  spec_.collectives = {line_of_dma};
+  EXPECT_DOUBLE_EQ(*exchange("dma", 64 * kMiB).expected, 160);
+}
+
+// Of a mesh of 448 GB/s to seven peers, two ranks have one link, and more have two.
+TEST_F(CollectiveExpectations, ANeighborExchangeOnAMeshHasALinkForEachNeighbor) {
+  spec_.link = LinkSpec{"Fabric", true, 7, 448};
+  for (const int ranks : {2, 3, 8}) {
+    machine_ = machine(ranks);
+    EXPECT_DOUBLE_EQ(*expect_collective(collective("neighbor_exchange", kMiB, ranks), site()).bound,
+                     ranks == 2 ? 64 : 128);
+  }
+}
+
 TEST_F(CollectiveExpectations, CollectivesWithoutLinksRanksOrSharesAreNotJudged) {
   const auto unjudged = [&](const Record& record) {
     const Expectation expectation = expect_collective(record, site());

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "copy/workload.h"
 #include "verdict/peer_links.h"
 
@@ -21,16 +19,15 @@ std::string memory_of(const Record& record) {
   return "";
 }
 
-bool fits(const CopyRule& rule, const Record& record) {
-  const auto same = [](const std::optional<std::string>& wanted, const std::string& given) {
-    return !wanted || *wanted == given;
-  };
-  return same(rule.kind, axis_word(record.id, "kind")) &&
-         same(rule.executor, axis_word(record.id, "executor")) &&
-         same(rule.issue, axis_word(record.id, "issue")) &&
-         same(rule.pattern, axis_word(record.id, "pattern")) &&
-         same(rule.memory, memory_of(record)) &&
-         (!rule.bidirectional || *rule.bidirectional == axis_true(record.id, "bidirectional"));
+const CopyRule* rule_of(const Record& record, const DeviceSpec& spec) {
+  CopyRule copy;
+  copy.kind = axis_word(record.id, "kind");
+  copy.executor = axis_word(record.id, "executor");
+  copy.issue = axis_word(record.id, "issue");
+  copy.pattern = axis_word(record.id, "pattern");
+  copy.memory = memory_of(record);
+  copy.bidirectional = axis_true(record.id, "bidirectional");
+  return find_copy_rule(spec, copy);
 }
 
 Bound bound_of(const Record& record, const Site& site) {
@@ -84,10 +81,8 @@ Expectation copy_on_cpu(const Record& record, const Site& site) {
 Expectation by_rules(const Record& record, const Site& site, const Bound& bound) {
   Expectation expectation;
   expectation.bound = bound.gb_per_s;
-  const auto& rules = site.spec->copies;
-  const auto rule = std::find_if(rules.begin(), rules.end(),
-                                 [&](const CopyRule& one) { return fits(one, record); });
-  if (rule == rules.end()) {
+  const CopyRule* rule = rule_of(record, *site.spec);
+  if (rule == nullptr) {
     expectation.unknown =
         fmt::format("what arrives of {} in such a copy is not known", bound.words);
     return expectation;

@@ -181,6 +181,20 @@ const DeviceSpec* find_device_spec(const std::string& model) {
   return nullptr;
 }
 
+const CopyRule* find_copy_rule(const DeviceSpec& spec, const CopyRule& copy) {
+  const auto same = [](const auto& wanted, const auto& given) {
+    return !wanted || wanted == given;
+  };
+  for (const CopyRule& rule : spec.copies) {
+    if (same(rule.kind, copy.kind) && same(rule.executor, copy.executor) &&
+        same(rule.issue, copy.issue) && same(rule.pattern, copy.pattern) &&
+        same(rule.memory, copy.memory) && same(rule.bidirectional, copy.bidirectional)) {
+      return &rule;
+    }
+  }
+  return nullptr;
+}
+
 const SimulatedBasis* simulated_basis(const std::string& model, const std::string& benchmark) {
   const DeviceSpec* spec = find_device_spec(model);
   if (spec == nullptr) return nullptr;

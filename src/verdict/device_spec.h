@@ -77,6 +77,9 @@ const SimulatedBasis* simulated_basis(const std::string& model, const std::strin
 // Throws UsageError that names the file, the key and what was expected.
 DeviceSpec parse_device_spec(const std::string& file, std::string_view text);
 
+// The first rule that fits a copy, of which `copy` sets all that rules may; nullptr if none does.
+const CopyRule* find_copy_rule(const DeviceSpec& spec, const CopyRule& copy);
+
 // All of specs/devices, and the spec of a model; nullptr if there is none.
 const std::vector<DeviceSpec>& device_specs();
 const DeviceSpec* find_device_spec(const std::string& model);

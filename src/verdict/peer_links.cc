@@ -58,17 +58,16 @@ Bound over_host(const Record& record, const Site& site, std::size_t devices) {
 
 }  // namespace
 
-Bound sending_bound(const Site& site, bool to_one) {
+Bound sending_bound(const Site& site, std::size_t peers) {
   if (!site.spec->link) return {0, "nothing is promised between the devices"};
   const std::string unknown = not_promised(site, [](const MachineLink&) { return true; });
   if (!unknown.empty()) return {0, unknown};
   const LinkSpec& link = *site.spec->link;
-  const std::size_t devices = site.machine.devices.size();
   const int divided = links_without_switch(link, site.machine);
   const int to_peer = divided > 0 ? divided : link.mesh ? 1 : link.count;
   const bool shared = link.mesh || divided > 0;
-  const int peers = shared && !to_one ? static_cast<int>(devices) - 1 : 1;
-  const int links = to_peer * peers;
+  const std::size_t most = std::min(peers, site.machine.devices.size() - 1);
+  const int links = to_peer * (shared ? static_cast<int>(most) : 1);
   const double rate = link.gb_per_s / link.count * links;
   return {rate, fmt::format("the {:.4g} GB/s of {} x {}", rate, links, link.kind)};
 }

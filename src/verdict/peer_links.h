@@ -1,6 +1,7 @@
 // The bounds of copies between devices, from the links of the device spec and of the machine.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "verdict/expectation.h"
@@ -15,9 +16,9 @@ struct Bound {
 // The bound of a copy between devices. The site must have a spec.
 Bound peer_bound(const Record& record, const Site& site);
 
-// The rate at which one device can send to all its peers at once or, with `to_one`, to one of them.
+// The rate at which one device can send to so many of its peers at once, or to all if it has fewer.
 // No bound if the devices have no links of their own. The site must have a spec.
-Bound sending_bound(const Site& site, bool to_one);
+Bound sending_bound(const Site& site, std::size_t peers);
 
 // A text about links between the devices of the copy that are missing compared with the spec: they
 // explain a low figure. "" if none is missing.
