@@ -150,7 +150,10 @@ Algorithm additions() {
           [](const AlgorithmInput& in) {
             return reduces(in.collective.kind) && in.ranks > 1 && in.all_add;
           },
-          [](const AlgorithmInput& in) { return Additions(in).schedule(); }, Half::first, 2};
+          made_by<Additions>,
+          Half::first,
+          false,
+          2};
 }
 
 }  // namespace duet

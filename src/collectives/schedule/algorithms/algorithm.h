@@ -57,10 +57,20 @@ struct Algorithm {
   bool (*fits)(const AlgorithmInput& input);              // see fits() below
   RankSchedule (*schedule)(const AlgorithmInput& input);  // of input.rank; where it fits
   Half half = Half::none;
+  bool over_nodes = false;  // else of one node
   // Of a first half: up to so many ranks end it at about the same time.
   int most_in_step = 1;
-  bool over_nodes = false;  // else of one node
 };
+
+// For Algorithm::fits and Algorithm::schedule: of these kinds; by a class whose schedule() it is.
+template <CollectiveKind... kinds>
+bool is_of(const AlgorithmInput& input) {
+  return ((input.collective.kind == kinds) || ...);
+}
+template <class Maker>
+RankSchedule made_by(const AlgorithmInput& input) {
+  return Maker(input).schedule();
+}
 
 // Whether the algorithm has a schedule for the call: Algorithm::fits says so, and over_nodes is as
 // the call needs it.

@@ -177,7 +177,7 @@ Algorithm broadcast_pipeline() {
           [](const AlgorithmInput& in) {
             return in.collective.kind == CollectiveKind::broadcast && in.ranks > 2;
           },
-          [](const AlgorithmInput& in) { return BroadcastPipeline(in).schedule(); }};
+          made_by<BroadcastPipeline>};
 }
 
 }  // namespace duet

@@ -26,6 +26,18 @@ std::uint64_t message_for(std::uint64_t bytes, int node_size) {
 
 std::uint64_t exchange_for(int node_size) { return node_size == 1 ? kAlone : kThroughSlots; }
 
+std::uint64_t reduced_piece_for(std::uint64_t part, int nodes, int node_size) {
+  constexpr std::uint64_t kPieces = 5, kFewest = 3, kOverMoved = 4, kWorthSlots = 11 << 20;
+  constexpr int kManyPushes = 16;  // of a piece, to all nodes
+  constexpr std::uint64_t kPiecesAlone = 8, kSmallestAlone = 4 << 20, kLargestAlone = 16 << 20;
+  if (node_size == 1) return std::clamp(part / kPiecesAlone, kSmallestAlone, kLargestAlone);
+  const std::uint64_t moved = message_for(part, node_size);
+  const bool many_pushes = nodes * (node_size - 1) >= kManyPushes;
+  const std::uint64_t least =
+      many_pushes ? std::max(moved, std::min(part / kFewest, kWorthSlots)) : moved;
+  return std::clamp(part / kPieces, least, std::max(least, kOverMoved * moved));
+}
+
 std::vector<ByteRange> cut_into_messages(std::uint64_t bytes, std::uint64_t largest, bool first) {
   constexpr std::uint64_t kGrain = 4 << 10;
   const std::uint64_t count = (bytes + largest - 1) / largest;

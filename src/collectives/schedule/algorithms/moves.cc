@@ -174,7 +174,7 @@ class Moves {
 Algorithm direct_moves() {
   return {"direct-pushes",
           [](const AlgorithmInput& in) { return !reduces(in.collective.kind) && !in.any_swaps; },
-          [](const AlgorithmInput& in) { return Moves(in).schedule(); }};
+          made_by<Moves>};
 }
 
 }  // namespace duet

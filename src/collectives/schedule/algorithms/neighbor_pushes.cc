@@ -65,7 +65,7 @@ class NeighborPushes {
       Step step;
       for (const Direction each : kDirections) {
         const int from = sender_of(input_, input_.rank, each);
-        if (from != input_.rank) step.signals.push_back(at(kReady, from, each));
+        if (from != input_.rank) step.signals.push_back(of_direction(kReady, from, each));
       }
       writer.add(std::move(step));
     }
@@ -84,15 +84,11 @@ class NeighborPushes {
  private:
   static constexpr int kCome = 0, kReady = 1;
 
-  static SemaphoreAt at(int group, int owner, Direction direction) {
-    return {group, owner, 0, static_cast<int>(direction)};
-  }
-
   Step waits_for(int group) const {
     Step step;
     for (const Direction each : {Direction::on, Direction::back}) {
       const bool is_own = sender_of(input_, input_.rank, each) == input_.rank;
-      if (!is_own) step.waits.push_back(at(group, input_.rank, each));
+      if (!is_own) step.waits.push_back(of_direction(group, input_.rank, each));
     }
     return step;
   }
@@ -107,7 +103,7 @@ class NeighborPushes {
       one.lane = 1 + static_cast<int>(each);
       Step& step = has_lanes_ ? one : both;
       if (move.bytes > 0) step.copies.push_back({target_of(move), source_of(move), executor_, {}});
-      if (move.to != input_.rank) step.signals.push_back(at(kCome, move.to, each));
+      if (move.to != input_.rank) step.signals.push_back(of_direction(kCome, move.to, each));
       if (has_lanes_) writer.add(std::move(one));
     }
     if (!has_lanes_) writer.add(std::move(both));
@@ -121,11 +117,7 @@ class NeighborPushes {
 }  // namespace
 
 Algorithm neighbor_pushes() {
-  return {"neighbor-pushes",
-          [](const AlgorithmInput& in) {
-            return in.collective.kind == CollectiveKind::neighbor_exchange;
-          },
-          [](const AlgorithmInput& in) { return NeighborPushes(in).schedule(); }};
+  return {"neighbor-pushes", is_of<CollectiveKind::neighbor_exchange>, made_by<NeighborPushes>};
 }
 
 }  // namespace duet

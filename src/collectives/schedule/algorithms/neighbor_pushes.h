@@ -25,6 +25,11 @@ inline Place target_of(const Move& move) {
   return {BufferRole::recv, move.to, move.to_offset, move.bytes};
 }
 
+// Of a group with one for each direction, for all ranks.
+inline SemaphoreAt of_direction(int group, int owner, Direction direction) {
+  return {group, owner, 0, static_cast<int>(direction)};
+}
+
 // Adds the step at which the caller's stream computes that, where it does.
 void add_compute(ScheduleWriter& writer, const AlgorithmInput& input, ComputePart part);
 

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "collectives/schedule/algorithms/neighbor_pushes.h"
@@ -20,130 +22,116 @@ namespace {
 // nodes further: a message of each rank of the column, of no bytes from nodes where that rank's
 // neighbour is another one.
 struct ColumnRoute {
-  Direction direction;
+  Direction direction = Direction::back;
   int distance = 0, source = 0;
+  std::optional<Move> goes = {};  // that this rank sends on
+  bool comes = false;             // bytes come to this rank
 };
 
-class NodesNeighbors {
+class NodesNeighbors : public NodeSchedule {
  public:
   explicit NodesNeighbors(const AlgorithmInput& input)
-      : input_(input),
-        to_(input),
-        place_(to_.place()),
+      : NodeSchedule(input),
         chunk_(move_of(input, input.rank, Direction::on).bytes),
         asks_(!input.collective.neighbors.alternating) {
     find_routes();
-    to_.schedule().pushes_to_recv = true;
-    come_ = add_group("come", 2);
-    full_ = add_group("full", slots());
+    made().pushes_to_recv = true;
+    come_ = add_words("come", 2);
+    full_ = add_words("full", slots());
     if (asks_) {
-      ready_ = add_group("ready", 2);
-      free_ = add_group("free", 2);
-      to_.schedule().semaphores.back().initial = 1;
+      ready_ = add_words("ready", 2);
+      free_ = add_words("free", 2);
+      made().semaphores.back().initial = 1;
     }
-    to_.schedule().slot_bytes = index_of(slots()) * chunk_;
-    to_.use_wire(messages());
+    made().slot_bytes = index_of(slots()) * chunk_;
+    use_wire(all_messages());
   }
 
   // The wire begins, and whoever may be waited for is, before what is sent is computed.
   RankSchedule schedule() {
-    const Executor executor = input_.kernel_moves ? Executor::kernel : Executor::dma;
-    to_.schedule().algorithm =
-        fmt::format("pushes by {} in the node, {}", name(executor), kNetworkText);
-    ScheduleWriter& writer = to_.writer();
-    const int forwarding = std::any_of(routes_.begin(), routes_.end(),
-                                       [this](const ColumnRoute& each) { return forwards(each); });
-    to_.begin_wire();
-    writer.fork(kForwarding, forwarding);
-    if (asks_) signal_ready();
-    add_compute(writer, input_, ComputePart::before);
+    const Executor executor = input().kernel_moves ? Executor::kernel : Executor::dma;
+    made().algorithm = fmt::format("pushes by {} in the node, {}", name(executor), kNetworkText);
+    const bool forwarding = std::any_of(routes_.begin(), routes_.end(),
+                                        [this](const ColumnRoute& each) { return forwards(each); });
+    begin_wire();
+    writer().fork(kForwarding, forwarding ? 1 : 0);
+    if (asks_) signal_senders();
+    add_compute(writer(), input(), ComputePart::before);
     send_own();
     push(executor);
     forward();
-    for (int i = 0; i < static_cast<int>(routes_.size()); ++i) to_.send(i);
-    add_compute(writer, input_, ComputePart::beside);
-    if (executor == Executor::dma) writer.join(1, 2);
-    if (forwarding > 0) writer.join(kForwarding, forwarding);
-    to_.handshake({}, arrivals());
-    to_.end_wire();
+    send_all();
+    add_compute(writer(), input(), ComputePart::beside);
+    if (executor == Executor::dma) writer().join(1, 2);
+    if (forwarding) writer().join(kForwarding, 1);
+    handshake({}, arrivals());
+    end_wire();
     if (asks_) free_slots();
-    return to_.take();
+    return take();
   }
 
  private:
   static constexpr int kForwarding = 3;  // the lane that waits for slots; 1 and 2 push
 
-  int add_group(const char* name, int count) {
+  int add_words(const char* name, int count) {
     SemaphoreGroup group{name, count};
     group.for_every_rank = false;
-    return to_.add_group(std::move(group));
+    return add_group(std::move(group));
   }
 
-  bool is_of_node(int rank) const { return place_.map.node(rank) == place_.node; }
-  bool is_other_of_node(int rank) const { return rank != input_.rank && is_of_node(rank); }
-  Move own(Direction direction) const { return move_of(input_, input_.rank, direction); }
-
-  // Where the rank of that node with the route's local index sends to.
-  Move move_on(const ColumnRoute& route, int node) const {
-    return move_of(input_, place_.map.rank(node, route.source), route.direction);
-  }
-  bool leads(const ColumnRoute& route, int node) const {
-    const int to = move_on(route, node).to;
-    return place_.map.local(to) == place_.local &&
-           place_.map.node(to) == (node + route.distance) % place_.nodes();
-  }
+  bool is_of_node(int one) const { return place().map.node(one) == place().node; }
+  bool is_other_of_node(int one) const { return one != rank() && is_of_node(one); }
 
   // Those of all nodes, since all ranks of a column have as many messages.
   void find_routes() {
-    for (const Direction direction : kDirections) {
-      for (int distance = 1; chunk_ > 0 && distance < place_.nodes(); ++distance) {
-        for (int source = 0; source < place_.node_size(); ++source) {
-          const ColumnRoute route{direction, distance, source};
-          int node = 0;
-          while (node < place_.nodes() && !leads(route, node)) ++node;
-          if (node < place_.nodes()) routes_.push_back(route);
-        }
+    std::map<std::tuple<Direction, int, int>, ColumnRoute> routes;
+    for (int from = 0; chunk_ > 0 && from < input().ranks; ++from) {
+      for (const Direction direction : kDirections) {
+        const Move move = move_of(input(), from, direction);
+        const int node = place().map.node(from), source = place().map.local(from);
+        const int distance = (place().map.node(move.to) - node + place().nodes()) % place().nodes();
+        if (place().map.local(move.to) != place().local || distance == 0) continue;
+        ColumnRoute& route = routes[{direction, distance, source}];
+        route.direction = direction;
+        route.distance = distance;
+        route.source = source;
+        if (node == place().node) route.goes = move;
+        route.comes = route.comes || move.to == rank();
       }
     }
+    for (const auto& [key, route] : routes) routes_.push_back(route);
   }
 
   // At each rank one for each rank of its node and direction.
-  int slots() const { return 2 * place_.node_size(); }
+  int slots() const { return 2 * place().node_size(); }
   static int slot_number(int source, Direction direction) {
     return 2 * source + static_cast<int>(direction);
   }
   Place slot(int owner, int source, Direction direction) const {
     return {BufferRole::slots, owner, index_of(slot_number(source, direction)) * chunk_, chunk_};
   }
-  SemaphoreAt at(int group, int owner, Direction direction) const {
-    return {group, owner, 0, static_cast<int>(direction)};
-  }
   SemaphoreAt full(int owner, int source, Direction direction) const {
     return {full_, owner, 0, slot_number(source, direction)};
   }
 
-  std::vector<StepMessage> messages() const {
+  std::vector<StepMessage> all_messages() const {
     std::vector<StepMessage> all;
     for (const ColumnRoute& route : routes_) {
-      StepMessage message;
-      message.to = to_.column(place_.node_after(route.distance));
-      message.from = to_.column(place_.node_before(route.distance));
-      if (leads(route, place_.node)) {
-        const Move move = move_on(route, place_.node);
-        const Place source = route.source == place_.local
-                                 ? source_of(move)
-                                 : slot(input_.rank, route.source, route.direction);
-        message.pieces.push_back({source, target_of(move)});
-        message.staged = forwards(route) || input_.collective.neighbors.computes;
+      StepMessage message = column_message(route.distance);
+      if (route.goes) {
+        const Place source =
+            forwards(route) ? slot(rank(), route.source, route.direction) : source_of(*route.goes);
+        message.pieces.push_back({source, target_of(*route.goes)});
+        message.staged = forwards(route) || input().collective.neighbors.computes;
       }
-      if (leads(route, place_.node_before(route.distance))) message.arrivals.push_back(chunk_);
+      if (route.comes) message.arrivals.push_back(chunk_);
       all.push_back(std::move(message));
     }
     return all;
   }
 
   bool forwards(const ColumnRoute& route) const {
-    return leads(route, place_.node) && route.source != place_.local;
+    return route.goes && route.source != place().local;
   }
 
   // What other ranks of the node have for this column: enqueued behind the rank's own pushes, since
@@ -153,60 +141,61 @@ class NodesNeighbors {
       if (!forwards(routes_[i])) continue;
       Step step;
       step.lane = kForwarding;
-      step.waits = {full(input_.rank, routes_[i].source, routes_[i].direction)};
-      step.signals = {to_.go(static_cast<int>(i))};
-      to_.writer().add(std::move(step));
+      step.waits = {full(rank(), routes_[i].source, routes_[i].direction)};
+      step.signals = {go(static_cast<int>(i))};
+      writer().add(std::move(step));
     }
   }
 
-  void signal_ready() {
+  void signal_senders() {
     std::vector<SemaphoreAt> signals;
     for (const Direction each : kDirections) {
-      const int from = sender_of(input_, input_.rank, each);
-      if (is_other_of_node(from)) signals.push_back(at(ready_, from, each));
+      const int from = sender_of(input(), rank(), each);
+      if (is_other_of_node(from)) signals.push_back(of_direction(ready_, from, each));
     }
-    to_.handshake(std::move(signals), {});
+    handshake(std::move(signals), {});
   }
 
   // What goes from this rank to its own column, once it has been computed.
   void send_own() {
     std::vector<SemaphoreAt> signals;
     for (int i = 0; i < static_cast<int>(routes_.size()); ++i) {
-      if (to_.messages()[index_of(i)].staged && !forwards(routes_[index_of(i)])) {
-        signals.push_back(to_.go(i));
+      if (messages()[index_of(i)].staged && !forwards(routes_[index_of(i)])) {
+        signals.push_back(go(i));
       }
     }
-    to_.handshake(std::move(signals), {});
+    handshake(std::move(signals), {});
   }
 
   void push(Executor executor) {
     const bool by_lanes = executor == Executor::dma;
-    if (by_lanes) to_.writer().fork(1, 2);
+    if (by_lanes) writer().fork(1, 2);
     for (const Direction each : kDirections) {
-      const Move move = own(each);
+      const Move move = move_of(input(), rank(), each);
       const bool inside = is_of_node(move.to);
-      const int local = place_.map.local(move.to);
-      if (!inside && (local == place_.local || chunk_ == 0)) continue;
-      const int by = inside ? move.to : place_.map.rank(place_.node, local);  // who sends it on
+      const int local = place().map.local(move.to);
+      if (!inside && (local == place().local || chunk_ == 0)) continue;
+      const int by = inside ? move.to : place().map.rank(place().node, local);  // who sends it on
       Step step;
       step.lane = by_lanes ? 1 + static_cast<int>(each) : 0;
-      const bool itself = move.to == input_.rank;
-      if (asks_ && !itself) step.waits = {at(inside ? ready_ : free_, input_.rank, each)};
-      const Place target = inside ? target_of(move) : slot(by, place_.local, each);
+      const bool itself = move.to == rank();
+      if (asks_ && !itself) step.waits = {of_direction(inside ? ready_ : free_, rank(), each)};
+      const Place target = inside ? target_of(move) : slot(by, place().local, each);
       if (chunk_ > 0) step.copies.push_back({target, source_of(move), executor, {}});
-      if (!itself) step.signals = {inside ? at(come_, by, each) : full(by, place_.local, each)};
-      to_.writer().add(std::move(step));
+      if (!itself)
+        step.signals = {inside ? of_direction(come_, by, each) : full(by, place().local, each)};
+      writer().add(std::move(step));
     }
   }
 
   std::vector<SemaphoreAt> arrivals() const {
     std::vector<SemaphoreAt> waits;
     for (const Direction each : {Direction::on, Direction::back}) {
-      if (is_other_of_node(sender_of(input_, input_.rank, each))) {
-        waits.push_back(at(come_, input_.rank, each));
+      if (is_other_of_node(sender_of(input(), rank(), each))) {
+        waits.push_back(of_direction(come_, rank(), each));
       }
     }
-    for (int i = 0; i < static_cast<int>(routes_.size()); ++i) waits.push_back(to_.come(i));
+    for (const SemaphoreAt& each : all_come()) waits.push_back(each);
     return waits;
   }
 
@@ -214,15 +203,12 @@ class NodesNeighbors {
   void free_slots() {
     std::vector<SemaphoreAt> signals;
     for (const ColumnRoute& route : routes_) {
-      const int source = place_.map.rank(place_.node, route.source);
-      if (forwards(route)) signals.push_back(at(free_, source, route.direction));
+      const int source = place().map.rank(place().node, route.source);
+      if (forwards(route)) signals.push_back(of_direction(free_, source, route.direction));
     }
-    to_.handshake(std::move(signals), {});
+    handshake(std::move(signals), {});
   }
 
-  const AlgorithmInput& input_;
-  NodeSchedule to_;
-  const NodePlace& place_;
   const std::uint64_t chunk_;  // bytes
   const bool asks_;            // before it writes
   std::vector<ColumnRoute> routes_;
@@ -232,14 +218,8 @@ class NodesNeighbors {
 }  // namespace
 
 Algorithm nodes_neighbors() {
-  return {"nodes-neighbors",
-          [](const AlgorithmInput& in) {
-            return in.collective.kind == CollectiveKind::neighbor_exchange;
-          },
-          [](const AlgorithmInput& in) { return NodesNeighbors(in).schedule(); },
-          Half::none,
-          1,
-          true};
+  return {"nodes-neighbors", is_of<CollectiveKind::neighbor_exchange>, made_by<NodesNeighbors>,
+          Half::none, true};
 }
 
 }  // namespace duet

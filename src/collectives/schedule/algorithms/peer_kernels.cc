@@ -130,8 +130,11 @@ Algorithm peer_kernels() {
 // buffer. When it ends, all ranks have read what they needed.
 Algorithm pulled_reduction() {
   return {"pulled-reduction",
-          [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::all_reduce; },
-          pull_schedule, Half::first, std::numeric_limits<int>::max()};
+          is_of<CollectiveKind::all_reduce>,
+          pull_schedule,
+          Half::first,
+          false,
+          std::numeric_limits<int>::max()};
 }
 
 }  // namespace duet

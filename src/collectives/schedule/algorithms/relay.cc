@@ -116,7 +116,7 @@ Algorithm relay() {
             return in.collective.kind == CollectiveKind::broadcast && in.ranks > 1 &&
                    in.collective.count > 0;
           },
-          [](const AlgorithmInput& in) { return Relay(in).schedule(); }};
+          made_by<Relay>};
 }
 
 }  // namespace duet

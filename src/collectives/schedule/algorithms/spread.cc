@@ -72,9 +72,7 @@ RankSchedule spread_schedule(const AlgorithmInput& input) {
 }  // namespace
 
 Algorithm spread() {
-  return {"spread",
-          [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::all_reduce; },
-          spread_schedule, Half::second};
+  return {"spread", is_of<CollectiveKind::all_reduce>, spread_schedule, Half::second};
 }
 
 }  // namespace duet

@@ -176,8 +176,7 @@ Algorithm staged_moves() {
 
 // The second half of an all_reduce, where receive buffers cannot be mapped.
 Algorithm staged_spread() {
-  return {"staged-spread",
-          [](const AlgorithmInput& in) { return in.collective.kind == CollectiveKind::all_reduce; },
+  return {"staged-spread", is_of<CollectiveKind::all_reduce>,
           [](const AlgorithmInput& in) {
             StagedMoves parts(part_to_all(in.collective, in.ranks), in, true);
             return from_recv(parts.schedule());

@@ -122,7 +122,7 @@ class StagedReduction {
 
 Algorithm staged_reduction() {
   return {"staged-reduction", [](const AlgorithmInput& in) { return reduces(in.collective.kind); },
-          [](const AlgorithmInput& in) { return StagedReduction(in).schedule(); }, Half::first};
+          made_by<StagedReduction>, Half::first};
 }
 
 }  // namespace duet
