@@ -1,7 +1,6 @@
-#include "collectives/crossover_text.h"
-
 #include <fmt/format.h>
 
+#include "collectives/workload.h"
 #include "core/units.h"
 #include "results/rates.h"
 

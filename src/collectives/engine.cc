@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "collectives/cpu/engine.h"
 #include "collectives/own_engines.h"
 #include "collectives/session/lanes.h"
-#include "collectives/sim/engine.h"
 #include "core/names.h"
 
 namespace duet {

@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include "collectives/nodes/session.h"
-#include "collectives/peer/in_flight.h"
-#include "collectives/peer/session.h"
+#include "collectives/own_sessions.h"
+#include "collectives/peer/call_facts.h"
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/tuning/thresholds.h"
 #include "team/nodes.h"

@@ -16,4 +16,11 @@ std::unique_ptr<CollectiveEngine> make_sdma_collectives();
 std::unique_ptr<CollectiveEngine> make_kernel_collectives();
 std::unique_ptr<CollectiveEngine> make_auto_collectives();
 
+// The engine `host`, for the devices of a CPU: the simplest correct implementation, used as the
+// reference for other engines. It is not meant to be fast.
+std::unique_ptr<CollectiveEngine> make_host_collectives();
+
+// An engine for simulated machines: a model of the vendor's collective library and its kernels.
+std::unique_ptr<CollectiveEngine> make_vendor_model_collectives();
+
 }  // namespace duet

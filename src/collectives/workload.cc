@@ -4,7 +4,6 @@
 
 #include "collectives/cases.h"
 #include "collectives/cost.h"
-#include "collectives/crossover_text.h"
 #include "collectives/engine.h"
 #include "collectives/tuning/tuning_file.h"
 #include "core/units.h"

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include "results/record.h"
 #include "verdict/expectation.h"
 #include "workload/workload.h"
 
@@ -16,5 +20,10 @@ Rates collective_rates(const Cost& cost, double seconds);
 // What a list prints after a collective's main rate: "algbw 1.817 GB/s, wire 1.363 GB/s, wrong 0,
 // count 65536". "" for records without these rates.
 std::string collective_text(const Record& record);
+
+// A line for each collective_crossover of a section's results, with the sizes at which an engine is
+// the fastest: "all_gather fp32: dma is the fastest from 4 MiB on, 1.20 times nccl at 1 GiB". "" if
+// there is no crossover.
+std::string crossover_lines(const std::vector<Record>& results);
 
 }  // namespace duet

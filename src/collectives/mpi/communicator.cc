@@ -1,12 +1,13 @@
 #include "collectives/mpi/communicator.h"
 
 #include <fmt/format.h>
-#if defined(OPEN_MPI)
 #include <mpi-ext.h>
-#endif
+
+#include <chrono>
+#include <thread>
 
 #include "collectives/mpi/check.h"
-#include "collectives/mpi/waiting.h"
+#include "core/clock.h"
 #include "core/deadline.h"
 #include "core/error.h"
 
@@ -92,6 +93,30 @@ bool reaches(const DeviceInfo& info) {
   if (info.gpu_runtime == GpuRuntime::hip) return MPIX_Query_rocm_support() != 0;
 #endif
   return false;
+}
+
+namespace {
+
+// Interval between checks of the other processes' state. Each check takes a lock.
+constexpr std::chrono::milliseconds kLook(10);
+
+}  // namespace
+
+void wait_for(Processes* processes, const std::string& what, double deadline_seconds,
+              const std::function<bool()>& done) {
+  const auto start = SteadyClock::now();
+  auto look = start + kLook;
+  while (!done()) {
+    std::this_thread::yield();
+    const auto now = SteadyClock::now();
+    if (now < look) continue;
+    look = now + kLook;
+    const std::string reason = processes != nullptr ? processes->failure() : "";
+    if (!reason.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", reason, what));
+    if (now - start > std::chrono::duration<double>(deadline_seconds)) {
+      throw Timeout(fmt::format("waited {:.0f} s for {}", deadline_seconds, what));
+    }
+  }
 }
 
 }  // namespace duet::mpi

@@ -5,11 +5,13 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "device/device.h"
 #include "team/failure_flag.h"
+#include "team/processes.h"
 #include "team/team.h"
 
 namespace duet::mpi {
@@ -41,5 +43,10 @@ std::string library_name();
 
 // Whether this MPI can access memory of such a device.
 bool reaches(const DeviceInfo& info);
+
+// Calls `done` until it returns true. Throws PeerFailed when another process fails or has exited,
+// and Timeout, with `what` in its message, after the deadline. `processes` may be null.
+void wait_for(Processes* processes, const std::string& what, double deadline_seconds,
+              const std::function<bool()>& done);
 
 }  // namespace duet::mpi

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "collectives/mpi/waiting.h"
+#include "collectives/mpi/communicator.h"
 
 namespace duet::mpi {
 namespace {

@@ -23,7 +23,6 @@
 
 #include "collectives/nodes/network.h"
 #include "collectives/nodes/piece_cut.h"
-#include "collectives/nodes/rail_dealer.h"
 #include "collectives/session/wire.h"
 
 namespace duet {

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/nodes/immediate.h"
+#include "collectives/nodes/wire_numbers.h"
 #include "fabric/region.h"
 #include "fabric/traffic.h"
 

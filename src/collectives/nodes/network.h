@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "collectives/nodes/failover.h"
-#include "collectives/nodes/immediate.h"
+#include "collectives/nodes/wire_numbers.h"
 #include "fabric/operation.h"
 #include "fabric/rail_set.h"
 #include "fabric/traffic.h"

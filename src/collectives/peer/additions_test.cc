@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "collectives/own_engines.h"
-#include "collectives/peer/in_flight.h"
-#include "collectives/peer/reductions_fixture.h"
+#include "collectives/peer/call_facts.h"
+#include "collectives/peer/plans_fixture.h"
 #include "core/error.h"
 
 namespace duet {

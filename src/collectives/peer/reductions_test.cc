@@ -4,7 +4,7 @@
 
 #include "collectives/own_engines.h"
 #include "collectives/partition.h"
-#include "collectives/peer/reductions_fixture.h"
+#include "collectives/peer/plans_fixture.h"
 
 namespace duet {
 namespace {

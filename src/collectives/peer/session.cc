@@ -1,17 +1,14 @@
-#include "collectives/peer/session.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "collectives/own_sessions.h"
 #include "collectives/peer/call_facts.h"
 #include "collectives/peer/halves_plan.h"
-#include "collectives/peer/in_flight.h"
 #include "collectives/schedule/algorithms/broadcast_pieces.h"
 #include "collectives/schedule/schedule_plan.h"
 #include "collectives/session/rank_lanes.h"
-#include "collectives/session/session_memory.h"
 #include "collectives/session/session_plans.h"
 #include "collectives/session/team_links.h"
 #include "collectives/tuning/thresholds.h"

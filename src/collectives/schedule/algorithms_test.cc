@@ -7,7 +7,7 @@
 
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/copy_order.h"
-#include "collectives/schedule/algorithms/packets.h"
+#include "collectives/schedule/algorithms/kernel_items.h"
 #include "collectives/schedule/algorithms/staging_slots.h"
 #include "collectives/schedule/packet_steps.h"
 #include "collectives/schedule/removals_fixture.h"

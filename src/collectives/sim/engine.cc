@@ -1,8 +1,6 @@
 // The model of a call is a kernel on all ranks. The platform gives its compute units, its latency
 // and the share of the links that it can use. The kernel really moves and reduces the data, and it
 // shares links, memory and compute units with all other simulated work.
-#include "collectives/sim/engine.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/own_engines.h"
 #include "collectives/planning.h"
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/schedule_plan.h"

@@ -1,6 +1,5 @@
 // Small sizes: Duet's copy engines are up to four times slower than the vendor's library on a
 // simulated MI300X. Large sizes: both are equally fast.
-#include "collectives/sim/engine.h"
 
 #include <gtest/gtest.h>
 

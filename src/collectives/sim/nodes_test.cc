@@ -4,7 +4,7 @@
 
 #include "collectives/collective_work.h"
 #include "collectives/cost.h"
-#include "collectives/sim/engine.h"
+#include "collectives/own_engines.h"
 #include "core/error.h"
 #include "timing/sampler.h"
 

@@ -13,7 +13,6 @@
 #include "collectives/partition.h"
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/kernel_items.h"
-#include "collectives/schedule/algorithms/packets.h"
 
 namespace duet {
 namespace {

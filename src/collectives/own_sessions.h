@@ -1,4 +1,4 @@
-// The engines dma, kernel and auto where ranks are of several nodes.
+// The sessions of the engines dma, sdma, kernel and auto.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,9 @@
 #include "team/nodes.h"
 
 namespace duet {
+
+// Collective among processes, outside of Team::each().
+std::unique_ptr<CollectiveSession> open_peer_session(Team& team, OwnEngineKind kind);
 
 // Collective among processes, outside of Team::each(). `map` is the team's and has several nodes.
 // Where nodes are unequal or ranks are reached by no wire, the session supports nothing, with that
