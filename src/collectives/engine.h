@@ -22,6 +22,8 @@ class SideStreams;
 struct CollectiveBuffers {
   Span send, recv;
 };
+// Whether the send and the receive buffer overlap.
+bool in_place(const CollectiveBuffers& buffers);
 
 // What the caller of a neighbor_exchange computes in a call, on the stream that it is given.
 struct CallCompute {

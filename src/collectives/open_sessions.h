@@ -27,7 +27,9 @@ class OpenSessions {
   // The engine's session with this number, opened if necessary. Different numbers give different
   // sessions, for calls that run concurrently. Throws Unavailable where the engine cannot run on
   // this team; later calls throw the same error without another attempt.
-  CollectiveSession& session(CollectiveEngine& engine, int number = 0);
+  CollectiveSession& session(CollectiveEngine& engine, int number = 0) {
+    return sessions_.get({engine.name(), number}, [&] { return engine.open(team_); });
+  }
 
   // Called after a case has failed: its ranks may have made different calls, so the next case must
   // open a new session.

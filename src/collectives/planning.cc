@@ -1,11 +1,10 @@
-#include "collectives/planning.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <sstream>
 #include <utility>
 
+#include "collectives/engine.h"
 #include "collectives/partition.h"
 #include "core/packing.h"
 

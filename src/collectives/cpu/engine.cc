@@ -2,6 +2,8 @@
 // or reduces its own part from their send buffers, signals `done` and waits for those that read
 // here. A rank that runs in place first copies its send buffer aside, where results overwrite it;
 // the other ranks read the copy.
+#include "collectives/engine.h"
+
 #include <fmt/format.h>
 
 #include <limits>
@@ -9,7 +11,6 @@
 #include <set>
 
 #include "collectives/own_engines.h"
-#include "collectives/planning.h"
 #include "collectives/session/session_plans.h"
 #include "device/device.h"
 #include "device/reduce.h"

@@ -1,6 +1,6 @@
 #include "collectives/mpi/staging.h"
 
-#include "collectives/planning.h"
+#include "collectives/engine.h"
 
 namespace duet::mpi {
 

@@ -6,10 +6,10 @@
 #include <cstdio>
 
 #include "collectives/collective_work.h"
+#include "collectives/engine.h"
 #include "collectives/nodes/looking_wire_fixture.h"
 #include "collectives/nodes/mapped_wire.h"
 #include "collectives/own_sessions.h"
-#include "collectives/planning.h"
 #include "collectives/schedule/algorithms/node_schedule.h"
 #include "collectives/schedule/schedule_plan.h"
 #include "collectives/session/calls_fixture.h"

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "collectives/engine.h"
 #include "collectives/nodes/mapped_wire.h"
 #include "collectives/nodes/staged_wire.h"
 #include "collectives/own_sessions.h"
-#include "collectives/planning.h"
 #include "collectives/schedule/algorithms/node_schedule.h"
 #include "collectives/schedule/local_copy.h"
 #include "collectives/schedule/schedule_plan.h"
-#include "collectives/session/rank_lanes.h"
+#include "collectives/session/lanes.h"
 #include "collectives/session/session_plans.h"
 #include "collectives/session/team_links.h"
 #include "core/deadline.h"

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "collectives/engine.h"
 #include "collectives/partition.h"
-#include "collectives/planning.h"
 #include "collectives/schedule/local_copy.h"
 #include "core/error.h"
 

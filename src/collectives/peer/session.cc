@@ -8,7 +8,7 @@
 #include "collectives/peer/halves_plan.h"
 #include "collectives/schedule/algorithms/broadcast_pieces.h"
 #include "collectives/schedule/schedule_plan.h"
-#include "collectives/session/rank_lanes.h"
+#include "collectives/session/lanes.h"
 #include "collectives/session/session_plans.h"
 #include "collectives/session/team_links.h"
 #include "collectives/tuning/thresholds.h"

@@ -1,6 +1,8 @@
 // The model of a call is a kernel on all ranks. The platform gives its compute units, its latency
 // and the share of the links that it can use. The kernel really moves and reduces the data, and it
 // shares links, memory and compute units with all other simulated work.
+#include "collectives/engine.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <vector>
 
 #include "collectives/own_engines.h"
-#include "collectives/planning.h"
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/schedule_plan.h"
 #include "device/sim/sim.h"
