@@ -108,7 +108,7 @@ Algorithm row_gather() {
             return in.collective.kind == CollectiveKind::all_gather &&
                    in.collective.rows.ranges > 0 && in.in_place;
           },
-          [](const AlgorithmInput& in) { return RowGather(in).schedule(); }};
+          made_by<RowGather>};
 }
 
 }  // namespace duet

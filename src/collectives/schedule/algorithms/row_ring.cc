@@ -99,7 +99,7 @@ Algorithm row_ring() {
             return reduces(in.collective.kind) && in.collective.rows.ranges > 0 &&
                    in.collective.rows.sums == RowSums::by_compute;
           },
-          [](const AlgorithmInput& in) { return RowRing(in).schedule(); }};
+          made_by<RowRing>};
 }
 
 }  // namespace duet

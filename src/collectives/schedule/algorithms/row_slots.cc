@@ -100,7 +100,7 @@ Algorithm row_slots() {
             return reduces(in.collective.kind) && in.collective.rows.ranges > 0 &&
                    in.collective.rows.sums == RowSums::in_slots;
           },
-          [](const AlgorithmInput& in) { return RowSlots(in).schedule(); }};
+          made_by<RowSlots>};
 }
 
 }  // namespace duet
