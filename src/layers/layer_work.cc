@@ -11,7 +11,6 @@
 namespace duet {
 namespace {
 
-constexpr double kDeadline = 120;  // seconds for any wait outside the samples
 // Operations of a call, for the launch queue: of each range a multiplication with what belongs to
 // it, two waits or signals, and a copy.
 constexpr std::size_t kOperationsOfRange = 6;
@@ -64,14 +63,14 @@ void LayerWork::prepare(Rank& rank, const Placement& placement) {
   if (layer_.activates) own.operations = make_operations(rank.device);
   const auto stream = rank.device.make_stream({placement.priority});
   for (const LayerLinear& each : own.linears) each.fill(rank, own.fills, *stream);
-  stream->synchronize(kDeadline);
+  stream->synchronize(kLayerDeadline);
   const auto all = rank.team.gather(rank, fmt::format("{}", wire_bytes),
-                                    "the other ranks to have prepared", kDeadline);
+                                    "the other ranks to have prepared", kLayerDeadline);
   if (way_.graph.launches > 0) {
     const auto reason = way_.session != nullptr ? way_.session->uncapturable() : std::nullopt;
     if (reason) throw Unavailable(reason->reason);
     enqueue_call(own, *stream);
-    stream->synchronize(kDeadline);
+    stream->synchronize(kLayerDeadline);
     own.graph = capture(*stream, [&] { enqueue_call(own, *stream); });
   }
   if (rank.local != 0) return;
@@ -117,7 +116,7 @@ void LayerWork::renew(Rank& rank) {
     each.fill(rank, own.fills, *stream);
     each.poison_staging();
   }
-  stream->synchronize(kDeadline);
+  stream->synchronize(kLayerDeadline);
 }
 
 std::optional<Skipped> LayerWork::verify(Rank& rank) {

@@ -14,7 +14,6 @@
 namespace duet {
 namespace {
 
-constexpr double kDeadline = 120;                  // seconds for any wait outside the samples
 constexpr Fill kPoison{FillKind::constant, 0xFF};  // NaN in every type of floating point
 
 std::uint64_t matrix_bytes(std::int64_t rows, std::int64_t columns, DType dtype) {
@@ -60,7 +59,7 @@ LayerLinear::LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& ope
   // Tuning multiplies, and takes other times for other data.
   for (const Span& span : {x(), weight_.span()})
     stream->fill(span, {FillKind::normal, 1, 0, problem_.dtype});
-  stream->synchronize(kDeadline);
+  stream->synchronize(kLayerDeadline);
   if (communicates()) plan_ = way.session->plan(rank, collective_, buffers_);
   plan_gemms(rank, gemm, tuning, *stream);
 }
@@ -90,7 +89,7 @@ void LayerLinear::plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning,
     plan_->enqueue_rows(stream, [&](Stream&, const CallRows& rows) {
       keys.insert({rows.rows.count, rows.adds});
     });
-    stream.synchronize(kDeadline);
+    stream.synchronize(kLayerDeadline);
   } else {
     keys.insert({static_cast<std::uint64_t>(problem_.m), false});
   }
@@ -173,7 +172,7 @@ void LayerLinear::verify_gathered(Rank& rank) const {
   std::string own;
   for (const std::int64_t row : sampled(rank.index))
     own += bytes_of(rank.device, x(), problem_.m, row);
-  const auto all = rank.team.gather(rank, own, "the other ranks to verify", kDeadline);
+  const auto all = rank.team.gather(rank, own, "the other ranks to verify", kLayerDeadline);
   for (int of = 0; of < ranks_; ++of) {
     std::string here;
     for (const std::int64_t row : sampled(of)) here += bytes_of(rank.device, x(), problem_.m, row);
@@ -205,7 +204,7 @@ LayerLinear::Expected LayerLinear::expected(Rank& rank,
     const std::vector<double> own = products(rank, every);
     const auto all = rank.team.gather(
         rank, std::string(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double)),
-        "the other ranks to verify", kDeadline);
+        "the other ranks to verify", kLayerDeadline);
     const auto columns = static_cast<std::size_t>(problem_.n);
     for (const std::string& theirs : *all) {
       std::vector<double>& part = parts.emplace_back(rows.size() * columns);

@@ -17,6 +17,8 @@
 
 namespace duet {
 
+inline constexpr double kLayerDeadline = 120;  // seconds for any wait outside the samples
+
 // How operations are made.
 struct LayerWay {
   CollectiveSession* session = nullptr;  // nullptr: multiplications alone, with their input there
