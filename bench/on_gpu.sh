@@ -20,7 +20,7 @@
 #   bench/on_gpu.sh copy OUT     every copy, journals into OUT; beside plain cudaMemcpyAsync
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
 #   bench/on_gpu.sh check_layers   layers: every way on several GPUs verified, on streams and captured
-#   bench/on_gpu.sh layers OUT   GEMMs that need collectives, by turns with the GEMM alone, beside PyTorch's; OPERATIONS,
+#   bench/on_gpu.sh layers OUT   GEMMs that need collectives, by turns with the GEMM alone, beside PyTorch's; LAYERS,
 #                                TOKENS, ENGINES, MODEL choose
 #   bench/on_gpu.sh check_halo   halo exchange: every point to the bit, graphs, compute-sanitizer, a process that dies
 #   bench/on_gpu.sh halo OUT     sweeps beside the driver's copy, every engine and norm, small grids, scaling

@@ -7,11 +7,11 @@ check_layers() {
   must "$build/tests/collectives_test" --gtest_filter='RowSchedules*' --gtest_brief=1
 }
 
-# By turns with the multiplication alone. OPERATIONS, TOKENS, ENGINES, MODEL choose.
+# By turns with the multiplication alone. LAYERS, TOKENS, ENGINES, MODEL choose.
 layers() {
   find_nccl
-  local options=(${OPERATIONS:-gather-gemm,gemm-scatter} --device cuda --model "${MODEL:-llama70b}"
-    --tokens "${TOKENS:-512,2048,4096,8192}" --engine "${ENGINES:-none,nccl,dma,kernel,pieces}"
+  local options=(${LAYERS:-gather-gemm,gemm-scatter} --device cuda --model "${MODEL:-llama70b}"
+    --tokens "${TOKENS:-512,2048,4096,8192}" --engine "${ENGINES:-nccl,dma,kernel,pieces}"
     --seconds "${SECONDS_EACH:-0.3}" --tuning-seconds 0.5)
   say "layers, on streams"
   must timeout "${LIMIT:-280}" "$duet" layer "${options[@]}" --json "$out/layers.jsonl" --quiet

@@ -42,6 +42,11 @@ std::string bytes_of(Device& device, const Span& matrix, std::int64_t all, std::
   return bytes;
 }
 
+double element(const std::string& row, std::int64_t column, DType dtype) {
+  const auto* const first = reinterpret_cast<const std::byte*>(row.data());
+  return static_cast<double>(load(dtype, first + matrix_bytes(1, column, dtype)));
+}
+
 }  // namespace
 
 LayerLinear::LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& operation,
@@ -182,49 +187,65 @@ void LayerLinear::verify_gathered(Rank& rank) const {
   }
 }
 
-// Rows of the rank's own product, in double.
+// Rows of the rank's own product, in double; behind each the size of what is multiplied.
 std::vector<double> LayerLinear::products(Rank& rank, const std::vector<std::int64_t>& rows) const {
-  return gemm_reference(rank.device.info().kind)(rank.device, problem_, {x(), weight_.span(), y()},
-                                                 rows);
+  const std::vector<double> all = gemm_reference(rank.device.info().kind)(
+      rank.device, problem_, {x(), weight_.span(), y()}, rows);
+  std::vector<double> with_sizes;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto row = all.begin() + static_cast<std::ptrdiff_t>(i) * problem_.n;
+    with_sizes.insert(with_sizes.end(), row, row + problem_.n);
+    with_sizes.push_back(size_of_row(rank.device, rows[i]));
+  }
+  return with_sizes;
+}
+
+// The root mean square of a row of X: 1 of inputs that are made here, of which tolerance() knows.
+double LayerLinear::size_of_row(Device& device, std::int64_t row) const {
+  if (!makes_input_) return 1;
+  const std::string bytes = bytes_of(device, x(), problem_.m, row);
+  double squares = 0;
+  for (std::int64_t i = 0; i < problem_.k; ++i) {
+    const double value = element(bytes, i, problem_.dtype);
+    squares += value * value;
+  }
+  return std::max(1.0, std::sqrt(squares / static_cast<double>(problem_.k)));
 }
 
 // The own product, or the sum of all ranks'.
 LayerLinear::Expected LayerLinear::expected(Rank& rank,
                                             const std::vector<std::int64_t>& rows) const {
-  std::vector<std::vector<double>> parts;
-  if (gathers() || !communicates()) {
-    parts.push_back(products(rank, rows));
-  } else {
-    // Each rank multiplies the rows that any rank looks at.
-    std::vector<std::int64_t> every;
+  const bool sums = !gathers() && communicates();
+  std::vector<std::int64_t> every = rows;  // that a rank multiplies: that any looks at
+  if (sums) {
+    every.clear();
     for (int of = 0; of < ranks_; ++of) {
       const std::vector<std::int64_t> some = sampled(of);
       every.insert(every.end(), some.begin(), some.end());
     }
-    const std::vector<double> own = products(rank, every);
-    const auto all = rank.team.gather(
-        rank, std::string(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double)),
-        "the other ranks to verify", kLayerDeadline);
-    const auto columns = static_cast<std::size_t>(problem_.n);
-    for (const std::string& theirs : *all) {
-      std::vector<double>& part = parts.emplace_back(rows.size() * columns);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        const auto at = std::find(every.begin(), every.end(), rows[i]) - every.begin();
-        std::memcpy(&part[i * columns],
-                    theirs.data() + static_cast<std::size_t>(at) * columns * sizeof(double),
-                    columns * sizeof(double));
+  }
+  const std::vector<double> own = products(rank, every);
+  std::vector<std::string> parts = {
+      {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double)}};
+  if (sums) parts = *rank.team.gather(rank, parts[0], "the other ranks to verify", kLayerDeadline);
+  const auto columns = static_cast<std::size_t>(problem_.n);
+  Expected all{std::vector<double>(rows.size() * columns),
+               std::vector<double>(rows.size() * columns)};
+  std::vector<double> part(columns + 1);
+  for (const std::string& theirs : parts) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto number = std::find(every.begin(), every.end(), rows[i]) - every.begin();
+      std::memcpy(part.data(),
+                  theirs.data() + static_cast<std::size_t>(number) * part.size() * sizeof(double),
+                  part.size() * sizeof(double));
+      for (std::size_t j = 0; j < columns; ++j) {
+        double& sum = all.values[i * columns + j];
+        all.allowed[i * columns + j] += part.back() * tolerance(problem_, part[j], sum);
+        sum += part[j];
       }
     }
   }
-  Expected sums{std::vector<double>(parts.front().size()),
-                std::vector<double>(parts.front().size())};
-  for (const std::vector<double>& part : parts) {
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      sums.allowed[i] += tolerance(problem_, part[i], sums.values[i]);
-      sums.values[i] += part[i];
-    }
-  }
-  return sums;
+  return all;
 }
 
 void LayerLinear::verify_products(Rank& rank) const {
@@ -244,9 +265,7 @@ void LayerLinear::verify_products(Rank& rank) const {
     const std::string bytes = bytes_of(rank.device, result, static_cast<std::int64_t>(block.count),
                                        row - static_cast<std::int64_t>(block.first));
     for (std::int64_t column = 0; column < problem_.n; ++column, ++at) {
-      const auto* const element = reinterpret_cast<const std::byte*>(bytes.data()) +
-                                  matrix_bytes(1, column, problem_.output);
-      const auto got = static_cast<double>(load(problem_.output, element));
+      const double got = element(bytes, column, problem_.output);
       if (std::abs(got - wanted.values[at]) <= wanted.allowed[at]) continue;  // false for NaN
       throw Mismatch(fmt::format("{} {} on rank {}: Y({}, {}) is {}, expected {} +- {:.2g}",
                                  name(operation_.kind), operation_.part, rank.index, row, column,

@@ -71,6 +71,7 @@ class LayerLinear {
   void verify_gathered(Rank& rank) const;
   void verify_products(Rank& rank) const;
   std::vector<double> products(Rank& rank, const std::vector<std::int64_t>& rows) const;
+  double size_of_row(Device& device, std::int64_t row) const;
   struct Expected {
     std::vector<double> values, allowed;
   };

@@ -129,7 +129,11 @@ class LayerCommand : public Command {
   }
 
   std::vector<std::string> kinds() const {
-    if (kinds_ == "all") return layer_kinds();
+    if (kinds_ == "all") {
+      std::vector<std::string> all = layer_kinds();
+      if (!shapes_.empty()) all.erase(std::find(all.begin(), all.end(), kAttention));
+      return all;
+    }
     return split(kinds_.empty() ? "gather-gemm,gemm-scatter" : kinds_, ',');
   }
 
