@@ -23,11 +23,13 @@ unsigned blocks_for(std::int64_t items, int threads = kThreads) {
 }
 
 template <typename T>
-__global__ void normal_elements_kernel(std::uint64_t seed, std::uint64_t first, float deviation,
-                                       T* to, std::int64_t count) {
+__global__ void normal_elements_kernel(std::uint64_t seed, std::int64_t first, float deviation,
+                                       T* to, std::int64_t count, std::int64_t columns,
+                                       std::int64_t step) {
   const std::int64_t i = my_index();
   if (i >= count) return;
-  store_one(to + i, deviation * random_normal(seed, first + static_cast<std::uint64_t>(i)));
+  const std::int64_t number = first + i / columns * step + i % columns;
+  store_one(to + i, deviation * random_normal(seed, static_cast<std::uint64_t>(number)));
 }
 
 template <typename T>
@@ -40,6 +42,18 @@ template <typename T>
 __global__ void scale_kernel(float factor, T* values, std::int64_t count) {
   const std::int64_t i = my_index();
   if (i < count) store_one(values + i, factor * as_float(values[i]));
+}
+
+template <typename T>
+__global__ void add_kernel(const T* a, const T* b, T* sum, std::int64_t packs) {
+  const std::int64_t i = my_index();
+  if (i >= packs) return;
+  float one[8], other[8];
+  load8(a + 8 * i, one);
+  load8(b + 8 * i, other);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) one[k] += other[k];
+  store8(sum + 8 * i, one);
 }
 
 template <typename T>
@@ -84,6 +98,8 @@ struct EmbeddingArguments {
   const T *token_table, *position_table;
   T* x;
   std::int64_t rows, columns, length;  // length 0: without positions
+  std::int64_t tokens_of_table;
+  VocabularyPart part;
 };
 
 template <typename T>
@@ -91,8 +107,9 @@ __global__ void embedding_kernel(EmbeddingArguments<T> e) {
   const std::int64_t packs = e.columns / 8, i = my_index();
   if (i >= e.rows * packs) return;
   const std::int64_t row = i / packs, column = 8 * (i % packs);
-  float sum[8], position[8] = {};
-  load8(e.token_table + e.tokens[row] * e.columns + column, sum);
+  float sum[8] = {}, position[8] = {};
+  const std::int64_t token_row = e.part.row_of(e.tokens[row], e.tokens_of_table);
+  if (token_row >= 0) load8(e.token_table + token_row * e.columns + column, sum);
   if (e.length > 0) load8(e.position_table + row % e.length * e.columns + column, position);
 #pragma unroll
   for (int k = 0; k < 8; ++k) sum[k] += position[k];
@@ -106,6 +123,13 @@ struct EmbeddingGradients {
   Gradient *dtoken_table, *dposition_table;
   std::int64_t rows, columns, length;
   bool add;  // to dposition_table
+  std::int64_t tokens_of_table;
+  VocabularyPart part;
+
+  // Of the row's token in the table's gradient; -1: it has none.
+  __device__ std::int64_t token_row(std::int64_t row) const {
+    return part.row_of(tokens[row], tokens_of_table);
+  }
 };
 
 template <typename T, typename Gradient>
@@ -136,11 +160,11 @@ __global__ void clear_occurrences_kernel(Occurrences* of_token, std::int64_t voc
   if (token < vocabulary) of_token[token] = {0, ~0u};
 }
 
-__global__ void count_occurrences_kernel(const std::int32_t* tokens, Occurrences* of_token,
-                                         std::int64_t rows) {
+template <typename T, typename Gradient>
+__global__ void count_occurrences_kernel(EmbeddingGradients<T, Gradient> e, Occurrences* of_token) {
   const std::int64_t row = my_index();
-  if (row >= rows) return;
-  Occurrences& own = of_token[tokens[row]];
+  if (row >= e.rows || e.token_row(row) < 0) return;
+  Occurrences& own = of_token[e.token_row(row)];
   atomicAdd(&own.count, 1u);
   atomicMin(&own.first, static_cast<unsigned>(row));
 }
@@ -157,12 +181,14 @@ __global__ void token_gradient_kernel(EmbeddingGradients<T, Gradient> e,
   } found;
   const std::int64_t first = blockIdx.x;
   const std::int32_t token = e.tokens[first];
-  const Occurrences own = of_token[token];
+  const std::int64_t token_row = e.token_row(first);
+  if (token_row < 0) return;
+  const Occurrences own = of_token[token_row];
   if (own.first != first) return;
   const std::int64_t column =
       8 * (static_cast<std::int64_t>(blockIdx.y) * kTokenThreads + threadIdx.x);
   const bool inside = column < e.columns;
-  Gradient* const to = e.dtoken_table + token * e.columns + column;
+  Gradient* const to = e.dtoken_table + token_row * e.columns + column;
   float sum[8] = {};
   const auto add_row = [&](std::int64_t row) {
     float dx[8];
@@ -323,8 +349,8 @@ void launch(const FillNormal& o, Stream& stream) {
   by_type(o.tensor.dtype, [&](auto element) {
     using T = decltype(element);
     launch(normal_elements_kernel<T>, {blocks_for(o.tensor.count()), kThreads}, stream, o.seed,
-           static_cast<std::uint64_t>(o.first), static_cast<float>(o.deviation), data<T>(o.tensor),
-           o.tensor.count());
+           o.first, static_cast<float>(o.deviation), data<T>(o.tensor), o.tensor.count(),
+           o.tensor.columns, o.step());
   });
 }
 
@@ -341,6 +367,15 @@ void launch(const Scale& o, Stream& stream) {
     using T = decltype(element);
     launch(scale_kernel<T>, {blocks_for(o.tensor.count()), kThreads}, stream,
            static_cast<float>(o.factor), data<T>(o.tensor), o.tensor.count());
+  });
+}
+
+void launch(const Add& o, Stream& stream) {
+  by_type(o.sum.dtype, [&](auto element) {
+    using T = decltype(element);
+    const std::int64_t packs = o.sum.count() / 8;
+    launch(add_kernel<T>, {blocks_for(packs), kThreads}, stream, data<T>(o.a), data<T>(o.b),
+           data<T>(o.sum), packs);
   });
 }
 
@@ -376,7 +411,9 @@ void launch(const Embedding& o, Stream& stream) {
                                   data<T>(o.x),
                                   o.x.rows,
                                   o.x.columns,
-                                  o.position_table.rows};
+                                  o.position_table.rows,
+                                  o.token_table.rows,
+                                  o.part};
     launch(embedding_kernel<T>, {blocks_for(o.x.count() / 8), kThreads}, stream, e);
   });
 }
@@ -385,8 +422,6 @@ void launch(const EmbeddingBackward& o, void* occurrences, Stream& stream) {
   auto* const of_token = static_cast<Occurrences*>(occurrences);
   launch(clear_occurrences_kernel, {blocks_for(o.dtoken_table.rows), kThreads}, stream, of_token,
          o.dtoken_table.rows);
-  launch(count_occurrences_kernel, {blocks_for(o.dx.rows), kThreads}, stream,
-         data<std::int32_t>(o.tokens), of_token, o.dx.rows);
   by_type(o.dx.dtype, [&](auto element) {
     by_type(o.dtoken_table.dtype, [&](auto gradient) {
       using T = decltype(element);
@@ -398,7 +433,11 @@ void launch(const EmbeddingBackward& o, void* occurrences, Stream& stream) {
                                               o.dx.rows,
                                               o.dx.columns,
                                               o.dposition_table.rows,
-                                              o.positions == Accumulate::yes};
+                                              o.positions == Accumulate::yes,
+                                              o.dtoken_table.rows,
+                                              o.part};
+      launch(count_occurrences_kernel<T, Gradient>, {blocks_for(o.dx.rows), kThreads}, stream, e,
+             of_token);
       if (o.dposition_table.count() > 0) {
         launch(position_gradient_kernel<T, Gradient>,
                {blocks_for(o.dposition_table.count() / 8), kThreads}, stream, e);

@@ -12,6 +12,7 @@ namespace duet::DUET_GPU {
 void launch(const FillNormal& o, Stream& stream);
 void launch(const FillValue& o, Stream& stream);
 void launch(const Scale& o, Stream& stream);
+void launch(const Add& o, Stream& stream);
 void launch(const KeepBlocks& o, Stream& stream);
 void launch(const Advance& o, Stream& stream);
 void launch(const RandomTokens& o, Stream& stream);
@@ -57,6 +58,8 @@ void launch_attention_backward(const AttentionTensors& tensors, const Tensor& do
 
 // `most_shared`: bytes of shared memory that a block may have.
 void launch(const CrossEntropyPiece& o, std::uint64_t most_shared, Stream& stream);
+void launch(const CrossEntropySums& o, Stream& stream);
+void launch(const CrossEntropyOfPart& o, Stream& stream);
 void launch(const Mean& o, Stream& stream);
 void launch(const MeanSquaredError& o, Stream& stream);
 

@@ -116,6 +116,82 @@ __global__ void __launch_bounds__(kThreads, 2) loss_kernel(LossRows<T> rows) {
   }
 }
 
+// Of logits of a part of the vocabulary: `columns` of the `stride` of a row.
+template <typename T>
+struct PartRows {
+  T* logits;
+  const std::int32_t* targets;
+  std::int64_t stride, columns;
+  VocabularyPart part;
+
+  __device__ T* row() const { return logits + static_cast<std::int64_t>(blockIdx.x) * stride; }
+  __device__ std::int64_t target() const { return part.row_of(targets[blockIdx.x], columns); }
+};
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads) part_sums_kernel(PartRows<T> rows, float* sums) {
+  const T* const logits = rows.row();
+  RunningSum running;
+  for (std::int64_t p = threadIdx.x; 8 * p < rows.columns; p += kThreads) {
+    float logit[8];
+    load8(logits + 8 * p, logit);
+    leave_out(logit, 8 * p, rows.columns);
+    running.add(logit);
+  }
+  const RunningSum all = of_block(running);
+  if (threadIdx.x != 0) return;
+  float* const to = sums + CrossEntropySums::kFields * static_cast<std::int64_t>(blockIdx.x);
+  const std::int64_t target = rows.target();
+  to[0] = all.largest * kLn2;
+  to[1] = all.sum;
+  to[2] = target < 0 ? 0.0f : as_float(logits[target]);
+}
+
+// Those of one row, of all ranks, in their order.
+struct RowSums {
+  float largest = -INFINITY, sum = 0, target_logit = 0;  // `largest` in units of ln 2
+
+  __device__ RowSums(const float* sums, int ranks) {
+    const auto of_rank = [&](int rank) {
+      const std::int64_t row = static_cast<std::int64_t>(rank) * gridDim.x + blockIdx.x;
+      return sums + CrossEntropySums::kFields * row;
+    };
+    for (int rank = 0; rank < ranks; ++rank) largest = fmaxf(largest, of_rank(rank)[0] * kLog2E);
+    for (int rank = 0; rank < ranks; ++rank) {
+      sum += of_rank(rank)[1] * fast_exp2(of_rank(rank)[0] * kLog2E - largest);
+      target_logit += of_rank(rank)[2];
+    }
+  }
+};
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    part_loss_kernel(PartRows<T> rows, const float* sums, int ranks, float scale, float* losses) {
+  T* const logits = rows.row();
+  const RowSums all(sums, ranks);
+  const std::int64_t target = rows.target();
+  const float offset = all.largest - log2f(scale / all.sum);
+  for (std::int64_t p = threadIdx.x; 8 * p < rows.stride; p += kThreads) {
+    float value[8];
+    load8(logits + 8 * p, value);
+    leave_out(value, 8 * p, rows.columns);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      value[i] = fast_exp2(fmaf(value[i], kLog2E, -offset));
+      if (8 * p + i == target) value[i] -= scale;
+    }
+    store8(logits + 8 * p, value);
+  }
+  if (threadIdx.x == 0) {
+    losses[blockIdx.x] = (log2f(all.sum) + all.largest) * kLn2 - all.target_logit;
+  }
+}
+
+template <typename T>
+PartRows<T> part_rows(const CrossEntropySums& o) {
+  return {data<T>(o.logits), data<std::int32_t>(o.targets), o.logits.columns, o.columns, o.part};
+}
+
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     squared_error_kernel(T* prediction, const T* target, std::int64_t columns, float scale,
@@ -168,6 +244,24 @@ void launch(const CrossEntropyPiece& o, std::uint64_t most_shared, Stream& strea
     } else {
       launch(loss_kernel<T, false>, {blocks, kThreads}, stream, rows);
     }
+  });
+}
+
+void launch(const CrossEntropySums& o, Stream& stream) {
+  by_type(o.logits.dtype, [&](auto element) {
+    using T = decltype(element);
+    const auto blocks = static_cast<unsigned>(o.logits.rows);
+    launch(part_sums_kernel<T>, {blocks, kThreads}, stream, part_rows<T>(o), data<float>(o.sums));
+  });
+}
+
+void launch(const CrossEntropyOfPart& o, Stream& stream) {
+  by_type(o.own.logits.dtype, [&](auto element) {
+    using T = decltype(element);
+    const auto blocks = static_cast<unsigned>(o.own.logits.rows);
+    launch(part_loss_kernel<T>, {blocks, kThreads}, stream, part_rows<T>(o.own),
+           data<float>(o.own.sums), static_cast<int>(o.ranks()),
+           1.0f / static_cast<float>(o.batch_rows), data<float>(o.row_losses));
   });
 }
 

@@ -53,6 +53,11 @@ class GpuOperations : public LinearOperations {
     launch(o, stream);
   }
 
+  void enqueue(Stream& stream, const Add& o) {
+    require_columns(o.sum);
+    launch(o, stream);
+  }
+
   void enqueue(Stream& stream, const Embedding& o) {
     require_columns(o.x);
     launch(o, stream);
@@ -153,6 +158,16 @@ class GpuOperations : public LinearOperations {
   void enqueue(Stream& stream, const CrossEntropyPiece& o) {
     require_columns(o.logits);
     launch(o, most_shared_, stream);
+  }
+
+  void enqueue(Stream& stream, const CrossEntropySums& o) {
+    require_columns(o.logits);
+    launch(o, stream);
+  }
+
+  void enqueue(Stream& stream, const CrossEntropyOfPart& o) {
+    require_columns(o.own.logits);
+    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const MeanSquaredError& o) {

@@ -41,6 +41,22 @@ TEST_P(DeviceOperations, Embed) {
   }
 }
 
+// Tables of 5 of 11 tokens.
+TEST_P(DeviceOperations, EmbedAPartOfTheVocabulary) {
+  const std::int64_t rows = 300, width = 24;
+  const VocabularyPart part{4, 11};
+  const Pair ids = tokens(rows, 11), table = normal(5, width, 1), places = normal(50, width, 2),
+             x = normal(rows, width, 3), dx = normal(rows, width, 4), dtable = normal(5, width, 5),
+             dplaces = normal(50, width, 6);
+  both([&](const Side& on) {
+    on.run(Embedding{on(ids), on(table), on(places), on(x), part});
+    on.run(EmbeddingBackward{on(ids), on(dx), on(dtable), on(dplaces), Accumulate::no, part});
+  });
+  expect_same(x, "x");
+  expect_same(dtable, "token gradient");
+  expect_same(dplaces, "position gradient");
+}
+
 TEST_P(DeviceOperations, Normalise) {
   for (const std::int64_t width : {8, 264, 520, 776, 1024, 1032, 1536, 2056, 3080, 5120, 16384}) {
     for (const std::int64_t rows : {std::int64_t{1}, kManyRows}) {
@@ -276,6 +292,53 @@ TEST_P(DeviceOperations, TakeTheLoss) {
   }
 }
 
+// Of ranks that have columns [0, 10), [10, 27) and [27, 37) of the vocabulary, as of one.
+TEST_P(DeviceOperations, TakeTheLossByPartsOfTheVocabulary) {
+  constexpr std::int64_t kLossRows = 13, kWords = 37, kFirsts[] = {0, 10, 27, kWords};
+  const Pair whole = normal(kLossRows, 40, 1, 2), losses = sums(kLossRows), loss = sums(1);
+  const Pair targets = tokens(kLossRows, kWords);
+  const std::vector<float> values = read(whole.host);
+  both([&](const Side& on) {
+    on.run(CrossEntropy{on(whole), kWords, on(targets), on(losses), on(loss)});
+  });
+  const Pair all = make(3 * kLossRows, 3, DType::fp32, [](std::uint64_t) { return 0.0f; });
+  std::vector<Pair> parts;
+  const auto own = [&](const Side& on, std::size_t rank) {
+    const VocabularyPart part{kFirsts[rank], kWords};
+    const auto first = static_cast<std::int64_t>(rank) * kLossRows;
+    return CrossEntropySums{on(parts[rank]), kFirsts[rank + 1] - kFirsts[rank], on(targets), part,
+                            rows_of(on(all), {first, first + kLossRows})};
+  };
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    parts.push_back(make(kLossRows, 24, dtype(), [&](std::uint64_t i) {  // with padding
+      const std::uint64_t column = i % 24 + static_cast<std::uint64_t>(kFirsts[rank]);
+      return column < kWords ? values[i / 24 * 40 + column] : NAN;
+    }));
+    both([&](const Side& on) { on.run(own(on, rank)); });
+  }
+  expect_same(all, "sums", 1e-5);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    const Pair part_losses = sums(kLossRows);
+    both([&](const Side& on) {
+      CrossEntropySums sums_of_all = own(on, rank);
+      sums_of_all.sums = on(all);
+      on.run(CrossEntropyOfPart{sums_of_all, kLossRows, on(part_losses)});
+    });
+    EXPECT_LE(distance(read(losses.host), read(part_losses.host)), 1e-5);
+    EXPECT_LE(distance(read(losses.host), read(part_losses.device)), 1e-5);
+    const std::vector<float> expected = read(whole.host);
+    std::vector<float> of_part(kLossRows * 24);
+    const auto count = static_cast<std::size_t>(kFirsts[rank + 1] - kFirsts[rank]);
+    for (std::size_t i = 0; i < of_part.size(); ++i) {
+      const std::size_t column = i % 24;
+      if (column >= count) continue;  // padding becomes 0
+      of_part[i] = expected[i / 24 * 40 + column + static_cast<std::size_t>(kFirsts[rank])];
+    }
+    EXPECT_LE(distance(of_part, read(parts[rank].host)), 1e-5) << rank;
+    EXPECT_LE(distance(of_part, read(parts[rank].device)), tolerance()) << rank;
+  }
+}
+
 // Bits do not depend on the pieces.
 TEST_P(DeviceOperations, TakeTheLossInPieces) {
   constexpr std::int64_t kLossRows = 13, kLossColumns = 16, kLossWords = 11;
@@ -322,6 +385,23 @@ TEST_P(DeviceOperations, ScaleAndKeepBlocks) {
     on.run(KeepBlocks{{{2, 9}}, on(one)});
   });
   for (const Pair& each : {scaled, blocks, one}) expect_same(each, "adapters");
+}
+
+TEST_P(DeviceOperations, AddAndBeginAPart) {
+  const Pair a = normal(19, 24, 1), b = normal(19, 24, 2), sum = normal(19, 24, 3);
+  const Pair whole = normal(19, 24, 4), part = normal(7, 8, 5);
+  both([&](const Side& on) {
+    on.run(Add{on(a), on(b), on(sum)});
+    on.run(Add{on(a), on(b), on(b)});
+    on.run(FillNormal{3, 100, 0.5, on(whole)});
+    on.run(FillNormal{3, 100 + 12 * 24 + 16, 0.5, on(part), 24});
+  });
+  for (const Pair& each : {sum, b, whole, part}) expect_same(each, "result");
+  EXPECT_EQ(read(sum.host), read(b.host));
+  const std::vector<float> all = read(whole.device), own = read(part.device);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    EXPECT_EQ(own[i], all[(12 + i / 8) * 24 + 16 + i % 8]);
+  }
 }
 
 TEST_P(DeviceOperations, TakeTheSquaredError) {

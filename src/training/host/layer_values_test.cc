@@ -196,6 +196,24 @@ TEST(Embedding, WithoutPositionsIsTheTokens) {
   EXPECT_EQ(x, (std::vector<double>{5, 6, 1, 2, 3, 4, 3, 4}));
 }
 
+TEST(Embedding, OfAPartOfTheVocabularyLeavesOutOtherTokens) {
+  const std::vector<double> table{1, 2, 3, 4}, positions{10, 20}, dx{1, 1, 2, 2, 4, 4, 8, 8};
+  const std::vector<std::int32_t> tokens{2, 0, 1, 3}, outside{0, 0, 4, 0};
+  const VocabularyPart part{1, 4};  // tokens 1 and 2
+  std::vector<double> x(8), dtable(4), dpositions(2);
+  const auto run = [&](const std::vector<std::int32_t>& row_tokens) {
+    embedding<double>(row_tokens.data(), 1, {table.data(), 2, 2}, {positions.data(), 1, 2},
+                      {x.data(), 4, 2}, part);
+  };
+  run(tokens);
+  EXPECT_EQ(x, (std::vector<double>{13, 24, 10, 20, 11, 22, 10, 20}));
+  EXPECT_THROW(run(outside), BadArgument);
+  embedding_backward<double>(tokens.data(), 1, {dx.data(), 4, 2}, {dtable.data(), 2, 2},
+                             {dpositions.data(), 1, 2}, part);
+  EXPECT_EQ(dtable, (std::vector<double>{4, 4, 1, 1}));
+  EXPECT_EQ(dpositions, (std::vector<double>{15, 15}));
+}
+
 // Plain loops over one head: softmax of the scores of all keys up to the query.
 std::vector<double> plain_attention(const AttentionShape& s, const std::vector<double>& qkv) {
   std::vector<double> out(static_cast<std::size_t>(s.elements()));
@@ -401,6 +419,44 @@ TEST(CrossEntropy, RefusesTargetsInThePadding) {
     EXPECT_THROW(cross_entropy<double>({logits.data(), 1, 16}, 11, &target, 1, losses.data()),
                  BadArgument);
   }
+}
+
+// Columns [0, 4) and [4, 11).
+TEST(CrossEntropy, OfPartsIsThatOfTheVocabulary) {
+  const auto logits = normal_values<double>(5 * 11, 1);
+  auto whole = logits;
+  const std::vector<std::int32_t> targets{0, 10, 3, 4, 7};
+  std::vector<double> losses(5), part_losses(5), sums(2 * 5 * 3);
+  cross_entropy<double>({whole.data(), 5, 11}, 11, targets.data(), 0.2, losses.data());
+  const std::int64_t firsts[] = {0, 4, 11};
+  std::vector<std::vector<double>> parts;
+  const auto of_both = [&](const auto& call) {
+    for (int p = 0; p < 2; ++p) call(p, firsts[p + 1] - firsts[p], VocabularyPart{firsts[p], 11});
+  };
+  of_both([&](int p, std::int64_t columns, const VocabularyPart& part) {
+    auto& own = parts.emplace_back();
+    for (int row = 0; row < 5; ++row) {
+      const auto begin = logits.begin() + row * 11 + part.first;
+      own.insert(own.end(), begin, begin + columns);
+      own.push_back(kNan);  // padding
+    }
+    cross_entropy_sums<double>({own.data(), 5, columns + 1}, columns, targets.data(), part,
+                               sums.data() + 15 * p);
+  });
+  of_both([&](int p, std::int64_t columns, const VocabularyPart& part) {
+    double* const own = parts[static_cast<std::size_t>(p)].data();
+    cross_entropy_of_part<double>({own, 5, columns + 1}, columns, targets.data(), part,
+                                  {sums.data(), 2}, 0.2, part_losses.data());
+    for (int row = 0; row < 5; ++row) {
+      EXPECT_NEAR(part_losses[static_cast<std::size_t>(row)], losses[static_cast<std::size_t>(row)],
+                  1e-14);
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const auto at = static_cast<std::size_t>(row * 11 + part.first + j);
+        EXPECT_NEAR(own[row * (columns + 1) + j], whole[at], 1e-15);
+      }
+      EXPECT_EQ(own[row * (columns + 1) + columns], 0);
+    }
+  });
 }
 
 TEST(CrossEntropy, OfANanIsNan) {

@@ -86,7 +86,9 @@ class CpuOperations : public LinearOperations {
       float* const to = data(o.tensor);
 #pragma omp parallel for schedule(static)
       for (std::int64_t i = 0; i < o.tensor.count(); ++i) {
-        to[i] = scale * random_normal(o.seed, static_cast<std::uint64_t>(o.first + i));
+        const std::int64_t row = i / o.tensor.columns, column = i % o.tensor.columns;
+        const std::int64_t number = o.first + row * o.step() + column;
+        to[i] = scale * random_normal(o.seed, static_cast<std::uint64_t>(number));
       }
     });
   }
@@ -100,6 +102,14 @@ class CpuOperations : public LinearOperations {
     compute(stream, o, 2 * bytes_of({&o.tensor}), o.tensor, [=] {
       float* const values = data(o.tensor);
       for (std::int64_t i = 0; i < o.tensor.count(); ++i) values[i] *= static_cast<float>(o.factor);
+    });
+  }
+
+  void enqueue(Stream& stream, const Add& o) {
+    compute(stream, o, bytes_of({&o.a, &o.b, &o.sum}), o.sum, [=] {
+      const float *const a = data(o.a), *const b = data(o.b);
+      float* const sum = data(o.sum);
+      for (std::int64_t i = 0; i < o.sum.count(); ++i) sum[i] = a[i] + b[i];
     });
   }
 
@@ -137,7 +147,7 @@ class CpuOperations : public LinearOperations {
   void enqueue(Stream& stream, const Embedding& o) {
     compute(stream, o, 2 * bytes_of({&o.x}), o.x, [=] {
       embedding<float>(integers(o.tokens), o.position_table.rows, matrix(o.token_table),
-                       matrix(o.position_table), matrix(o.x));
+                       matrix(o.position_table), matrix(o.x), o.part);
     });
   }
 
@@ -145,7 +155,7 @@ class CpuOperations : public LinearOperations {
     compute(stream, o, 3 * bytes_of({&o.dx}), o.dx, [=] {
       clear_unless(o.positions, o.dposition_table);
       embedding_backward<float>(integers(o.tokens), o.dposition_table.rows, matrix(o.dx),
-                                matrix(o.dtoken_table), matrix(o.dposition_table));
+                                matrix(o.dtoken_table), matrix(o.dposition_table), o.part);
     });
   }
 
@@ -291,6 +301,22 @@ class CpuOperations : public LinearOperations {
 
   void enqueue(Stream& stream, const CrossEntropyPiece& o) {
     compute(stream, o, 2 * bytes_of({&o.logits}), o.logits, [=] { loss_of(o); });
+  }
+
+  void enqueue(Stream& stream, const CrossEntropySums& o) {
+    compute(stream, o, bytes_of({&o.logits}), o.logits, [=] {
+      cross_entropy_sums<float>(matrix(o.logits), o.columns, integers(o.targets), o.part,
+                                data(o.sums));
+    });
+  }
+
+  void enqueue(Stream& stream, const CrossEntropyOfPart& o) {
+    const CrossEntropySums& own = o.own;
+    compute(stream, o, 2 * bytes_of({&own.logits}), own.logits, [=] {
+      cross_entropy_of_part<float>(matrix(own.logits), own.columns, integers(own.targets), own.part,
+                                   {data(own.sums), o.ranks()},
+                                   1.0 / static_cast<double>(o.batch_rows), data(o.row_losses));
+    });
   }
 
   void enqueue(Stream& stream, const Mean& o) {

@@ -24,13 +24,6 @@ const Tensor& adapter_tensor(const Adapters& adapters, const std::string& name) 
   throw BadArgument(fmt::format("adapter '{}': expected the whole of it", name));
 }
 
-Tensor rows_of(const Tensor& tensor, const RowRange& rows) {
-  Tensor part{{}, rows.last - rows.first, tensor.columns, tensor.dtype};
-  const auto first = static_cast<std::uint64_t>(rows.first * tensor.columns);
-  part.span = tensor.span.slice(first * size_of(tensor.dtype), part.bytes());
-  return part;
-}
-
 // A copy of some columns, in new memory at the end of `buffers`.
 Tensor columns_of(const Tensor& tensor, const RowRange& columns, Device& device,
                   std::vector<Buffer>& buffers) {

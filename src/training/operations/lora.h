@@ -28,11 +28,6 @@ struct LoraConfig {
   double scale() const { return alpha / static_cast<double>(rank); }
 };
 
-// Rows first <= row < last of the weight of a linear that has several targets one after the other.
-struct RowRange {
-  std::int64_t first = 0, last = 0;
-};
-
 // The adapters of one linear, side by side: adapter i has rows [i * rank, (i + 1) * rank) of a, and
 // of b the rows parts[i] of columns [i * rank, (i + 1) * rank); all else of b is zeros.
 struct AdapterTensors {

@@ -14,6 +14,7 @@
 #include "training/operations/optimizer.h"
 #include "training/operations/quantised.h"
 #include "training/operations/tensor.h"
+#include "training/operations/vocabulary_part.h"
 
 namespace duet {
 
@@ -69,8 +70,8 @@ struct RotaryTensors {
   }
 };
 
-// Element i of the tensor becomes deviation * random_normal(seed, first + i) (core/random.h).
-// Devices differ in the last place of random numbers.
+// Element (i, j) of the tensor becomes deviation * random_normal(seed, first + i * step + j)
+// (core/random.h). Devices differ in the last place of random numbers.
 struct FillNormal {
   static constexpr const char* kName = "normal";
   static constexpr StepPart kPart = StepPart::elementwise;
@@ -78,6 +79,8 @@ struct FillNormal {
   std::int64_t first = 0;
   double deviation = 1;
   Tensor tensor;
+  std::int64_t row_step = 0;  // 0: the tensor's columns
+  std::int64_t step() const { return row_step == 0 ? tensor.columns : row_step; }
   bool fits() const { return true; }
 };
 
@@ -97,6 +100,16 @@ struct Scale {
   double factor = 1;
   Tensor tensor;
   bool fits() const { return true; }
+};
+
+// sum = a + b; it may be either.
+struct Add {
+  static constexpr const char* kName = "add";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor a, b, sum;
+  bool fits() const {
+    return same_shape(a, sum) && same_shape(b, sum) && a.dtype == sum.dtype && b.dtype == sum.dtype;
+  }
 };
 
 // Sets a matrix to 0 except its blocks: block i has the rows blocks[i], and the columns after those
@@ -139,28 +152,30 @@ struct RandomElements {
   bool fits() const { return holds_state(state); }
 };
 
-// Row r of x is row tokens[r] of the token table plus row r % length of the position table, which
-// may be without elements.
+// Row r of x is row tokens[r] of the token table, or zeros if that is of a part of the vocabulary
+// without the token, plus row r % length of the position table, which may be without elements.
 struct Embedding {
   static constexpr const char* kName = "embedding";
   static constexpr StepPart kPart = StepPart::elementwise;
   Tensor tokens;  // int32 (1, rows)
   Tensor token_table, position_table;
   Tensor x;
+  VocabularyPart part = {};  // of the token table
   bool fits() const {
     return tokens.count() == x.rows && token_table.columns == x.columns &&
            (position_table.count() == 0 || position_table.columns == x.columns);
   }
 };
 
-// Adds to the token table's gradient; writes the position table's or adds to it, if that has
-// elements.
+// Adds to the token table's gradient, of tokens that it has; writes the position table's or adds to
+// it, if that has elements.
 struct EmbeddingBackward {
   static constexpr const char* kName = "embedding backward";
   static constexpr StepPart kPart = StepPart::elementwise;
   Tensor tokens, dx;
   Tensor dtoken_table, dposition_table;
   Accumulate positions = Accumulate::no;
+  VocabularyPart part = {};
   bool fits() const { return Embedding{tokens, dtoken_table, dposition_table, dx}.fits(); }
 };
 
@@ -402,6 +417,40 @@ struct CrossEntropyPiece {
   }
 };
 
+// Of logits of a part of the vocabulary, whose other columns are on other ranks: of each row in
+// `sums` (rows, kFields), fp32, the maximum, the sum of exp(logit - maximum), and the target's
+// logit or 0 if that is on another rank. Columns from `columns` on are padding.
+struct CrossEntropySums {
+  static constexpr const char* kName = "sums of a part's cross entropy";
+  static constexpr StepPart kPart = StepPart::loss;
+  static constexpr std::int64_t kFields = 3;
+  Tensor logits;
+  std::int64_t columns = 0;
+  Tensor targets;  // int32 (1, rows)
+  VocabularyPart part;
+  Tensor sums;
+  bool fits() const {
+    return targets.count() == logits.rows && sums.rows == logits.rows && sums.columns == kFields &&
+           columns > 0 && columns <= logits.columns;
+  }
+};
+
+// CrossEntropyPiece of such a part, with the sums of all ranks, by rank.
+struct CrossEntropyOfPart {
+  static constexpr const char* kName = "cross entropy of a part";
+  static constexpr StepPart kPart = StepPart::loss;
+  CrossEntropySums own;  // `sums`: (ranks * rows, kFields)
+  std::int64_t batch_rows = 0;
+  Tensor row_losses;  // (1, rows), fp32
+  std::int64_t ranks() const { return own.sums.rows / own.logits.rows; }
+  bool fits() const {
+    const std::int64_t rows = own.logits.rows;
+    return own.targets.count() == rows && row_losses.count() == rows && batch_rows >= rows &&
+           own.sums.rows % rows == 0 && own.sums.columns == CrossEntropySums::kFields &&
+           own.columns > 0 && own.columns <= own.logits.columns;
+  }
+};
+
 // The mean of all elements, fp32, in `mean` (1, 1), fp32.
 struct Mean {
   static constexpr const char* kName = "mean";
@@ -476,12 +525,13 @@ struct Sgd {
 
 // Any of them.
 using AnyOperation =
-    std::variant<FillNormal, FillValue, Scale, KeepBlocks, Advance, RandomTokens, RandomElements,
-                 Embedding, EmbeddingBackward, LayerNorm, LayerNormBackward, RmsNorm,
-                 RmsNormBackward, LinearForward, LinearAdd, LinearBackwardInput,
+    std::variant<FillNormal, FillValue, Scale, Add, KeepBlocks, Advance, RandomTokens,
+                 RandomElements, Embedding, EmbeddingBackward, LayerNorm, LayerNormBackward,
+                 RmsNorm, RmsNormBackward, LinearForward, LinearAdd, LinearBackwardInput,
                  LinearBackwardWeight, Gelu, GeluBackward, LinearGelu, LinearBackwardGelu,
                  Magnitude, Quantise, MultiplyScaled, Relu, ReluBackward, SwiGlu, SwiGluBackward,
-                 Rotate, RotateBackward, Attention, AttentionBackward, CrossEntropyPiece, Mean,
-                 CrossEntropy, MeanSquaredError, SumOfSquares, Clip, AdamW, Sgd>;
+                 Rotate, RotateBackward, Attention, AttentionBackward, CrossEntropyPiece,
+                 CrossEntropySums, CrossEntropyOfPart, Mean, CrossEntropy, MeanSquaredError,
+                 SumOfSquares, Clip, AdamW, Sgd>;
 
 }  // namespace duet

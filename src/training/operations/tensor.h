@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/dtype.h"
 #include "device/buffer.h"
@@ -15,6 +16,29 @@ struct Tensor {
 
   std::int64_t count() const { return rows * columns; }
   std::uint64_t bytes() const { return static_cast<std::uint64_t>(count()) * size_of(dtype); }
+};
+
+// first <= row < last.
+struct RowRange {
+  std::int64_t first = 0, last = 0;
+  std::int64_t count() const { return last - first; }
+};
+
+inline Tensor rows_of(const Tensor& matrix, const RowRange& rows) {
+  Tensor part{{}, rows.count(), matrix.columns, matrix.dtype};
+  const Tensor before{{}, rows.first, matrix.columns, matrix.dtype};
+  part.span = matrix.span.slice(before.bytes(), part.bytes());
+  return part;
+}
+
+// Which part of a larger matrix a matrix is: ranges of its rows, one after the other, of adjacent
+// columns.
+struct MatrixPart {
+  std::int64_t rows = 0, columns = 0;  // of the larger one; 0: the matrix is all of it
+  std::vector<RowRange> ranges;
+  std::int64_t first_column = 0;
+
+  bool is_whole() const { return rows == 0; }
 };
 
 inline bool same_shape(const Tensor& a, const Tensor& b) {
