@@ -139,7 +139,7 @@ Measurement measure_steps(Team& team, const TrainingCase& one, const ParallelSet
   if (!energy.unavailable.empty()) {
     result.sampling->warnings.push_back("no energy: " + energy.unavailable);
   }
-  add_rates(result, one.model, one.step.accumulate * team.size());
+  add_rates(result, one.model, one.step.accumulate * batches_of(parallel.kind, team.size()));
   add_memory(result, work);
   result.notes.assign(work.notes().begin(), work.notes().end());
   return result;
@@ -148,15 +148,22 @@ Measurement measure_steps(Team& team, const TrainingCase& one, const ParallelSet
 // The reason why a session cannot run what ranks communicate.
 std::optional<Skipped> unsupported(const CollectiveSession& session, Parallel parallel,
                                    const Recipe& recipe) {
-  const bool divided = parallel == Parallel::zero3;
-  Collective collective;
-  collective.count = 1;
-  collective.dtype = recipe.gradients;
-  collective.kind = divided ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-  if (auto reason = session.unsupported(collective, !divided)) return reason;
-  collective.dtype = recipe.compute;
-  collective.kind = CollectiveKind::all_gather;
-  if (auto reason = session.unsupported(collective, false); divided && reason) return reason;
+  using Kind = CollectiveKind;
+  const auto refused = [&](Kind kind, DType dtype) {
+    Collective collective;
+    collective.count = 1;
+    collective.dtype = dtype;
+    collective.kind = kind;
+    return session.unsupported(collective, kind == Kind::all_reduce);
+  };
+  std::vector<std::pair<Kind, DType>> calls;
+  if (parallel != Parallel::zero3) calls.emplace_back(Kind::all_reduce, recipe.gradients);
+  if (parallel == Parallel::zero3) calls.emplace_back(Kind::reduce_scatter, recipe.gradients);
+  if (parallel == Parallel::tp) calls.emplace_back(Kind::reduce_scatter, recipe.compute);
+  if (parallel != Parallel::ddp) calls.emplace_back(Kind::all_gather, recipe.compute);
+  for (const auto& [kind, dtype] : calls) {
+    if (auto reason = refused(kind, dtype)) return reason;
+  }
   return session.uncapturable();
 }
 
@@ -204,6 +211,19 @@ void set_parallel(CaseId& id, const ParallelSettings& settings, CollectiveEngine
 void require_no_accumulation(Parallel parallel, std::int64_t accumulate) {
   if (parallel != Parallel::zero3 || accumulate == 1) return;
   throw UsageError("--accumulate: expected 1 with --parallel zero3");
+}
+
+// Throws UsageError where ranks cannot divide the model's linears.
+void require_divisible(Parallel parallel, const ModelDescription& model, const Recipe& recipe,
+                       int ranks) {
+  if (parallel != Parallel::tp || ranks == 1) return;
+  if (!model.why_not_divisible) {
+    throw UsageError("--parallel tp: expected gpt, or qwen3 without --lora");
+  }
+  if (recipe.fp8) throw UsageError("--recipe fp8: expected another --parallel than tp");
+  const std::string reason = model.why_not_divisible(ranks);
+  if (reason.empty()) return;
+  throw UsageError(fmt::format("--parallel tp: {} has {}", model.name, reason));
 }
 
 CaseId run_id(const TrainingRunOptions& options, const TrainingRunSettings& settings) {
@@ -323,6 +343,9 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
   Benchmark benchmark;
   const auto add = [&](const ModelDescription& model, const Recipe& recipe,
                        CollectiveEngine* engine) {
+    if (sessions != nullptr) {
+      require_divisible(parallel.kind, model, recipe, sessions->team().size());
+    }
     CaseId id{"train", options.device_name, "duet",
               axes(model, recipe, options.optimizer, options.accumulate, options.order)};
     if (options.operations.deterministic) id.axes.set("deterministic", "yes");
@@ -365,7 +388,12 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
     require_no_accumulation(options.parallel, settings.accumulate);
     one.sessions =
         std::make_shared<OpenSessions>(machine, processes, options.node_size, options.network);
-    settings.ranks = one.sessions->team().size();
+    const int ranks = one.sessions->team().size();
+    settings.ranks = batches_of(options.parallel, ranks);
+    require_divisible(options.parallel, settings.model.model, settings.recipe, ranks);
+    if (options.parallel == Parallel::tp && options.generation.tokens > 0) {
+      throw UsageError("--generate: expected without --parallel tp");
+    }
     one.sessions->team().together([&] {
       one.engine = engines_named(machine, {options.engine}).front();
       open_input();
@@ -383,7 +411,8 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
   one.parallel = {options.parallel, nullptr, options.bucket_bytes, options.keep_gathered,
                   options.late_sums};
   one.id = run_id(options, one.input->settings());
-  if (one.engine != nullptr) set_parallel(one.id, one.parallel, one.engine, settings.ranks);
+  if (one.engine != nullptr)
+    set_parallel(one.id, one.parallel, one.engine, one.sessions->team().size());
   Benchmark benchmark;
   benchmark.cases.push_back(
       {one.id, [&machine, one, stop] { return run_case(machine, one, stop); }, {}});

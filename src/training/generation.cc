@@ -132,7 +132,7 @@ std::string generate_from(const std::string& path, TokenModelDescription model,
   const auto operations = make_operations(device);
   Optimizer optimizer;
   optimizer.kind = OptimizerKind::sgd;  // has no states, for which there would be no use
-  const auto made = model.make(recipe, optimizer, std::nullopt, device, *operations);
+  const auto made = model.make(recipe, optimizer, {}, device, *operations);
   made->allocate();
   made->initialise(asked.seed);  // what is no parameter, and rows of padding
   load(checkpoint, model, weights, *made);

@@ -20,7 +20,7 @@ inline constexpr const char* kCheckpointTuning = "tuning";
 
 struct TrainingRunSettings {
   TokenModelDescription model;  // with the batch of one rank
-  std::int64_t ranks = 1;       // that train it together, each with its part of a batch
+  std::int64_t ranks = 1;       // that train it together, each with its part of a batch; tp: 1
   Recipe recipe;
   Optimizer optimizer;
   std::string data;                    // see TokenFile

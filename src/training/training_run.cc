@@ -54,7 +54,7 @@ TrainingRun::TrainingRun(Rank& rank, const TrainingInput& input, const ParallelS
 // Rank 0 chooses the algorithms of GEMMs, of which the checkpoint keeps one each: all ranks then
 // have the same, and a run that resumes has those of this one.
 void TrainingRun::choose_algorithms() {
-  if (settings_.ranks == 1) return;
+  if (rank_.size == 1) return;
   if (rank_.index == 0) {
     model_->forward(*stream_);
     model_->backward(*stream_, Accumulate::no);
@@ -123,18 +123,26 @@ void TrainingRun::make_parallel(const ParallelSettings& parallel) {
 TokenBatch TrainingRun::training_batch(std::int64_t place) const {
   const TokenModelDescription& c = settings_.model;
   return input_.split().training_batch(settings_.seed, place, c.batch, c.sequence,
-                                       rank_.index * c.batch);
+                                       first_sequence());
+}
+
+std::int64_t TrainingRun::first_sequence() const {
+  return settings_.ranks == 1 ? 0 : rank_.index * settings_.model.batch;
 }
 
 // In the ranks' order, so that all get the same bits.
 double TrainingRun::sum_over_ranks(double mine, const std::string& what) {
-  if (settings_.ranks == 1) return mine;
+  if (rank_.size == 1) return mine;
   double sum = 0;
   for (const std::string& each :
        *rank_.team.gather(rank_, fmt::format("{}", mine), what, kRunStepSeconds)) {
     sum += std::stod(each);
   }
   return sum;
+}
+
+double TrainingRun::sum_of_losses(double mine, const std::string& what) {
+  return settings_.ranks == 1 ? mine : sum_over_ranks(mine, what);
 }
 
 std::uint64_t TrainingRun::memory_bytes() const {
@@ -145,7 +153,11 @@ CheckpointTensor TrainingRun::kept_tensor(const std::string& name, const ModelPa
                                           const Tensor& type, const Tensor& here,
                                           std::int64_t first) const {
   CheckpointTensor tensor{name, {{}, about.rows, about.columns, type.dtype}};
-  if (model_->parameters().units().empty()) {
+  if (!about.part.is_whole()) {
+    tensor.tensor = {{}, about.part.rows, about.part.columns, type.dtype};
+    tensor.part = here;
+    tensor.place = about.part;
+  } else if (model_->parameters().units().empty()) {
     tensor.tensor = here;
   } else {
     tensor.part = Tensor{here.span, here.rows, here.columns, type.dtype};
@@ -206,7 +218,7 @@ void TrainingRun::save_model() {
   require_finite(done_, loss_of(*evaluation_));
   const auto wanted = [](const ModelParameter& about) { return !about.frozen; };
   std::vector<CheckpointTensor> trained = weights(wanted, false);
-  if (rank_.index > 0 && model_->parameters().units().empty()) {
+  if (rank_.index > 0 && !model_->parameters().is_divided()) {
     for (CheckpointTensor& each : trained) each.part = Tensor{{}, 1, 0, each.tensor.dtype};
   }
   const auto look = [&] {
@@ -223,7 +235,7 @@ void TrainingRun::save(std::int64_t step) {
   auto metadata = input_.common_settings();
   metadata[kCheckpointStep] = fmt::format("{}", step);
   metadata[kCheckpointTuning] = tuning_cache().text();
-  if (!model_->parameters().units().empty()) {
+  if (model_->parameters().is_divided()) {
     return save_checkpoint(rank_, settings_.checkpoint, metadata, checkpoint_tensors());
   }
   const auto write = [&] {
@@ -267,7 +279,7 @@ void TrainingRun::step(std::int64_t number, TrainingCurves& curves) {
     const bool last = i + 1 == settings_.accumulate;
     loss += loss_of(last ? *last_batch_ : i == 0 ? *first_batch_ : *middle_batch_);
   }
-  loss = sum_over_ranks(loss, "all ranks to sum their losses") /
+  loss = sum_of_losses(loss, "all ranks to sum their losses") /
          static_cast<double>(settings_.accumulate * settings_.ranks);
   require_finite(number, loss);
   wait_for(*update_);
@@ -287,10 +299,10 @@ void TrainingRun::evaluate(std::int64_t step, TrainingCurves& curves) {
   if (batches == 0) return;
   double sum = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
-    write(split.evaluation_batch(i, whole, c.sequence, rank_.index * c.batch, c.batch));
+    write(split.evaluation_batch(i, whole, c.sequence, first_sequence(), c.batch));
     sum += loss_of(*evaluation_);
   }
-  sum = sum_over_ranks(sum, "all ranks to evaluate");
+  sum = sum_of_losses(sum, "all ranks to evaluate");
   curves.evaluation_step.push_back(static_cast<double>(step));
   curves.evaluation_loss.push_back(sum / static_cast<double>(batches * settings_.ranks));
 }

@@ -52,7 +52,11 @@ class TrainingRun {
   void choose_algorithms();
   void make_parallel(const ParallelSettings& parallel);
   TokenBatch training_batch(std::int64_t place) const;
+  // Where this rank's sequences begin in a batch of all ranks.
+  std::int64_t first_sequence() const;
   double sum_over_ranks(double mine, const std::string& what);
+  // The sum over the parts of a batch.
+  double sum_of_losses(double mine, const std::string& what);
   void save(std::int64_t step);  // throws Error if the loss is not finite
   void load_weights();
   void save_model();

@@ -71,7 +71,7 @@ class TrainingRunTest : public ::testing::Test {
   TrainingCurves run_parallel(Machine& machine, Parallel parallel, TrainingRunSettings settings,
                               const std::function<bool()>& stop = {}, bool keep_gathered = false) {
     Team team(machine);
-    settings.ranks = team.size();
+    settings.ranks = batches_of(parallel, team.size());
     const auto session = engines_named(machine, {"auto"}).front()->open(team);
     return run_on(team, settings, {parallel, session.get(), 1000, keep_gathered}, stop);
   }

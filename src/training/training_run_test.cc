@@ -56,8 +56,8 @@ TEST_F(TrainingRunTest, TrainsAQwen3) {
 // The losses of the evaluation part are those of the run that saved the model: rounding apart, a
 // step of no learning rate changes nothing.
 TEST_F(TrainingRunTest, SavesAModelWithWhichOthersBegin) {
-  for (const Parallel way : {Parallel::none, Parallel::ddp, Parallel::zero3}) {
-    const auto machine = open_machine("host:3");
+  for (const Parallel way : {Parallel::none, Parallel::ddp, Parallel::zero3, Parallel::tp}) {
+    const auto machine = open_machine(way == Parallel::tp ? "host:2" : "host:3");
     TrainingRunSettings s = settings(20);
     s.model = tiny_qwen3({});
     s.save = path("model");
@@ -69,6 +69,10 @@ TEST_F(TrainingRunTest, SavesAModelWithWhichOthersBegin) {
     other.weights = s.save;
     other.learning_rate.peak = 1e-12;
     EXPECT_NEAR(run(other).evaluation_loss.back(), first.evaluation_loss.back(), 1e-5);
+    if (way == Parallel::tp) {
+      const double again = run_parallel(*machine, way, other).evaluation_loss.back();
+      EXPECT_NEAR(again, first.evaluation_loss.back(), 1e-5);
+    }
     EXPECT_LT(first.evaluation_loss.back(), 4);
     // All steps are done: a run that resumes only saves.
     const std::string saved = contents(path("model/model.safetensors"));
@@ -172,6 +176,65 @@ TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
       EXPECT_TRUE(run_parallel(*machine, way, s, {}, keep_gathered).loss == parallel.loss);
     }
   }
+}
+
+// All ranks have the whole batch.
+TEST_F(TrainingRunTest, TensorShardsLearnAsOneDevice) {
+  for (const std::int64_t accumulate : {1, 3}) {
+    TrainingRunSettings s = settings(20);
+    s.model = tiny(3, 2);
+    s.accumulate = accumulate;
+    s.evaluate_every = 10;
+    s.clip = 0.5;  // below the gradients' norm
+    const TrainingCurves alone = run(s);
+    const auto one = open_machine("host:1"), two = open_machine("host:2");
+    const TrainingCurves of_one = run_parallel(*one, Parallel::tp, s);
+    EXPECT_TRUE(of_one.loss == alone.loss);
+    EXPECT_TRUE(of_one.gradient_norm == alone.gradient_norm);
+    const TrainingCurves parallel = run_parallel(*two, Parallel::tp, s);
+    ASSERT_EQ(parallel.loss.size(), alone.loss.size());
+    for (std::size_t i = 0; i < alone.loss.size(); ++i) {
+      EXPECT_NEAR(parallel.loss[i], alone.loss[i], 1e-4) << i;
+      EXPECT_NEAR(parallel.gradient_norm[i], alone.gradient_norm[i], 1e-4) << i;
+    }
+    ASSERT_EQ(parallel.evaluation_loss.size(), 2u);
+    EXPECT_NEAR(parallel.evaluation_loss[1], alone.evaluation_loss[1], 1e-4);
+    EXPECT_EQ(parallel.tokens, alone.tokens);
+    EXPECT_TRUE(run_parallel(*two, Parallel::tp, s).loss == parallel.loss);  // to the bit
+  }
+}
+
+// A checkpoint of tensor shards is one of the whole model.
+TEST_F(TrainingRunTest, TensorShardsResumeToTheBitAndAsOthers) {
+  TrainingRunSettings s = settings(9);
+  s.model = tiny(3, 6);
+  const auto two = open_machine("host:2"), three = open_machine("host:3");
+  s.checkpoint = path("whole");
+  const TrainingCurves whole = run_parallel(*two, Parallel::tp, s);
+  s.checkpoint = path("parts");
+  std::atomic<int> calls{0};
+  EXPECT_THROW(run_parallel(*two, Parallel::tp, s, [&] { return ++calls > 8; }), Interrupted);
+  s.resume = true;
+  const auto resumed = [&](const char* copy, const std::function<TrainingCurves()>& run_rest) {
+    s.checkpoint = path(copy);
+    std::filesystem::copy(path("parts"), s.checkpoint);
+    const TrainingCurves rest = run_rest();
+    EXPECT_EQ(rest.first_step, 5) << copy;
+    EXPECT_NEAR(rest.loss.back(), whole.loss.back(), 1e-4) << copy;
+  };
+  resumed("alone", [&] { return run(s); });
+  for (const Parallel way : {Parallel::ddp, Parallel::zero3}) {
+    s.model = tiny(3, 2);
+    resumed(name(way), [&] { return run_parallel(*three, way, s); });
+    s.model = tiny(3, 6);
+    s.checkpoint = path(name(way));
+    s.learning_rate.steps = 10;  // and back
+    EXPECT_EQ(run_parallel(*two, Parallel::tp, s).first_step, 10);
+    s.learning_rate.steps = 9;
+  }
+  s.checkpoint = path("parts");
+  run_parallel(*two, Parallel::tp, s);
+  EXPECT_TRUE(contents(path("whole")) == contents(path("parts")));
 }
 
 // Which takes longer than a step may.

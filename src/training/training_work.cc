@@ -72,9 +72,9 @@ Cost TrainingWork::cost() const {
   const Recipe& recipe = settings_.recipe;
   Cost cost = description_.cost;
   cost.memory_bytes = description_.elements_moved * static_cast<double>(size_of(recipe.compute));
-  const double ranks = team_.size();
-  cost = times(cost, static_cast<double>(settings_.accumulate) * ranks);
-  const double updated = parallel_.kind == Parallel::zero3 ? 1 : ranks;  // models
+  const double batches = static_cast<double>(batches_of(parallel_.kind, team_.size()));
+  cost = times(cost, static_cast<double>(settings_.accumulate) * batches);
+  const double updated = parallel_.kind == Parallel::zero3 ? 1 : batches;  // models
   cost.memory_bytes +=
       updated * description_.trained_parameters * optimizer_bytes(recipe, settings_.optimizer.kind);
   cost.wire_bytes = known_.wire_bytes;
@@ -83,7 +83,7 @@ Cost TrainingWork::cost() const {
 
 // The update takes the mean over all batches of all ranks.
 StepState TrainingWork::first_state() const {
-  const int summed = communicates() ? team_.size() : 1;
+  const std::int64_t summed = communicates() ? batches_of(parallel_.kind, team_.size()) : 1;
   return {0, kSeed, kLearningRate, 1 / static_cast<double>(settings_.accumulate * summed)};
 }
 
@@ -102,13 +102,7 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   own.updates = std::make_unique<ForkedStream>(rank.device, StreamOptions{});
   const int above_updates = placement.priority + 1;
   const auto stream = rank.device.make_stream({above_updates, placement.units});
-  std::vector<ParameterRange> ranges;
-  AloneStep alone(*own.model);
-  enqueue_begin(rank, own, alone, *stream);
-  own.model->backward(*stream, last_gradients(),
-                      [&](const ParameterRange& range) { ranges.push_back(range); });
-  own.model->update(*stream);
-  stream->synchronize(kPreparationSeconds);
+  const std::vector<ParameterRange> ranges = first_step(rank, own, *stream);
   own.parallel =
       make_parallel_step(parallel_, rank, *own.model, ranges, StreamOptions{above_updates + 1});
   own.parallel->communicate(*stream);  // a first call may load kernels or connect ranks
@@ -116,6 +110,19 @@ void TrainingWork::prepare(Rank& rank, const Placement& placement) {
   own.step = capture(*stream, [&] { enqueue_step(rank, own, *stream); });
   learn(rank, own);
   begin_anew(rank, own);
+}
+
+// Without communication. Returns the order in which gradients are complete.
+std::vector<ParameterRange> TrainingWork::first_step(Rank& rank, RankState& own,
+                                                     Stream& stream) const {
+  std::vector<ParameterRange> ranges;
+  AloneStep alone(*own.model);
+  enqueue_begin(rank, own, alone, stream);
+  own.model->backward(stream, last_gradients(),
+                      [&](const ParameterRange& range) { ranges.push_back(range); });
+  own.model->update(stream);
+  stream.synchronize(kPreparationSeconds);
+  return ranges;
 }
 
 // All ranks with the same parameters.
@@ -188,9 +195,10 @@ void TrainingWork::make_model(Rank& rank, RankState& own) const {
 void TrainingWork::enqueue_begin(Rank& rank, RankState& own, ParallelStep& passes,
                                  Stream& stream) const {
   own.model->begin_step(stream);
+  const std::int64_t own_batches = batches_of(parallel_.kind, team_.size()) > 1 ? rank.index : 0;
   for (std::int64_t batch = 0; batch < settings_.accumulate; ++batch) {
     own.model->make_random_input(
-        stream, static_cast<std::uint64_t>(rank.index * settings_.accumulate + batch));
+        stream, static_cast<std::uint64_t>(own_batches * settings_.accumulate + batch));
     passes.forward(stream);
     if (batch + 1 == settings_.accumulate) return;
     own.model->backward(stream, batch == 0 ? Accumulate::no : Accumulate::yes);
@@ -320,6 +328,7 @@ std::optional<Skipped> TrainingWork::verify(Rank& rank) {
   if (!own.operations->computes(own.model->output())) {
     return Skipped{"a simulated machine computes small models in fp32 only"};
   }
+  if (parallel_.kind == Parallel::tp && !communicates()) return Skipped{"no rows are exchanged"};
   require_loss(rank, own);
   if (parallel_.kind == Parallel::zero3 && !communicates()) {
     return Skipped{"parameters are not gathered"};
@@ -364,7 +373,7 @@ void TrainingWork::require_update(Rank& rank, const RankState& own) const {
 }
 
 // A rank that took part in other sums, or in none, has other parameters: its batch was another one.
-// Of shards, what was gathered must be the same.
+// Of shards, what was gathered must be the same; of tensor shards, what all have, and the loss.
 void TrainingWork::require_same_parameters(Rank& rank, const RankState& own) const {
   std::string values;
   const auto add = [&](const Tensor& tensor) {
@@ -373,9 +382,14 @@ void TrainingWork::require_same_parameters(Rank& rank, const RankState& own) con
   };
   const Parameters& parameters = own.model->parameters();
   if (parameters.units().empty()) {
-    for (const Parameters::Kept& each : parameters.trained()) add(updated(each.tensors));
+    for (const Parameters::Kept& each : parameters.trained()) {
+      if (each.about->part.is_whole()) add(updated(each.tensors));
+    }
   }
-  for (const TrainedParameter& each : parameters.all()) add(each.tensors.parameters);
+  for (const TrainedParameter& each : parameters.all()) {
+    if (each.about.part.is_whole()) add(each.tensors.parameters);
+  }
+  if (parallel_.kind == Parallel::tp) add(own.model->loss());
   const std::string mine = std::to_string(std::hash<std::string>()(values));
   const auto all = rank.team.gather(rank, mine, "all ranks to compare their parameters");
   if (all->front() == mine) return;

@@ -31,7 +31,7 @@ struct StepSettings {
 };
 
 // Each step trains on new random input: a repeated batch would be memorised, and draw less power.
-// Every rank of the team has a batch of its own.
+// Every rank of the team has a batch of its own, but for tp, whose ranks have the same.
 class TrainingWork : public Work {
  public:
   // The team and the session must outlive the work.
@@ -90,6 +90,7 @@ class TrainingWork : public Work {
 
   RankState& state(const Rank& rank) { return states_[static_cast<std::size_t>(rank.local)]; }
   void make_model(Rank& rank, RankState& own) const;
+  std::vector<ParameterRange> first_step(Rank& rank, RankState& own, Stream& stream) const;
   void learn(Rank& rank, const RankState& own);
   void begin_anew(Rank& rank, const RankState& own) const;
   StepState first_state() const;

@@ -42,8 +42,23 @@ std::string shown_type(const CheckpointTensor& each) {
   return duet::shown_type(each.tensor.dtype, stored_shape(each));
 }
 
+bool is_placed(const CheckpointTensor& each) {
+  const Tensor& whole = each.tensor;
+  std::int64_t rows = 0, last = 0;
+  for (const RowRange& range : each.place.ranges) {
+    if (range.first < last || range.last < range.first) return false;
+    rows += range.count();
+    last = range.last;
+  }
+  return each.place.rows == whole.rows && each.place.columns == whole.columns &&
+         each.part->dtype == whole.dtype && each.part->rows == rows && last <= whole.rows &&
+         each.place.first_column >= 0 &&
+         each.place.first_column + each.part->columns <= whole.columns;
+}
+
 bool is_part(const CheckpointTensor& each) {
   if (!each.part) return true;
+  if (!each.place.is_whole()) return is_placed(each);
   return each.part->dtype == each.tensor.dtype && each.first >= 0 &&
          each.first + each.part->count() <= each.tensor.count();
 }
@@ -58,15 +73,58 @@ void check_tensors(const std::vector<CheckpointTensor>& tensors) {
   }
 }
 
-// Calls visit(offset in the tensor, span) for each piece of what is here of a tensor.
+// Elements that follow each other in a tensor and in memory.
+struct Run {
+  std::uint64_t first, count;  // of the tensor's elements
+};
+// Runs that follow each other in memory.
+struct Piece {
+  std::vector<Run> runs;
+  Span span;
+};
+
+// Of a part that is placed: its rows or, of whole ones, ranges of them.
+std::vector<Run> runs_of(const CheckpointTensor& each) {
+  const MatrixPart& place = each.place;
+  const Tensor& here = each.part ? *each.part : each.tensor;
+  if (place.is_whole()) {
+    return {{static_cast<std::uint64_t>(each.first), static_cast<std::uint64_t>(here.count())}};
+  }
+  std::vector<Run> runs;
+  const bool whole_rows = here.columns == place.columns;
+  for (const RowRange& range : place.ranges) {
+    const std::int64_t rows = whole_rows ? range.count() : 1;
+    for (std::int64_t row = range.first; row < range.last; row += rows) {
+      runs.push_back({static_cast<std::uint64_t>(row * place.columns + place.first_column),
+                      static_cast<std::uint64_t>(rows * here.columns)});
+    }
+  }
+  return runs;
+}
+
+// Calls visit(piece) for each piece of what is here of a tensor.
 template <typename Visit>
 void for_each_piece(const CheckpointTensor& each, const Visit& visit) {
   const Tensor& here = each.part ? *each.part : each.tensor;
-  const std::uint64_t first = static_cast<std::uint64_t>(each.first) * size_of(here.dtype);
-  for (std::uint64_t offset = 0; offset < here.bytes(); offset += kCheckpointPiece) {
-    visit(first + offset,
-          here.span.slice(offset, std::min(kCheckpointPiece, here.bytes() - offset)));
+  const std::uint64_t size = size_of(here.dtype), most = kCheckpointPiece / size;
+  std::uint64_t begun = 0, count = 0;  // elements: before the piece, of it
+  std::vector<Run> runs;
+  const auto end_piece = [&] {
+    if (count > 0) visit(Piece{runs, here.span.slice(begun * size, count * size)});
+    begun += count;
+    count = 0;
+    runs.clear();
+  };
+  for (Run left : runs_of(each)) {
+    while (left.count > 0) {
+      const Run next{left.first, std::min(left.count, most - count)};
+      runs.push_back(next);
+      count += next.count;
+      left = {left.first + next.count, left.count - next.count};
+      if (count == most) end_piece();
+    }
   }
+  end_piece();
 }
 
 std::vector<CheckpointTensor> in_order_of_data(std::vector<CheckpointTensor> tensors) {
@@ -201,12 +259,17 @@ void write_tensors(const CheckpointFile& checkpoint, const std::string& part,
                    std::uint64_t data_begin) {
   const WrittenFile file(checkpoint.path, part);
   std::uint64_t begin = data_begin;
-  std::vector<std::byte> piece;
+  std::vector<std::byte> bytes;
   for (const CheckpointTensor& each : in_order_of_data(checkpoint.tensors)) {
-    for_each_piece(each, [&](std::uint64_t offset, const Span& span) {
-      piece.resize(span.bytes);
-      span.owner->read(span, piece.data());
-      file.write(begin + offset, piece.data(), span.bytes);
+    for_each_piece(each, [&](const Piece& piece) {
+      bytes.resize(piece.span.bytes);
+      piece.span.owner->read(piece.span, bytes.data());
+      const std::byte* from = bytes.data();
+      for (const Run& run : piece.runs) {
+        const std::uint64_t size = size_of(each.tensor.dtype);
+        file.write(begin + run.first * size, from, run.count * size);
+        from += run.count * size;
+      }
     });
     begin += each.tensor.bytes();
   }
@@ -338,14 +401,19 @@ void Checkpoint::require_convertible(const CheckpointTensor& tensor) const {
 void Checkpoint::convert(const CheckpointTensor& tensor) const {
   const CheckpointEntry& entry = entries().at(tensor.name);
   const DType dtype = tensor.tensor.dtype;
-  std::vector<std::byte> piece, results;
-  for_each_piece(tensor, [&](std::uint64_t offset, const Span& span) {
-    const std::uint64_t first = offset / size_of(dtype), count = span.bytes / size_of(dtype);
-    piece.resize(count * size_of(entry.dtype));
-    read(data_begin_ + entry.begin + first * size_of(entry.dtype), piece.data(), piece.size());
-    if (entry.dtype == dtype) return span.owner->write(span, piece.data());
+  std::vector<std::byte> stored, results;
+  for_each_piece(tensor, [&](const Piece& piece) {
+    const Span& span = piece.span;
+    const std::uint64_t count = span.bytes / size_of(dtype), size = size_of(entry.dtype);
+    stored.resize(count * size);
+    std::byte* to = stored.data();
+    for (const Run& run : piece.runs) {
+      read(data_begin_ + entry.begin + run.first * size, to, run.count * size);
+      to += run.count * size;
+    }
+    if (entry.dtype == dtype) return span.owner->write(span, stored.data());
     results.resize(span.bytes);
-    duet::convert(entry.dtype, piece.data(), dtype, results.data(), count);
+    duet::convert(entry.dtype, stored.data(), dtype, results.data(), count);
     span.owner->write(span, results.data());
   });
 }

@@ -29,6 +29,8 @@ struct CheckpointTensor {
   std::optional<Tensor> part = std::nullopt;
   std::int64_t first = 0;
   bool is_matrix = false;
+  // Instead of `first`, of a part with elements: which rows and columns of the tensor it has.
+  MatrixPart place = {};
 };
 
 // Throws BadArgument for a type that is not stored (tf32 and those of fp8), for memory that is too

@@ -13,7 +13,7 @@ Decoder::Decoder(Device& device, Operations& operations, Parameters parameters,
 Norm Decoder::lay_out_norm(const std::string& name, const Tensor& x) {
   const std::size_t weights = parameters_.find(name + ".weight");
   const auto add = [&](const char* what) {
-    return memory_.add(MemoryUse::activations, name + what, 1, tokens_of_step());
+    return memory_.add(MemoryUse::activations, name + what, 1, shape_.own_tokens());
   };
   if (shape_.rms_norm) {
     return Norm(RmsNormTensors{x, weight(weights), add(" inverse rms"), gradient(weights)});
@@ -29,28 +29,52 @@ Linear Decoder::lay_out_linear(const std::string& block, const std::string& line
   return {weight(index), gradient(index)};
 }
 
-Tensor Decoder::linear_input(const std::string& name, Tensor Block::*input, std::int64_t columns) {
-  if (!shape_.linears_keep_inputs) return activation(name, tokens_of_step(), columns);
-  return blocks_.empty() ? workspace(name, tokens_of_step(), columns) : blocks_.front().*input;
+// Linears into attention and the FFN have parts of their outputs on each rank, others of their
+// inputs.
+Linear Decoder::made_linear(const std::string& block, const std::string& linear,
+                            const Linear* shared) {
+  Linear made = lay_out_linear(block, linear, shared);
+  if (!is_split()) return made;
+  const bool inside = linear == "qkv" || linear == "ffn_in";
+  made.split({inside ? SplitBy::outputs : SplitBy::inputs, exchange_, split_workspace_});
+  return made;
+}
+
+Tensor Decoder::linear_input(const std::string& name, Tensor Block::*input, std::int64_t rows,
+                             std::int64_t columns) {
+  if (!shape_.linears_keep_inputs) return activation(name, rows, columns);
+  return blocks_.empty() ? workspace(name, rows, columns) : blocks_.front().*input;
 }
 
 void Decoder::lay_out_blocks() {
   blocks_.clear();
-  Tensor x = activation("embedded", tokens_of_step(), shape_.width);
+  if (is_split()) {
+    split_workspace_ = {workspace("gathered rows", shape_.tokens(), shape_.width),
+                        workspace("partial sums", shape_.tokens(), shape_.width),
+                        workspace("scattered rows", shape_.own_tokens(), shape_.width)};
+  }
+  Tensor x = activation("embedded", shape_.own_tokens(), shape_.width);
   for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
     blocks_.push_back(lay_out_block(layer, x));
-    x = activation(fmt::format("block.{}.output", layer), tokens_of_step(), shape_.width);
+    x = activation(fmt::format("block.{}.output", layer), shape_.own_tokens(), shape_.width);
   }
   norm_ = lay_out_norm("norm", x);
-  normed_ = activation("normed", tokens_of_step(), shape_.width);
+  normed_ = activation("normed", shape_.own_tokens(), shape_.width);
+}
+
+void Decoder::lay_out_losses(const std::string& token_table, std::int64_t piece) {
+  if (!is_split()) return;
+  const ModelParameter& about = parameters_.all()[parameters_.find(token_table)].about;
+  const VocabularyPart part{about.part.ranges.front().first, about.part.rows};
+  split_vocabulary_.emplace(memory_, shape_.shard, part, about.rows, piece);
 }
 
 void Decoder::lay_out_gradients() {
   const auto add = [&](const char* name, std::int64_t columns) {
-    return workspace(name, tokens_of_step(), columns);
+    return workspace(name, shape_.tokens(), columns);
   };
-  dresidual_ = add("residual gradient", shape_.width);
-  dnormed_ = add("norm gradient", shape_.width);
+  dresidual_ = workspace("residual gradient", shape_.own_tokens(), shape_.width);
+  dnormed_ = workspace("norm gradient", shape_.own_tokens(), shape_.width);
   dqkv_ = add("qkv gradient", shape_.attention.qkv_width());
   dattended_ = add("attention gradient", shape_.attention.width());
   dffn_ = add(shape_.gates ? "FFN gradient" : "hidden gradient", shape_.ffn_width);
@@ -59,7 +83,7 @@ void Decoder::lay_out_gradients() {
 Decoder::Block Decoder::lay_out_block(std::int64_t layer, const Tensor& x) {
   const std::string name = fmt::format("block.{}.", layer);
   const auto linear = [&](const char* which, Recompute shared_from, Linear Block::*own) {
-    return lay_out_linear(name, which, is_shared(shared_from) ? &(blocks_.front().*own) : nullptr);
+    return made_linear(name, which, is_shared(shared_from) ? &(blocks_.front().*own) : nullptr);
   };
   Block block;
   block.all = {parameters_.find(name + "norm_1.weight"),
@@ -80,7 +104,7 @@ Decoder::Block Decoder::lay_out_block(std::int64_t layer, const Tensor& x) {
   }
   block.middle = is_shared(Recompute::block)
                      ? blocks_.front().middle
-                     : activation(name + "middle", tokens_of_step(), shape_.width);
+                     : activation(name + "middle", shape_.own_tokens(), shape_.width);
   block.norm_2 = lay_out_norm(name + "norm_2", block.middle);
   lay_out_ffn(block, name);
   return block;
@@ -96,8 +120,8 @@ void Decoder::lay_out_attention(Block& block, const std::string& name) {
     return;
   }
   const AttentionShape& shape = shape_.attention;
-  const std::int64_t tokens = tokens_of_step();
-  block.normed_1 = linear_input(name + "normed_1", &Block::normed_1, shape_.width);
+  const std::int64_t tokens = shape_.tokens(), own = shape_.own_tokens();
+  block.normed_1 = linear_input(name + "normed_1", &Block::normed_1, own, shape_.width);
   block.projected = activation(name + "qkv", tokens, shape.qkv_width());
   Tensor attended_to = block.projected;
   if (shape_.rotates) {
@@ -120,16 +144,65 @@ void Decoder::lay_out_ffn(Block& block, const std::string& name) {
     block.activated = blocks_.front().activated;
     return;
   }
-  const std::int64_t f = shape_.ffn_width;
-  block.normed_2 = linear_input(name + "normed_2", &Block::normed_2, shape_.width);
-  block.hidden = shape_.gates ? activation(name + "gate_up", tokens_of_step(), 2 * f)
-                              : activation(name + "hidden", tokens_of_step(), f);
-  block.activated = linear_input(name + "activated", &Block::activated, f);
+  const std::int64_t f = shape_.ffn_width, tokens = shape_.tokens();
+  block.normed_2 =
+      linear_input(name + "normed_2", &Block::normed_2, shape_.own_tokens(), shape_.width);
+  block.hidden = shape_.gates ? activation(name + "gate_up", tokens, 2 * f)
+                              : activation(name + "hidden", tokens, f);
+  block.activated = linear_input(name + "activated", &Block::activated, tokens, f);
 }
 
 const Tensor& Decoder::output_of(std::int64_t layer) const {
   const auto next = static_cast<std::size_t>(layer + 1);
   return next < blocks_.size() ? blocks_[next].norm_1.x() : norm_.x();
+}
+
+void Decoder::begin_workspace(Stream& stream) {
+  if (!is_split()) return;
+  for (const Tensor& each :
+       {split_workspace_.gathered, split_workspace_.scattered, output_of(-1), dnormed_}) {
+    operations_.run(stream, FillNormal{0, 0, 1, each});
+  }
+  split_vocabulary_->begin_workspace(operations_, stream);
+}
+
+void Decoder::embed(Stream& stream, const Tensor& token_table, const Tensor& positions) {
+  const Embedding whole{tokens(), token_table, positions, output_of(-1)};
+  if (!is_split()) return operations_.run(stream, whole);
+  split_vocabulary_->embed(operations_, stream, whole, exchange_, split_workspace_);
+}
+
+void Decoder::embed_backward(Stream& stream, const Tensor& dtoken_table, const Tensor& dpositions,
+                             Accumulate gradients) {
+  const EmbeddingBackward whole{tokens(), dresidual_, dtoken_table, dpositions, gradients};
+  if (!is_split()) return operations_.run(stream, whole);
+  split_vocabulary_->embed_backward(operations_, stream, whole, exchange_, split_workspace_);
+}
+
+Tensor Decoder::head_input(Stream& stream) {
+  if (!is_split()) return normed_;
+  exchange_.gather(stream, normed_, split_workspace_.gathered, {});
+  return split_workspace_.gathered;
+}
+
+const Tensor& Decoder::dhead_input() const {
+  return is_split() ? split_workspace_.partial : dnormed_;
+}
+
+void Decoder::head_input_backward(Stream& stream) {
+  if (is_split()) exchange_.scatter(stream, split_workspace_.partial, dnormed_, {});
+}
+
+void Decoder::piece_loss(Stream& stream, const CrossEntropyPiece& piece) {
+  if (!is_split()) return operations_.run(stream, piece);
+  split_vocabulary_->cross_entropy(operations_, stream, piece, exchange_);
+}
+
+void Decoder::batch_loss(Stream& stream, const Tensor& logits) {
+  const CrossEntropy whole{logits, vocabulary(), targets(), row_losses(), loss()};
+  if (!is_split()) return operations_.run(stream, whole);
+  piece_loss(stream, whole.piece());
+  operations_.run(stream, whole.mean());
 }
 
 void Decoder::forward_blocks(Stream& stream, const BlockBegins& begins) {

@@ -2,50 +2,50 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "training/models/decoder_shape.h"
 #include "training/models/linear.h"
 #include "training/models/norm.h"
+#include "training/models/split_vocabulary.h"
 #include "training/models/token_model.h"
 
 namespace duet {
-
-// The sizes of a model's blocks, and of what they consist. A block is, with linears W:
-//   middle = x + attention(norm_1(x) W) W, output = middle + activation(norm_2(middle) W) W
-struct DecoderShape {
-  std::int64_t layers = 0, width = 0, ffn_width = 0;
-  AttentionShape attention;
-  Recompute recompute = Recompute::none;
-  bool rms_norm = false;  // RMSNorms instead of LayerNorms
-  bool rotates = false;   // heads of q and k are normalised and rotated by their positions
-  bool gates = false;     // SwiGLU instead of GELU
-  // In the backward pass linears take what they have kept of their inputs, which then need no
-  // memory of their own.
-  bool linears_keep_inputs = false;
-};
 
 class Decoder : public TokenModel {
  protected:
   Decoder(Device& device, Operations& operations, Parameters parameters, std::int64_t vocabulary,
           const DecoderShape& shape);
 
-  // For lay_out(): the blocks and the norm behind them; and, after all other activations, the
-  // gradients of activations.
+  // For lay_out(): the blocks and the norm behind them; losses of at most so many tokens at a time,
+  // for piece_loss(); and, after all other activations, the gradients of activations.
   void lay_out_blocks();
+  void lay_out_losses(const std::string& token_table, std::int64_t piece);
   void lay_out_gradients();
   // "qkv", "attention_out", "ffn_in" or "ffn_out" of a block ("block.3."). `shared`: the linear of
   // the first block whose input stands where this one's does; nullptr: its input is its own.
   virtual Linear lay_out_linear(const std::string& block, const std::string& linear,
                                 const Linear* shared);
 
-  // The input of the first block, which the caller writes before forward_blocks(), and its gradient
-  // after backward_blocks().
-  const Tensor& embedded() const { return output_of(-1); }
-  const Tensor& dembedded() const { return dresidual_; }
-  // The last norm's result, and its gradient, which the caller writes before backward_blocks().
+  // The input of the first block, from the tokens' rows of a table and those of positions, which
+  // may be without elements; and, after backward_blocks(), the gradients of both.
+  void embed(Stream& stream, const Tensor& token_table, const Tensor& positions);
+  void embed_backward(Stream& stream, const Tensor& dtoken_table, const Tensor& dpositions,
+                      Accumulate gradients);
+  // After forward_blocks(): what the head multiplies, the last norm's result of all tokens.
+  Tensor head_input(Stream& stream);
+  // Its gradient, which the caller writes before head_input_backward(), which is before
+  // backward_blocks().
+  const Tensor& dhead_input() const;
+  void head_input_backward(Stream& stream);
+  // The loss of a piece of the tokens, as CrossEntropyPiece; and of all, as CrossEntropy.
+  void piece_loss(Stream& stream, const CrossEntropyPiece& piece);
+  void batch_loss(Stream& stream, const Tensor& logits);
+
+  // The last norm's result, of this rank's tokens.
   const Tensor& normed() const { return normed_; }
-  const Tensor& dnormed() const { return dnormed_; }
 
   void forward_blocks(Stream& stream, const BlockBegins& begins);
   // `complete` for all parameters but those before the blocks.
@@ -71,11 +71,14 @@ class Decoder : public TokenModel {
   void lay_out_attention(Block& block, const std::string& name);
   void lay_out_ffn(Block& block, const std::string& name);
   Norm lay_out_norm(const std::string& name, const Tensor& x);
+  Linear made_linear(const std::string& block, const std::string& linear, const Linear* shared);
+  void begin_workspace(Stream& stream) override;
   // A linear's input, which the gradient of its weight alone takes.
-  Tensor linear_input(const std::string& name, Tensor Block::*input, std::int64_t columns);
+  Tensor linear_input(const std::string& name, Tensor Block::*input, std::int64_t rows,
+                      std::int64_t columns);
   // Kept for the backward pass, or, where it is recomputed, of the first block and shared by all.
   bool is_shared(Recompute least) const { return shape_.recompute >= least && !blocks_.empty(); }
-  std::int64_t tokens_of_step() const { return shape_.attention.batch * shape_.attention.tokens; }
+  bool is_split() const { return shape_.shard.ranks > 1; }
   // The output of block `layer`, which the next one reads.
   const Tensor& output_of(std::int64_t layer) const;
 
@@ -94,6 +97,9 @@ class Decoder : public TokenModel {
   // Gradients of activations: of the residual stream, and of one block at a time. dffn_: of hidden,
   // or, before SwiGLU's gradient takes the place of hidden, of activated.
   Tensor dresidual_, dnormed_, dqkv_, dattended_, dffn_;
+  // Of several ranks.
+  SplitWorkspace split_workspace_;
+  std::optional<SplitVocabulary> split_vocabulary_;
 };
 
 }  // namespace duet

@@ -13,10 +13,12 @@ DecoderShape shape_of(const GptConfig& c) {
 }  // namespace
 
 Gpt::Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
-         Operations& operations, const std::optional<Shard>& shard)
+         Operations& operations, const ModelShard& shard)
     : Decoder(device, operations,
-              Parameters(with_blocks(duet::parameters(config)), recipe, optimizer, shard),
-              config.vocabulary, shape_of(config)),
+              Parameters(with_blocks(shard_of(duet::parameters(config), shape_of(config),
+                                              tensor_shard(shard))),
+                         recipe, optimizer, shard),
+              config.vocabulary, shard_of(shape_of(config), tensor_shard(shard))),
       config_(config),
       token_table_(parameters_.find("token_table")),
       position_table_(parameters_.find("position_table")) {
@@ -27,20 +29,23 @@ void Gpt::lay_out() {
   lay_out_tokens(config_.tokens());
   lay_out_blocks();
   logits_ = activation("logits", config_.tokens(), weight(token_table_).rows);
+  lay_out_losses("token_table", config_.tokens());
   lay_out_gradients();
 }
 
 void Gpt::enqueue_forward(Stream& stream, const BlockBegins& begins) {
-  operations_.run(stream,
-                  Embedding{tokens(), weight(token_table_), weight(position_table_), embedded()});
+  embed(stream, weight(token_table_), weight(position_table_));
   forward_blocks(stream, begins);
 }
 
-void Gpt::evaluate(Stream& stream) {
-  operations_.run(stream, LinearForward{normed(), weight(token_table_), logits_});
-  operations_.run(stream,
-                  CrossEntropy{logits_, config_.vocabulary, targets(), row_losses(), loss()});
+Tensor Gpt::compute_loss(Stream& stream) {
+  Tensor x = head_input(stream);
+  operations_.run(stream, LinearForward{x, weight(token_table_), logits_});
+  batch_loss(stream, logits_);
+  return x;
 }
+
+void Gpt::evaluate(Stream& stream) { compute_loss(stream); }
 
 Tensor Gpt::next_logits(Stream& stream, std::int64_t row) {
   const Tensor logits = row_of(logits_, 0);
@@ -50,14 +55,13 @@ Tensor Gpt::next_logits(Stream& stream, std::int64_t row) {
 
 void Gpt::enqueue_backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
                            const BlockBegins& begins) {
-  evaluate(stream);  // leaves the logits' gradient in their place
-  operations_.run(stream,
-                  LinearBackwardWeight{logits_, normed(), gradient(token_table_), gradients});
-  operations_.run(stream,
-                  LinearBackwardInput{logits_, weight(token_table_), dnormed(), Accumulate::no});
+  const Tensor x = compute_loss(stream);
+  operations_.run(stream, LinearBackwardWeight{logits_, x, gradient(token_table_), gradients});
+  operations_.run(
+      stream, LinearBackwardInput{logits_, weight(token_table_), dhead_input(), Accumulate::no});
+  head_input_backward(stream);
   backward_blocks(stream, gradients, complete, begins);
-  operations_.run(stream, EmbeddingBackward{tokens(), dembedded(), gradient(token_table_),
-                                            gradient(position_table_), gradients});
+  embed_backward(stream, gradient(token_table_), gradient(position_table_), gradients);
   complete(before_blocks());
 }
 
@@ -67,7 +71,7 @@ ModelDescription describe(const GptConfig& config) {
   const double d = static_cast<double>(config.width);
   const double elements = static_cast<double>(config.layers) * 12 * d +
                           2 * static_cast<double>(config.vocabulary) + 7 * d;
-  return describe_token_model<Gpt>(config, config.name, elements);
+  return describe_token_model<Gpt>(config, config.name, elements, shape_of(config));
 }
 
 TokenModelDescription describe_for_text(const GptConfig& c) {

@@ -10,7 +10,7 @@ class Gpt : public Decoder {
  public:
   // Plans its memory. The device and the operations must outlive it.
   Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
-      Operations& operations, const std::optional<Shard>& shard = {});
+      Operations& operations, const ModelShard& shard = {});
 
   void evaluate(Stream& stream) override;
   Tensor next_logits(Stream& stream, std::int64_t row) override;
@@ -23,6 +23,9 @@ class Gpt : public Decoder {
   void enqueue_forward(Stream& stream, const BlockBegins& begins) override;
   void enqueue_backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete,
                         const BlockBegins& begins) override;
+
+  // Leaves the logits' gradient in their place. Returns what the head has multiplied.
+  Tensor compute_loss(Stream& stream);
 
   GptConfig config_;
   std::size_t token_table_, position_table_;  // indices into parameters_

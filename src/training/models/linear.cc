@@ -9,6 +9,7 @@ Linear::Linear(const Tensor& weight, const Tensor& gradient, AdapterTensors adap
 
 void Linear::forward(Operations& operations, Stream& stream, const Tensor& x,
                      const Tensor& y) const {
+  if (split_) return split_->forward(operations, stream, x, weight_, y);
   if (quantised_) {
     quantised_->forward(operations, stream, x, weight_, {}, y);
   } else {
@@ -19,6 +20,7 @@ void Linear::forward(Operations& operations, Stream& stream, const Tensor& x,
 
 void Linear::forward_add(Operations& operations, Stream& stream, const Tensor& x,
                          const Tensor& residual, const Tensor& y) const {
+  if (split_) return split_->forward_add(operations, stream, x, weight_, residual, y);
   if (quantised_) {
     quantised_->forward(operations, stream, x, weight_, residual, y);
   } else {
@@ -29,6 +31,7 @@ void Linear::forward_add(Operations& operations, Stream& stream, const Tensor& x
 
 void Linear::forward_gelu(Operations& operations, Stream& stream, const Tensor& x,
                           const Tensor& hidden, const Tensor& activated) const {
+  if (split_) return split_->forward_gelu(operations, stream, x, weight_, hidden, activated);
   operations.run(stream, LinearGelu{x, weight_, hidden, activated});
 }
 
@@ -45,6 +48,9 @@ void Linear::keep(Operations& operations, Stream& stream, const Tensor& x) const
 
 void Linear::backward(Operations& operations, Stream& stream, const Tensor& dy, const Tensor& x,
                       const Tensor& dx, Accumulate gradients) const {
+  if (split_) {
+    return split_->backward(operations, stream, {dy, x, gradient_, gradients}, weight_, dx);
+  }
   if (quantised_) {
     quantised_->backward(operations, stream, dy, weight_, dx, gradient_, gradients);
   } else {
@@ -66,7 +72,11 @@ void Linear::backward(Operations& operations, Stream& stream, const Tensor& dy, 
 void Linear::backward_gelu(Operations& operations, Stream& stream, const Tensor& dy,
                            const Tensor& x, const Tensor& hidden, const Tensor& dhidden,
                            Accumulate gradients) const {
-  operations.run(stream, LinearBackwardWeight{dy, x, gradient_, gradients});
+  const LinearBackwardWeight of_weight{dy, x, gradient_, gradients};
+  if (split_) {
+    return split_->backward_gelu(operations, stream, of_weight, weight_, hidden, dhidden);
+  }
+  operations.run(stream, of_weight);
   operations.run(stream, LinearBackwardGelu{dy, weight_, hidden, dhidden});
 }
 

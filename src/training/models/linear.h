@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "training/models/quantised_linear.h"
+#include "training/models/split_linear.h"
 #include "training/operations/lora.h"
 #include "training/operations/operations.h"
 
@@ -21,6 +22,10 @@ class Linear {
   void quantise(const QuantisedLinear& quantised) { quantised_ = quantised; }
   // nullptr: it does not multiply in fp8.
   const QuantisedLinear* quantised() const { return quantised_ ? &*quantised_ : nullptr; }
+
+  // From now on ranks have parts of the weight. It has no adapter and does not multiply in fp8; by
+  // outputs it has forward() and forward_gelu(), by inputs forward_add() and backward_gelu().
+  void split(const SplitLinear& split) { split_ = split; }
 
   void forward(Operations& operations, Stream& stream, const Tensor& x, const Tensor& y) const;
   // y = residual + x w^T.
@@ -46,6 +51,7 @@ class Linear {
   Tensor weight_, gradient_;
   AdapterTensors adapter_;
   std::optional<QuantisedLinear> quantised_;
+  std::optional<SplitLinear> split_;
 };
 
 }  // namespace duet

@@ -25,7 +25,7 @@ std::vector<ModelParameter> parameters_of(const MlpConfig& config) {
 MlpConfig study_mlp() { return {{4096, 8192, 8192, 4096}, 256}; }
 
 Mlp::Mlp(const MlpConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
-         Operations& operations, const std::optional<Shard>& shard)
+         Operations& operations, const ModelShard& shard)
     : Model(device, operations, Parameters({parameters_of(config)}, recipe, optimizer, shard)),
       config_(config) {
   plan();

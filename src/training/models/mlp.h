@@ -22,7 +22,7 @@ class Mlp : public Model {
  public:
   // Plans its memory. The device and the operations must outlive it.
   Mlp(const MlpConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
-      Operations& operations, const std::optional<Shard>& shard = {});
+      Operations& operations, const ModelShard& shard = {});
 
   void make_random_input(Stream& stream, std::uint64_t batch) override;
   void evaluate(Stream& stream) override;

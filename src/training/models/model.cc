@@ -37,6 +37,7 @@ Tensor Model::workspace(const std::string& name, std::int64_t rows, std::int64_t
 void Model::initialise(std::uint64_t seed) {
   const auto stream = device_.make_stream();
   parameters_.initialise(*stream, operations_, memory_, seed);
+  begin_workspace(*stream);
   stream->synchronize(kInitialisingSeconds);
 }
 
@@ -44,7 +45,7 @@ void Model::begin_step(Stream& stream) { operations_.run(stream, Advance{state_.
 
 void Model::clip(Stream& stream, double scale, double limit,
                  const std::function<void(const Tensor&)>& sum_over_ranks) {
-  operations_.run(stream, SumOfSquares{parameters_.gradients(), squares_});
+  operations_.run(stream, SumOfSquares{parameters_.counted_gradients(), squares_});
   if (sum_over_ranks) sum_over_ranks(squares_);
   operations_.run(stream, Clip{state_.span, squares_, scale, limit, gradient_norm_});
 }

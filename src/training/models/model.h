@@ -8,6 +8,7 @@
 #include "timing/axes.h"
 #include "timing/work.h"
 #include "training/models/parameters.h"
+#include "training/models/row_exchange.h"
 #include "training/operations/forked_stream.h"
 
 namespace duet {
@@ -44,6 +45,9 @@ class Model {
   // gradients. Without clip(), update() scales the gradients by the state's factor as it is.
   void clip(Stream& stream, double scale, double limit,
             const std::function<void(const Tensor&)>& sum_over_ranks = {});
+  // Of a tensor shard: by what passes exchange rows from now on; nullptr: by nothing. Returns the
+  // one before.
+  RowExchange* set_exchange(RowExchange* exchange) { return exchange_.set(exchange); }
   void update(Stream& stream);  // all parameters
   void update(Stream& stream, const ParameterRange& range);
   // backward() and update(): parameters are updated on the second stream as soon as their gradients
@@ -64,6 +68,8 @@ class Model {
   // The device and `operations` must outlive the model.
   Model(Device& device, Operations& operations, Parameters parameters);
 
+  // For numbers like those of a step in memory that a pass without an exchange reads.
+  virtual void begin_workspace(Stream&) {}
   // Plans all memory; the last call of a constructor.
   void plan();
   // Lays out all tensors except parameters; called twice.
@@ -80,6 +86,7 @@ class Model {
   Operations& operations_;
   MemoryPlan memory_;
   Parameters parameters_;
+  ModelRowExchange exchange_;
 
  private:
   void lay_out_all();
@@ -105,11 +112,13 @@ struct ModelDescription {
   double six_n_attention = 0;  // and attention, its masked half included; 0: no attention
   double hardware = 0;         // FLOP that the device executes
   double untrained_loss = 0;   // approximate, for random targets
-  // Plans the model's memory without allocating it. With a shard, the caller must gather parameters
-  // before a pass uses them.
-  std::function<std::unique_ptr<Model>(const Recipe&, const Optimizer&, const std::optional<Shard>&,
-                                       Device&, Operations&)>
+  // Plans the model's memory without allocating it. With a Shard, the caller must gather parameters
+  // before a pass uses them; with a TensorShard, set the exchange.
+  std::function<std::unique_ptr<Model>(const Recipe&, const Optimizer&, const ModelShard&, Device&,
+                                       Operations&)>
       make;
+  // Why so many ranks cannot divide its linears; "": they can. Empty: no ranks can.
+  std::function<std::string(int ranks)> why_not_divisible;
   // The same model with another number of sequences or samples per step.
   std::function<ModelDescription(std::int64_t batch)> with_batch;
 };
@@ -119,7 +128,7 @@ struct ModelDescription {
 template <typename OwnModel, typename Config>
 void set_making(ModelDescription& description, const Config& config) {
   description.make = [config](const Recipe& recipe, const Optimizer& optimizer,
-                              const std::optional<Shard>& shard, Device& device,
+                              const ModelShard& shard, Device& device,
                               Operations& operations) -> std::unique_ptr<Model> {
     return std::make_unique<OwnModel>(config, recipe, optimizer, device, operations, shard);
   };

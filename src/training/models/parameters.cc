@@ -44,10 +44,24 @@ OptimizerTensors values_of(const TrainedParameter& parameter) {
           own(all.second_moments), own(all.master),    all.first};
 }
 
+// A part of a parameter of a tensor shard.
+void begin_part(Stream& stream, Operations& operations, const ModelParameter& about,
+                std::uint64_t seed, const Tensor& tensor) {
+  std::int64_t row = 0;
+  for (const RowRange& each : about.part.ranges) {
+    const std::int64_t first = each.first * about.part.columns + about.part.first_column;
+    operations.run(
+        stream, FillNormal{seed, first, about.deviation, rows_of(tensor, {row, row + each.count()}),
+                           about.part.columns});
+    row += each.count();
+  }
+}
+
 // `first`: the number within its parameter of the tensor's first element.
 void begin_as(Stream& stream, Operations& operations, const ModelParameter& about,
               std::uint64_t seed, std::int64_t first, const Tensor& tensor) {
   if (tensor.count() == 0) return;
+  if (!about.part.is_whole()) return begin_part(stream, operations, about, seed, tensor);
   if (about.deviation > 0) {
     return operations.run(stream, FillNormal{seed, first, about.deviation, tensor});
   }
@@ -74,6 +88,11 @@ std::string block_of(const std::string& name) {
 
 }  // namespace
 
+TensorShard tensor_shard(const ModelShard& shard) {
+  const auto* const own = std::get_if<TensorShard>(&shard);
+  return own != nullptr ? *own : TensorShard();
+}
+
 const char* name(OptimizerKind kind) { return name_of(kOptimizers, kind); }
 
 OptimizerKind parse_optimizer(std::string_view text) {
@@ -99,11 +118,12 @@ ParametersDescription with_blocks(std::vector<ModelParameter> all) {
 }
 
 Parameters::Parameters(ParametersDescription description, Recipe recipe, const Optimizer& optimizer,
-                       const std::optional<Shard>& shard)
+                       const ModelShard& shard)
     : blocks_(std::move(description.blocks)),
       recipe_(std::move(recipe)),
       optimizer_(optimizer),
-      shard_(shard) {
+      tensor_shard_(tensor_shard(shard)) {
+  if (const auto* const own = std::get_if<Shard>(&shard)) shard_ = *own;
   for (const ModelParameter& each : description.all) all_.push_back({each, {}});
   const auto frozen = [](const TrainedParameter& each) { return each.about.frozen; };
   if (!shard_) return;
@@ -262,6 +282,28 @@ std::vector<Tensor> Parameters::gradients() const {
   for (const Group& group : groups_) all.push_back(group.tensors.gradients);
   for (const Unit& unit : units_) all.push_back(unit.own.gradients);
   return all;
+}
+
+std::vector<Tensor> Parameters::counted_gradients() const {
+  if (tensor_shard_.rank == 0) return gradients();
+  std::vector<Tensor> parts;
+  for (const TrainedParameter& each : all_) {
+    if (!each.about.part.is_whole()) parts.push_back(values_of(each).gradients);
+  }
+  return parts;
+}
+
+std::vector<Tensor> Parameters::partial_gradients() const {
+  std::vector<Tensor> all;
+  for (const Group& group : groups_) {
+    if (!group.decays) all.push_back(group.tensors.gradients);
+  }
+  return all;
+}
+
+bool Parameters::is_divided() const {
+  const auto divided = [](const TrainedParameter& each) { return !each.about.part.is_whole(); };
+  return shard_ || std::any_of(all_.begin(), all_.end(), divided);
 }
 
 std::vector<Tensor> Parameters::gradients(const ParameterRange& range) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "training/models/memory_plan.h"
@@ -23,6 +24,7 @@ struct ModelParameter {
   bool sparse = false;         // only rows of tokens that occur have a gradient
   bool frozen = false;         // has no gradient, and no update
   std::int64_t first_row = 0;  // rows before it are and stay zeros, and have no gradient
+  MatrixPart part = {};        // of a tensor shard: what the rank has of the whole parameter
 
   std::int64_t count() const { return rows * columns; }
 };
@@ -61,6 +63,16 @@ struct Shard {
   bool keeps_parts = false;     // gradients of its share are kept as they come from each rank
 };
 
+// The share of one rank, if ranks divide the weights of linears, and so each product (tensor
+// parallelism). One rank divides nothing.
+struct TensorShard {
+  int rank = 0, ranks = 1;
+};
+
+// What a rank has of a model: all of it, unless it has one of the shares.
+using ModelShard = std::variant<std::monostate, Shard, TensorShard>;
+TensorShard tensor_shard(const ModelShard& shard);  // of another share: {}
+
 struct ParametersDescription {
   std::vector<ModelParameter> all;
   // The ranges of the blocks, in order; blocks have equal shapes, and a pass uses one after the
@@ -71,7 +83,8 @@ struct ParametersDescription {
 // The description with its blocks: parameters whose names begin with "block.N.", in the order of N.
 ParametersDescription with_blocks(std::vector<ModelParameter> all);
 
-// All parameters of a model, or a rank's shard of them (then none may be frozen). Parameters with
+// All parameters of a model, or a rank's shard of them (then none may be frozen), or, where the
+// description is of a tensor shard, the rank's parts of some and all of others. Parameters with
 // weight decay are contiguous, in their order, and so are those without: an optimizer needs one
 // call for each of the two groups.
 class Parameters {
@@ -101,7 +114,7 @@ class Parameters {
   };
 
   Parameters(ParametersDescription description, Recipe recipe, const Optimizer& optimizer,
-             const std::optional<Shard>& shard = {});
+             const ModelShard& shard = {});
 
   // Once before and once after MemoryPlan::allocate().
   void lay_out(MemoryPlan& plan);
@@ -130,6 +143,13 @@ class Parameters {
   // The part of each of these tensors that belongs to a range, in the same order; empty tensors if
   // there is none. Not with a shard.
   std::vector<Tensor> gradients(const ParameterRange& range) const;
+  // Of a tensor shard: gradients() without those that lower ranks have as well, so that all ranks'
+  // together are those of the whole model; else gradients().
+  std::vector<Tensor> counted_gradients() const;
+  // Of a tensor shard: the gradients of which every rank has an addend, those of norms.
+  std::vector<Tensor> partial_gradients() const;
+  // Whether other ranks have other parts.
+  bool is_divided() const;
   std::size_t find(const std::string& name) const;  // the parameter must exist
   const Tensor& weight(std::size_t index) const { return all_[index].tensors.parameters; }
   const Tensor& gradient(std::size_t index) const { return all_[index].tensors.gradients; }
@@ -164,6 +184,7 @@ class Parameters {
   Recipe recipe_;
   Optimizer optimizer_;
   std::optional<Shard> shard_;
+  TensorShard tensor_shard_;
   std::vector<Group> groups_;  // empty with a shard
   std::vector<Unit> units_;
 };

@@ -36,10 +36,12 @@ DecoderShape shape_of(const Qwen3Config& config, const Recipe& recipe) {
 }  // namespace
 
 Qwen3::Qwen3(const Qwen3Config& config, const Recipe& recipe, const Optimizer& optimizer,
-             Device& device, Operations& operations, const std::optional<Shard>& shard)
+             Device& device, Operations& operations, const ModelShard& shard)
     : Decoder(device, operations,
-              Parameters(with_blocks(duet::parameters(config)), recipe, optimizer, shard),
-              config.vocabulary, shape_of(config, recipe)),
+              Parameters(with_blocks(shard_of(duet::parameters(config), shape_of(config, recipe),
+                                              tensor_shard(shard))),
+                         recipe, optimizer, shard),
+              config.vocabulary, shard_of(shape_of(config, recipe), tensor_shard(shard))),
       config_(config),
       token_table_(parameters_.find("token_table")),
       head_(parameters_.find("head.weight")) {
@@ -91,25 +93,26 @@ void Qwen3::lay_out() {
   lay_out_quantised();
   lay_out_blocks();
   logits_ = workspace("logits", std::min(config_.tokens(), kPieceTokens), weight(head_).rows);
+  lay_out_losses("head.weight", logits_.rows);
   lay_out_gradients();
 }
 
 void Qwen3::enqueue_forward(Stream& stream, const BlockBegins& begins) {
-  operations_.run(stream, Embedding{tokens(), weight(token_table_), {}, embedded()});
+  embed(stream, weight(token_table_), {});
   forward_blocks(stream, begins);
 }
 
 template <typename Piece>
 void Qwen3::for_each_piece(Stream& stream, const Piece& piece) {
   const std::int64_t tokens = config_.tokens();
+  const Tensor all = head_input(stream);
   for (std::int64_t first = 0; first < tokens; first += logits_.rows) {
     const std::int64_t count = std::min(logits_.rows, tokens - first);
-    const Tensor logits = rows_of(logits_, 0, count), x = rows_of(normed(), first, count);
+    const Tensor logits = rows_of(logits_, 0, count), x = rows_of(all, first, count);
     operations_.run(stream, LinearForward{x, weight(head_), logits});
-    operations_.run(stream,
-                    CrossEntropyPiece{logits, config_.vocabulary, rows_of(targets(), first, count),
-                                      tokens, rows_of(row_losses(), first, count)});
-    piece(logits, x, rows_of(dnormed(), first, count));
+    piece_loss(stream, {logits, config_.vocabulary, rows_of(targets(), first, count), tokens,
+                        rows_of(row_losses(), first, count)});
+    piece(logits, x, rows_of(dhead_input(), first, count));
   }
   operations_.run(stream, Mean{row_losses(), loss()});
 }
@@ -134,11 +137,12 @@ void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
     operations_.run(stream, LinearBackwardInput{dlogits, weight(head_), dx, Accumulate::no});
     head_gradients = Accumulate::yes;
   });
+  head_input_backward(stream);
   backward_blocks(stream, gradients, complete, begins);
   if (!is_frozen()) {
     const Tensor& table = gradient(token_table_);
     if (gradients == Accumulate::no) operations_.run(stream, FillValue{0, table});
-    operations_.run(stream, EmbeddingBackward{tokens(), dembedded(), table, {}, gradients});
+    embed_backward(stream, table, {}, gradients);
   }
   complete(before_blocks());
 }
@@ -190,7 +194,9 @@ ModelDescription describe(const Qwen3Config& config) {
   const double qkv = static_cast<double>(config.attention().qkv_width());
   const double elements = static_cast<double>(config.layers) * (12 * d + 5 * qkv + 8 * f) +
                           2 * static_cast<double>(config.vocabulary) + 7 * d;
-  ModelDescription model = describe_token_model<Qwen3>(config, model_name(config), elements);
+  ModelDescription model =
+      describe_token_model<Qwen3>(config, model_name(config), elements, shape_of(config, {}));
+  if (config.lora.rank > 0) model.why_not_divisible = {};
   // Logits begin normal, of variance v = d times that of the head: e^(v / 2) is the mean of
   // e^logit.
   model.untrained_loss += kQwen3Deviation * kQwen3Deviation * d / 2;

@@ -10,7 +10,7 @@ class Qwen3 : public Decoder {
  public:
   // Plans its memory. The device and the operations must outlive it.
   Qwen3(const Qwen3Config& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
-        Operations& operations, const std::optional<Shard>& shard = {});
+        Operations& operations, const ModelShard& shard = {});
 
   void evaluate(Stream& stream) override;
   Tensor next_logits(Stream& stream, std::int64_t row) override;
@@ -29,8 +29,8 @@ class Qwen3 : public Decoder {
                                    const Linear* shared);
   void lay_out_quantised();
   bool is_frozen() const { return config_.lora.rank > 0; }  // all but the adapters
-  // Calls piece(logits, x, dx), x and dx of normed() and dnormed(), after the loss of each piece of
-  // the tokens, whose gradient is in the place of the logits; writes loss().
+  // Calls piece(logits, x, dx), x and dx of head_input() and dhead_input(), after the loss of each
+  // piece of the tokens, whose gradient is in the place of the logits; writes loss().
   template <typename Piece>
   void for_each_piece(Stream& stream, const Piece& piece);
 

@@ -95,8 +95,30 @@ void check_parameter(const CheckpointTensor& each, const ModelParameter& about) 
   if (expected) throw BadArgument(fmt::format("parameter '{}': expected {}", each.name, expected));
 }
 
+// As within(), of a part that is placed.
+CheckpointTensor within_place(const CheckpointTensor& parameter, const LibraryTensor& tensor) {
+  const MatrixPart& place = parameter.place;
+  CheckpointTensor result{tensor.name, {{}, tensor.rows, place.columns, parameter.tensor.dtype}};
+  result.place = {tensor.rows, place.columns, {}, place.first_column};
+  RowRange here;
+  std::int64_t row = 0;  // of the part
+  for (const RowRange& each : place.ranges) {
+    const std::int64_t first = std::max(each.first, tensor.first_row);
+    const std::int64_t last = std::min(each.last, tensor.first_row + tensor.rows);
+    if (first < last) {
+      if (here.count() == 0) here.first = row + first - each.first;
+      here.last = row + last - each.first;
+      result.place.ranges.push_back({first - tensor.first_row, last - tensor.first_row});
+    }
+    row += each.count();
+  }
+  result.part = rows_of(*parameter.part, here);
+  return result;
+}
+
 // What is here of a tensor of the library, within the memory of the parameter.
 CheckpointTensor within(const CheckpointTensor& parameter, const LibraryTensor& tensor) {
+  if (!parameter.place.is_whole()) return within_place(parameter, tensor);
   const std::int64_t columns = parameter.tensor.columns;
   const DType dtype = parameter.tensor.dtype;
   const Tensor& here = parameter.part ? *parameter.part : parameter.tensor;

@@ -21,7 +21,7 @@ namespace {
 // Parameters of a tiny Qwen3, or a rank's shard of them, with random numbers.
 struct FolderParameters {
   explicit FolderParameters(Device& device, const std::string& recipe = "fp32",
-                            const std::optional<Shard>& shard = {}, std::uint64_t seed = 1)
+                            const ModelShard& shard = {}, std::uint64_t seed = 1)
       : parameters(with_blocks(duet::parameters(find_qwen3("tiny"))), find_recipe(recipe), {},
                    shard) {
     parameters.lay_out(memory);

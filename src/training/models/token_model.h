@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "training/files/checkpoint.h"
-#include "training/models/gpt_config.h"
+#include "training/models/decoder_shape.h"
 #include "training/models/model.h"
 
 namespace duet {
@@ -40,6 +40,7 @@ class TokenModel : public Model {
   // For lay_out(): tokens, targets and losses of `count` tokens.
   void lay_out_tokens(std::int64_t count);
   const Tensor& row_losses() const { return row_losses_; }
+  std::int64_t vocabulary() const { return vocabulary_; }
 
  private:
   std::int64_t vocabulary_;
@@ -67,17 +68,17 @@ struct TokenModelDescription {
   std::int64_t steps = 0;                    // default of a run; 0: none
   double learning_rate = 0;                  // default of a run; 0: none
   std::map<std::string, std::string> sizes;  // without those above
-  std::function<std::unique_ptr<TokenModel>(const Recipe&, const Optimizer&,
-                                            const std::optional<Shard>&, Device&, Operations&)>
+  std::function<std::unique_ptr<TokenModel>(const Recipe&, const Optimizer&, const ModelShard&,
+                                            Device&, Operations&)>
       make;
   std::function<TokenModelDescription(std::int64_t vocabulary)> with_vocabulary;
   ModelFolder folder;  // empty: the model cannot be loaded from or saved to a folder
 };
 
-// `elements`: ModelDescription::elements_moved of one token.
+// `elements`: ModelDescription::elements_moved of one token; `shape`: of the whole model.
 template <typename OwnModel, typename Config>
 ModelDescription describe_token_model(const Config& config, const std::string& model_name,
-                                      double elements) {
+                                      double elements, const DecoderShape& shape) {
   const TrainingFlop flop = flop_per_token(config);
   const double tokens = static_cast<double>(config.tokens());
   ModelDescription model;
@@ -97,6 +98,9 @@ ModelDescription describe_token_model(const Config& config, const std::string& m
   model.six_n_attention = flop.six_n_attention * tokens;
   model.hardware = flop.hardware * tokens;
   model.untrained_loss = std::log(static_cast<double>(config.vocabulary));
+  model.why_not_divisible = [shape, vocabulary = config.vocabulary](int ranks) {
+    return why_not_divisible(shape, vocabulary, ranks);
+  };
   set_making<OwnModel>(model, config);
   return model;
 }
@@ -112,7 +116,7 @@ TokenModelDescription describe_sizes_for_text(const Config& config,
   description.vocabulary = config.vocabulary;
   description.sizes = sizes;
   description.make = [config](const Recipe& recipe, const Optimizer& optimizer,
-                              const std::optional<Shard>& shard, Device& device,
+                              const ModelShard& shard, Device& device,
                               Operations& operations) -> std::unique_ptr<TokenModel> {
     return std::make_unique<OwnModel>(config, recipe, optimizer, device, operations, shard);
   };

@@ -14,11 +14,12 @@
 
 namespace duet {
 
-// How the ranks of a team train one model together. Each has a batch of its own.
+// How the ranks of a team train one model together. Each has a batch of its own, but for tp.
 enum class Parallel {
   none,   // the first device alone
   ddp,    // every rank has the whole model, and gradients are summed (gradient_buckets.h)
   zero3,  // ranks divide the model among themselves (sharded_step.h)
+  tp,     // ranks divide each product, of one batch (tensor_step.h)
 };
 const char* name(Parallel parallel);
 Parallel parse_parallel(std::string_view text);  // throws UsageError
@@ -46,10 +47,24 @@ class ParallelStep {
   virtual std::map<std::string, std::string> notes() const = 0;
 };
 
+// While it lives, a model's passes exchange rows by `exchange`.
+class WithExchange {
+ public:
+  WithExchange(Model& model, RowExchange* exchange)
+      : model_(model), before_(model.set_exchange(exchange)) {}
+  ~WithExchange() { model_.set_exchange(before_); }
+  WithExchange(const WithExchange&) = delete;
+  WithExchange& operator=(const WithExchange&) = delete;
+
+ private:
+  Model& model_;
+  RowExchange* before_;
+};
+
 // The passes without communication: for one rank, or to measure what communication costs.
 class AloneStep : public ParallelStep {
  public:
-  explicit AloneStep(Model& model) : model_(model) {}
+  explicit AloneStep(Model& model) : model_(model), alone_(model, nullptr) {}
   void forward(Stream& stream) override { model_.forward(stream); }
   void backward(Stream& stream, Accumulate gradients) override {
     model_.backward(stream, gradients);
@@ -64,6 +79,7 @@ class AloneStep : public ParallelStep {
 
  private:
   Model& model_;
+  WithExchange alone_;
 };
 
 struct ParallelSettings {
@@ -80,12 +96,15 @@ struct ParallelSettings {
 
 // `ranges`: in the order in which the model's backward pass completes gradients; `options`: of the
 // stream that communicates. With a session this is collective, as CollectiveSession::plan() is. The
-// model must have its memory, for zero3 that of a shard. Model and session must outlive the result.
+// model must have its memory, for zero3 and tp that of shard_of(). Model and session must outlive
+// the result.
 std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& settings, Rank& rank,
                                                  Model& model,
                                                  const std::vector<ParameterRange>& ranges,
                                                  const StreamOptions& options);
-// The rank's shard, for zero3.
-std::optional<Shard> shard_of(const ParallelSettings& settings, const Rank& rank);
+// What the rank has of the model.
+ModelShard shard_of(const ParallelSettings& settings, const Rank& rank);
+// How many batches so many ranks have at a time: tp's share one.
+std::int64_t batches_of(Parallel kind, std::int64_t ranks);
 
 }  // namespace duet

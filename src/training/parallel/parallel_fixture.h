@@ -33,9 +33,10 @@ inline std::vector<float> values_on(Device& device, const Tensor& tensor) {
 }
 
 // Has sequences [first, first + config.batch) of a list without end.
-struct RankModel {
-  RankModel(Device& device, const GptConfig& config, std::int64_t first,
-            const std::optional<Shard>& shard = {})
+template <typename OwnModel, typename Config>
+struct RankModelOf {
+  RankModelOf(Device& device, const Config& config, std::int64_t first,
+              const ModelShard& shard = {})
       : operations(make_operations(device)),
         model(config, find_recipe("fp32"), {}, device, *operations, shard),
         stream(device.make_stream()) {
@@ -54,9 +55,10 @@ struct RankModel {
   }
 
   std::unique_ptr<Operations> operations;
-  Gpt model;
+  OwnModel model;
   std::unique_ptr<Stream> stream;
 };
+using RankModel = RankModelOf<Gpt, GptConfig>;
 
 // On a machine of several ranks, by a collective engine. Skipped where there is no such machine.
 class ParallelTest : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {

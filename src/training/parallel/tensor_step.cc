@@ -1,0 +1,117 @@
+#include "training/parallel/tensor_step.h"
+
+#include "core/error.h"
+#include "training/parallel/gradient_buckets.h"
+
+namespace duet {
+namespace {
+
+constexpr double kPassSeconds = 600;
+
+std::unique_ptr<CollectivePlan> plan_of_sum(Rank& rank, CollectiveSession& session,
+                                            const Tensor& values) {
+  return session.plan(rank, GradientBuckets::sum(values.dtype, values.count()),
+                      {values.span, values.span});
+}
+
+}  // namespace
+
+PlannedRowExchange::Planning::Planning(PlannedRowExchange& exchange, Rank& rank,
+                                       CollectiveSession& session)
+    : exchange_(exchange), rank_(rank), session_(session) {
+  exchange_.planning_ = this;
+}
+
+void PlannedRowExchange::gather(Stream& stream, const Tensor& own, const Tensor& all,
+                                const Gemm& gemm) {
+  enqueue(stream, CollectiveKind::all_gather, own, all);
+  if (gemm) gemm(stream, {0, all.rows});
+}
+
+void PlannedRowExchange::scatter(Stream& stream, const Tensor& partial, const Tensor& own,
+                                 const Gemm& gemm) {
+  if (gemm) gemm(stream, {0, partial.rows});
+  enqueue(stream, CollectiveKind::reduce_scatter, own, partial);
+}
+
+void PlannedRowExchange::enqueue(Stream& stream, CollectiveKind kind, const Tensor& own,
+                                 const Tensor& all) {
+  const bool gathers = kind == CollectiveKind::all_gather;
+  std::unique_ptr<CollectivePlan>& plan = plans_[{kind, own.span.data, all.span.data, own.bytes()}];
+  if (planning_ == nullptr) {
+    if (plan == nullptr) throw BadArgument("an exchange of rows: expected one that was planned");
+    plan->enqueue(stream);
+    if (timeline_ != nullptr) timeline_->ended(stream, std::string(name(kind)));
+    return;
+  }
+  if (plan == nullptr) {
+    Collective rows;
+    rows.kind = kind;
+    rows.dtype = own.dtype;
+    rows.op = Reduction::sum;
+    rows.count = static_cast<std::uint64_t>(own.count());
+    const CollectiveBuffers buffers =
+        gathers ? CollectiveBuffers{own.span, all.span} : CollectiveBuffers{all.span, own.span};
+    plan = planning_->session_.plan(planning_->rank_, rows, buffers);
+  }
+  calls_.push_back(plan.get());
+  first_of_kind_.emplace(kind, plan.get());
+}
+
+std::string PlannedRowExchange::algorithm(CollectiveKind kind) const {
+  const auto found = first_of_kind_.find(kind);
+  return found == first_of_kind_.end() ? "" : found->second->algorithm();
+}
+
+TensorStep::TensorStep(Rank& rank, CollectiveSession& session, Model& model)
+    : model_(model), exchanging_(model, &rows_) {
+  const SharedStaging sharing(session, rank);  // no two calls run at a time
+  {
+    const PlannedRowExchange::Planning planning(rows_, rank, session);
+    const auto stream = rank.device.make_stream();
+    model.forward(*stream);
+    model.backward(*stream, Accumulate::no);
+    stream->synchronize(kPassSeconds);
+  }
+  for (const Tensor& each : model.parameters().partial_gradients()) {
+    sums_.push_back(plan_of_sum(rank, session, each));
+  }
+  sum_squares_ = plan_of_sum(rank, session, model.squares());
+}
+
+void TensorStep::backward(Stream& stream, Accumulate gradients) {
+  model_.backward(stream, gradients);
+  for (const auto& each : sums_) {
+    each->enqueue(stream);
+    if (timeline_ != nullptr) timeline_->ended(stream, "all_reduce");
+  }
+}
+
+void TensorStep::clip(Stream& stream, double scale, double limit) {
+  model_.clip(stream, scale, limit, [&](const Tensor&) { sum_squares_->enqueue(stream); });
+}
+
+void TensorStep::communicate(Stream& stream) {
+  for (CollectivePlan* const each : rows_.calls()) each->enqueue(stream);
+  for (const auto& each : sums_) each->enqueue(stream);
+}
+
+void TensorStep::set_timeline(StepTimeline* timeline) {
+  rows_.set_timeline(timeline);
+  timeline_ = timeline;
+}
+
+double TensorStep::wire_bytes() const {
+  double bytes = 0;
+  for (const CollectivePlan* const each : rows_.calls()) bytes += each->wire_bytes();
+  for (const auto& each : sums_) bytes += each->wire_bytes();
+  return bytes;
+}
+
+std::map<std::string, std::string> TensorStep::notes() const {
+  return {{"algorithm", rows_.algorithm(CollectiveKind::all_gather) + "; " +
+                            rows_.algorithm(CollectiveKind::reduce_scatter)},
+          {"exchanges", std::to_string(rows_.calls().size())}};
+}
+
+}  // namespace duet
