@@ -23,6 +23,13 @@ refuses '--bucket: expected --parallel ddp' train gpt --parallel zero3 --bucket 
 refuses '--keep-gathered: expected --parallel zero3' train gpt --parallel ddp --keep-gathered
 refuses '--late-sums: expected --parallel zero3' train gpt --parallel ddp --late-sums
 refuses '--late-sums: expected --parallel as well' train gpt --late-sums
+refuses '--bucket: expected --parallel ddp' train gpt --parallel tp --bucket 1M
+refuses '--parallel tp: tiny has 4 heads, which 3 ranks cannot divide' train gpt --model tiny \
+  --parallel tp --device host:3
+refuses '--parallel tp: expected gpt, or qwen3 without --lora' train mlp --parallel tp --device host:2
+refuses '--lora: expected --parallel ddp or none' train qwen3 --lora 4 --parallel tp
+refuses '--recipe fp8: expected another --parallel than tp' train qwen3 --model tiny --recipe fp8 \
+  --parallel tp --device host:2
 refuses '--accumulate: expected 1' train gpt --parallel zero3 --device host:2 --accumulate 2
 refuses 'unknown collective engine' train gpt --parallel ddp --device host:2 --engine abacus
 
@@ -126,6 +133,11 @@ expect_code 0 train gpt --model own.toml --iterations 1 --device host:2 \
   --parallel zero3 --late-sums --engine dma --json late.jsonl
 [[ $(grep '"late_sums":"yes"' late.jsonl | grep -c '"verified":true') == 1 ]] ||
   fail "not verified: $(cat late.jsonl)"
+expect_code 0 train gpt --model own.toml --iterations 1 --device host:2 --verbose \
+  --parallel tp --engine none,dma,kernel --json tp.jsonl
+[[ $(grep -c '"verified":true' tp.jsonl) == 2 ]] || fail "not verified: $(cat tp.jsonl)"
+grep -q 'no rows are exchanged' tp.jsonl || fail "none is verified: $(cat tp.jsonl)"
+grep -q 'train_communication:' out || fail "does not say what communication costs: $(cat out)"
 for parallel in ddp zero3; do
   expect_code 0 train mlp --device sim:h200:devices=2 --parallel $parallel --engine dma --recipe bf16
 done
@@ -149,6 +161,8 @@ refuses 'one model, batch, recipe and device' "${run[@]}" --steps 3 --batch 1,2
 refuses 'expected one engine, not none' "${run[@]}" --steps 3 --device host:2 --parallel ddp --engine none
 refuses '--accumulate: expected 1' "${run[@]}" --steps 3 --device host:2 --parallel zero3 \
   --accumulate 2
+refuses '--generate: expected without --parallel tp' "${run[@]}" --steps 3 --device host:2 \
+  --parallel tp --generate 3
 refuses 'simulated devices do not train' "${run[@]}" --steps 3 --device sim:h200:devices=1
 refuses 'expected at least 5001 in each part' "${run[@]}" --steps 3 --sequence 5000
 : > empty

@@ -83,6 +83,13 @@ start_in_folders --data text --steps 30
 all_end_with 2
 grep -q "tokens' digest: '.*' here" err.0 || fail "other data of the same length: $(cat err.0)"
 
+# Ranks that divide each product, of one batch.
+run=(train gpt --model own.toml --data text --parallel tp)
+start --steps 20 --checkpoint two
+all_end_with 0
+in_one_process --device host:2 --steps 20 --checkpoint one || fail "one process: $(cat err.one)"
+cmp one two || fail "two processes that divide products train another model than one"
+
 for way in ddp zero3; do
   run=(train gpt --model own.toml --data text --parallel $way)
   rm -f one two parts alone

@@ -86,7 +86,9 @@ class TrainCommand : public Command {
         "Train on all devices, each with a batch of its own: ddp (each has the whole model, and "
         "gradients are summed beside the backward pass) or zero3 (parameters, gradients and "
         "optimizer states are divided among the devices; parameters are gathered and gradients "
-        "reduced beside both passes); default none: on the first device alone");
+        "reduced beside both passes); or with one batch: tp (of gpt and qwen3, devices divide the "
+        "weights of linears, and exchange rows of activations inside both passes); default none: "
+        "on the first device alone");
     add("--engine", engines_, "LIST",
         "--parallel: the collective engines, each measured in turn; none: without communication, "
         "to see what it costs; default auto");
@@ -152,7 +154,7 @@ class TrainCommand : public Command {
     offer(*app_, "--model", [] { return and_also(gpt_names(), "seed"); });
     offer_files(*app_, "--model");
     offer(*app_, "--recipe", [] { return own_names(duet::recipes()); });
-    offer(*app_, "--parallel", {"none", "ddp", "zero3"});
+    offer(*app_, "--parallel", {"none", "ddp", "zero3", "tp"});
     offer(*app_, "--engine", {"none", "auto", "dma", "kernel", "nccl", "rccl", "vendor-model"});
     offer(*app_, "--optimizer", {"adamw", "sgd"});
     offer(*app_, "--update", {"after", "beside"});
@@ -254,9 +256,10 @@ class TrainCommand : public Command {
     options.node_size = node_size_of(network_);
     options.network = network_of(network_);
     refuse_given({{"--update", !update_.empty()}}, "expected without --parallel");
-    if (options.parallel == Parallel::zero3) {
+    if (options.parallel != Parallel::ddp) {
       refuse_given({{"--lora", !lora_rank_.empty()}}, "expected --parallel ddp or none");
-    } else {
+    }
+    if (options.parallel != Parallel::zero3) {
       refuse_given({{"--keep-gathered", keep_gathered_}, {"--late-sums", late_sums_}},
                    "expected --parallel zero3");
     }

@@ -14,7 +14,8 @@ namespace duet {
 class RowExchange {
  public:
   // Enqueues the product that computes, or takes, some rows. It is called once or for several
-  // ranges that together are all rows, in any order and on any stream of the device.
+  // ranges that together are all rows, in any order and on any stream of the device; no two of them
+  // may run at the same time, since they share a workspace.
   using Gemm = std::function<void(Stream&, const RowRange&)>;
 
   virtual ~RowExchange() = default;
