@@ -166,6 +166,33 @@ TEST_F(CheckpointTest, OfATensorInSeveralPieces) {
   EXPECT_TRUE(bytes_of(saved[0]) == expected);
 }
 
+// Large enough that a piece ends within a row.
+TEST_F(CheckpointTest, OfPlacedPartsIsRead) {
+  const auto columns = static_cast<std::int64_t>(kCheckpointPiece / 4 + 3);
+  const CheckpointTensor whole = tensor("matrix", 7, columns, DType::int8);
+  save_checkpoint(path_, {}, {whole});
+  const MatrixPart places[] = {{7, columns, {{0, 7}}, columns / 2},
+                               {7, columns, {{1, 2}, {4, 7}}, 0}};
+  for (const MatrixPart& place : places) {
+    std::int64_t rows = 0;
+    for (const RowRange& each : place.ranges) rows += each.count();
+    CheckpointTensor part = tensor("matrix", rows, columns - place.first_column, DType::int8);
+    part.part = part.tensor;
+    part.tensor = {{}, 7, columns, DType::int8};
+    part.place = place;
+    Checkpoint(path_).load({part});
+    const std::byte* found = part.part->span.data;
+    for (const RowRange& each : place.ranges) {
+      for (std::int64_t row = each.first; row < each.last; ++row) {
+        const std::byte* const expected =
+            whole.tensor.span.data + row * columns + place.first_column;
+        EXPECT_TRUE(std::equal(expected, expected + part.part->columns, found)) << row;
+        found += part.part->columns;
+      }
+    }
+  }
+}
+
 TEST_F(CheckpointTest, WithAnotherOrderOrMoreKeysIsRead) {
   write(safetensors(R"({ "b":{"data_offsets":[0,2],"dtype":"I8","shape":[2],"more":[1]},)"
                     R"("a":{"dtype":"I8","shape":[],"data_offsets":[2,3]}} )",
@@ -388,6 +415,14 @@ TEST_F(CheckpointTest, OfWrongTensorsIsNotWritten) {
   refused({"fp8", {good.tensor.span, 2, 2, DType::fp8_e4m3}});
   refused({"too small", {good.tensor.span, 2, 3, DType::fp32}});
   refused({"negative", {good.tensor.span, -2, 2, DType::fp32}});
+  const auto placed = [&](const MatrixPart& place) {
+    refused({"placed", {{}, 3, 4, DType::fp32}, good.tensor, 0, false, place});
+  };
+  placed({3, 4, {{0, 1}}, 0});          // fewer rows
+  placed({3, 4, {{2, 4}}, 0});          // rows that the tensor does not have
+  placed({3, 4, {{1, 2}, {0, 1}}, 0});  // rows in another order
+  placed({3, 4, {{0, 2}}, 3});          // columns that it does not have
+  placed({3, 5, {{0, 2}}, 0});          // of another tensor
   const auto simulated = open_machine("sim:h200-8");
   const Buffer buffer = simulated->device(0).allocate(std::uint64_t{1} << 36);
   refused({"without contents", {buffer.span(), 2, 2, DType::fp32}});
