@@ -116,6 +116,16 @@ void expect_shards_of(const TensorResult& whole, const std::vector<TensorResult>
 
 class TensorParallel : public ParallelTest {
  protected:
+  void SetUp() override {
+    ParallelTest::SetUp();
+    if (IsSkipped() || divisible(machine_->size())) return;
+    GTEST_SKIP() << machine_->size() << " ranks cannot divide the models";
+  }
+  static bool divisible(int ranks) {
+    return describe(divisible_gpt()).why_not_divisible(ranks).empty() &&
+           describe(divisible_qwen3()).why_not_divisible(ranks).empty();
+  }
+
   // `alone`: by AloneStep.
   template <typename OwnModel, typename Config>
   std::vector<TensorResult> run(const Config& config, Accumulate accumulate, bool alone = false) {
