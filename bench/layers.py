@@ -183,7 +183,7 @@ def measure(arguments):
 
 def engine_of(record):
     case = record["case"]
-    ways = f" {case['ranges']} {case['sums']}" if "ranges" in case else ""
+    ways = f" {case['ranges']} {case['sums']} {case.get('streams', 1)}" if "ranges" in case else ""
     return record["engine"] + ways + (" captured" if "graph_launches" in case else "")
 
 

@@ -22,6 +22,8 @@ struct CallRows {
   RowBlock rows;
   Span place;
   bool adds = false;
+  // Those with different numbers, 0 and 1, may run at the same time, on different streams.
+  int stream = 0;
 };
 
 // Enqueues their multiplication on the stream, without waiting.

@@ -86,11 +86,13 @@ void check_neighbors(const Collective& c, int ranks) {
 
 void check_rows(const Collective& c) {
   const bool fits = c.kind == CollectiveKind::all_gather || reduces(c.kind);
-  if (!fits || c.op != Reduction::sum || c.rows.ranges < 0 || c.count % c.rows.columns != 0) {
+  const bool streams = c.rows.streams == 1 || c.rows.streams == 2;
+  if (!fits || c.op != Reduction::sum || c.rows.ranges < 0 || !streams ||
+      c.count % c.rows.columns != 0) {
     throw BadArgument(fmt::format(
-        "{} of {} elements by {}, rows of {} in {} ranges: expected whole rows of an all_gather or "
-        "a sum, in 0 or more ranges",
-        name(c.kind), c.count, name(c.op), c.rows.columns, c.rows.ranges));
+        "{} of {} elements by {}, rows of {} in {} ranges on {} streams: expected whole rows of an "
+        "all_gather or a sum, in 0 or more ranges on 1 or 2 streams",
+        name(c.kind), c.count, name(c.op), c.rows.columns, c.rows.ranges, c.rows.streams));
   }
 }
 

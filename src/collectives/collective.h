@@ -62,6 +62,9 @@ struct MatrixRows {
   // whole all_gather, or before the whole reduction.
   int ranges = 0;
   RowSums sums = RowSums::by_compute;
+  // 1, or 2: ranges are multiplied on two streams in turns, so that one begins on the compute units
+  // that the one before it leaves, and needs not wait for an input that is late.
+  int streams = 1;
 };
 
 // One call of a collective. Every rank makes it with equal values. n is the number of ranks.

@@ -20,8 +20,8 @@ std::string in_words(const Neighbors& neighbors) {
 
 std::string in_words(const MatrixRows& rows) {
   if (rows.columns == 0) return "";
-  return fmt::format(", rows of {} in {} ranges, sums {}", rows.columns, rows.ranges,
-                     name(rows.sums));
+  return fmt::format(", rows of {} in {} ranges, sums {}, {} streams", rows.columns, rows.ranges,
+                     name(rows.sums), rows.streams);
 }
 
 std::string in_words(const Collective& c) {

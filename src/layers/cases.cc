@@ -24,11 +24,15 @@ struct LayerEngine {
   std::string name;
   int ranges = 0;
   RowSums sums = RowSums::by_compute;
+  int streams = 1;
+  bool cut_only = false;
 
   bool is_alone() const { return name == kAlone; }
   bool is_fastest() const { return name == kFastest; }
   std::string text() const {
-    return ranges == 0 ? name : fmt::format("{} {} {}", name, ranges, duet::name(sums));
+    if (ranges == 0) return name;
+    return fmt::format("{}, ranges {}, sums {}, streams {}", name, ranges, duet::name(sums),
+                       streams);
   }
 };
 
@@ -104,6 +108,7 @@ class LayerCases {
     if (engine.ranges > 0) {
       id.axes.set("ranges", std::int64_t{engine.ranges});
       id.axes.set("sums", std::string(name(engine.sums)));
+      id.axes.set("streams", std::int64_t{engine.streams});
     }
     if (options_.graph.launches > 0)
       id.axes.set("graph_launches", std::int64_t{options_.graph.launches});
@@ -119,6 +124,10 @@ class LayerCases {
     std::vector<LayerEngine> ways = {chosen};
     if (!chosen.is_alone()) ways.push_back({kAlone});
     if (!chosen.is_alone() && chosen.name != usual_) ways.push_back({usual_});
+    if (chosen.ranges > 0) {
+      ways.push_back(chosen);
+      ways.back().cut_only = true;
+    }
     const Works works = works_of(layer, gemm, ways);
     const std::vector<Sampling> sampled = by_turns(works, options_.mode);
     result.sampling = sampled.front();
@@ -144,7 +153,8 @@ class LayerCases {
     for (const int ranges : options_.ranges) {
       for (const RowSums sums : options_.sums) {
         if (gathers && sums != options_.sums.front()) continue;
-        ways.push_back({kPieces, ranges, gathers ? RowSums::by_compute : sums});
+        for (const int streams : options_.streams)
+          ways.push_back({kPieces, ranges, gathers ? RowSums::by_compute : sums, streams});
       }
     }
     return ways;
@@ -157,7 +167,7 @@ class LayerCases {
     tuning.seconds = options_.tuning_seconds;
     Works works;
     for (const LayerEngine& each : ways) {
-      LayerWay way{nullptr, each.ranges, each.sums, options_.graph};
+      LayerWay way{nullptr, each.ranges, each.sums, each.streams, options_.graph, each.cut_only};
       if (!each.is_alone()) way.session = &session(each.name == kPieces ? "dma" : each.name);
       works.push_back(std::make_unique<LayerWork>(team(), gemm, layer, way, tuning));
     }
@@ -192,21 +202,22 @@ class LayerCases {
     return ways[static_cast<std::size_t>(best - sampled.begin())];
   }
 
-  // `sampled`: of the case, of the multiplication alone, and of the serial way if that is another.
+  // `sampled`: of the case and of the multiplication alone; then, where that is another, of the
+  // serial way; then, of pieces, of what they multiply.
   static void add_figures(Measurement& result, const std::vector<Sampling>& sampled) {
-    const double together = summarise(sampled.front().samples).median;
-    const double gemm = summarise(sampled[1].samples).median;
-    const double serial = summarise(sampled.back().samples).median;
-    const bool is_serial = sampled.size() == 2;
+    const auto median = [&](std::size_t of) { return summarise(sampled[of].samples).median; };
+    const double together = median(0), gemm = median(1);
     result.metrics = {{"added_percent", 100 * (together / gemm - 1)},
                       {"gemm_seconds", gemm},
                       {"added_seconds", together - gemm}};
-    if (is_serial) return;
-    result.metrics.emplace_back("serial_seconds", serial);
-    result.metrics.emplace_back("hidden", 1 - (together - gemm) / (serial - gemm));
-    for (const Sampling& each : sampled) {
-      if (&each == &sampled.front()) continue;
-      result.warnings.insert(result.warnings.end(), each.warnings.begin(), each.warnings.end());
+    if (sampled.size() > 2) {
+      result.metrics.emplace_back("serial_seconds", median(2));
+      result.metrics.emplace_back("hidden", 1 - (together - gemm) / (median(2) - gemm));
+    }
+    if (sampled.size() > 3) result.metrics.emplace_back("cut_seconds", median(3));
+    for (std::size_t other = 1; other < std::min<std::size_t>(3, sampled.size()); ++other) {
+      const std::vector<std::string>& warnings = sampled[other].warnings;
+      result.warnings.insert(result.warnings.end(), warnings.begin(), warnings.end());
     }
   }
 

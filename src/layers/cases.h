@@ -23,6 +23,7 @@ struct LayerOptions {
   std::vector<std::string> engines;  // empty: kAlone, the vendor's collectives, kPieces, kFastest
   std::vector<int> ranges = {1, 2};  // of kPieces: those that are tried, and measured one by one
   std::vector<RowSums> sums = {RowSums::by_compute, RowSums::in_slots};
+  std::vector<int> streams = {1, 2};
   std::string gemm;  // the engine that multiplies; "": the first that can
   double tuning_seconds = 1;
   GraphUse graph;
@@ -34,10 +35,10 @@ struct LayerOptions {
 };
 
 // The benchmark `layer`: a case for each layer and engine, for kPieces also for each number of
-// ranges and way of adding. A case measures its own way, the multiplication alone and the serial
-// way of the first collective engine by turns: its figures are differences of these. The machine
-// must outlive the benchmark. Collective among processes, the cases as well. Throws UsageError for
-// layers that the ranks do not divide and for unknown engines.
+// ranges and of streams and way of adding. A case measures its own way, the multiplication alone
+// and the serial way of the first collective engine by turns: its figures are differences of these.
+// The machine must outlive the benchmark. Collective among processes, the cases as well. Throws
+// UsageError for layers that the ranks do not divide and for unknown engines.
 Benchmark layer_benchmark(Machine& machine, const LayerOptions& options,
                           std::function<bool()> stop);
 

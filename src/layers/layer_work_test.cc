@@ -70,9 +70,12 @@ TEST_P(LayerWorkTest, IsRightInEveryWay) {
       for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
         for (const int ranges : {0, 1, 2}) {
           for (const int launches : {0, 2}) {
-            LayerWay way{nullptr, ranges, sums, {}};
-            way.graph.launches = launches;
-            expect_right(*session, layer(kind, 128 * team_->size()), way);
+            for (const int streams : {1, 2}) {
+              LayerWay way{nullptr, ranges, sums, streams, {}};
+              way.graph.launches = launches;
+              if (ranges > 0 || streams == 1)
+                expect_right(*session, layer(kind, 128 * team_->size()), way);
+            }
           }
         }
       }
@@ -85,7 +88,7 @@ TEST_P(LayerWorkTest, OfOddRowsIsReduced) {
   const auto session = make_dma_collectives()->open(*team_);
   for (const std::int64_t rows : {1, 2 * team_->size() + 1}) {
     for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
-      expect_right(*session, layer("gemm-reduce", rows), {nullptr, 2, sums, {}});
+      expect_right(*session, layer("gemm-reduce", rows), {nullptr, 2, sums, 1, {}});
     }
   }
 }
@@ -102,7 +105,7 @@ TEST(LayerWork, OfAModelIsRight) {
   Layer layer = layers_of("qwen3-8b", 32, {kAttention}, DType::fp32).front();
   for (LayerOperation& each : layer.operations) each.k = each.n = 128;
   GemmEngine& engine = first_engine(*machine, problem_of(layer.operations.front(), 2));
-  LayerWork work(team, engine, layer, {session.get(), 1, RowSums::by_compute, {}}, {});
+  LayerWork work(team, engine, layer, {session.get(), 1, RowSums::by_compute, 1, {}}, {});
   EXPECT_TRUE(Sampler(team).measure_by_turns({&work}, short_mode()).front().verified);
 }
 
@@ -132,7 +135,7 @@ TEST(LayerWork, FindsSumsThatAreNotAdded) {
   const auto session = make_dma_collectives()->open(team);
   const Layer layer = layer_of(64, 48, 96, "gemm-scatter", DType::fp32);
   NeverAdds engine(first_engine(*machine, problem_of(layer.operations.front(), 2)));
-  const LayerWay way{session.get(), 1, RowSums::by_compute, {}};
+  const LayerWay way{session.get(), 1, RowSums::by_compute, 1, {}};
   LayerWork work(team, engine, layer, way, {});
   EXPECT_THROW(Sampler(team).measure_by_turns({&work}, short_mode()), Mismatch);
 }
@@ -152,7 +155,7 @@ TEST(LayerCases, AreOfEachEngineAndMeasureWhatIsAdded) {
   const auto machine = open_machine("host:2");
   const Benchmark benchmark =
       layer_benchmark(*machine, options_of({kAlone, "kernel", kPieces, kFastest}), {});
-  ASSERT_EQ(benchmark.cases.size(), 2u * 3 + 2 + 4);  // a gather has one way of adding
+  ASSERT_EQ(benchmark.cases.size(), 2u * 3 + 2 * (2 + 4));  // a gather has one way of adding
   for (const Case& one : benchmark.cases) {
     const Measurement result = one.run();
     ASSERT_TRUE(result.sampling.has_value());

@@ -56,7 +56,7 @@ LayerLinear::LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& ope
       way_(way),
       ranks_(rank.size),
       problem_(duet::problem_of(operation, rank.size)),
-      collective_(collective_of(operation, rank.size, way.ranges, way.sums)),
+      collective_(collective_of(operation, rank.size, way.ranges, way.sums, way.streams)),
       seed_(seed),
       makes_input_(makes_input) {
   allocate(rank);
@@ -87,27 +87,21 @@ void LayerLinear::allocate(Rank& rank) {
   buffers_.recv = scattered_->span();
 }
 
-// The first call tells how many rows are multiplied at a time; nothing is multiplied in it.
+// The first call tells what is multiplied at a time; nothing is multiplied in it.
 void LayerLinear::plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning, Stream& stream) {
-  std::set<GemmKey> keys;
+  cut_ = {first_rows(static_cast<std::uint64_t>(problem_.m))};
   if (plan_ != nullptr) {
-    plan_->enqueue_rows(stream, [&](Stream&, const CallRows& rows) {
-      keys.insert({rows.rows.count, rows.adds});
-    });
+    cut_.clear();
+    plan_->enqueue_rows(stream, [&](Stream&, const CallRows& rows) { cut_.push_back(rows); });
     stream.synchronize(kLayerDeadline);
-  } else {
-    keys.insert({static_cast<std::uint64_t>(problem_.m), false});
   }
-  for (const GemmKey& key : keys) {
-    gemms_[key] = gemm.plan(rank.device, problem_of(key), operands(first_rows(key.first)), tuning);
+  for (const CallRows& each : cut_) {
+    std::unique_ptr<GemmPlan>& plan = gemms_[key_of(each)];
+    GemmProblem problem = problem_;
+    problem.m = static_cast<std::int64_t>(each.rows.count);
+    problem.accumulate = each.adds;
+    if (plan == nullptr) plan = gemm.plan(rank.device, problem, operands(each), tuning);
   }
-}
-
-GemmProblem LayerLinear::problem_of(const GemmKey& key) const {
-  GemmProblem problem = problem_;
-  problem.m = static_cast<std::int64_t>(key.first);
-  problem.accumulate = key.second;
-  return problem;
 }
 
 CallRows LayerLinear::first_rows(std::uint64_t count) const {
@@ -122,10 +116,10 @@ GemmBuffers LayerLinear::operands(const CallRows& rows) const {
 
 void LayerLinear::enqueue(Stream& stream) const {
   const MultiplyRows multiply = [&](Stream& on, const CallRows& rows) {
-    gemms_.at({rows.rows.count, rows.adds})->enqueue(on, operands(rows));
+    gemms_.at(key_of(rows))->enqueue(on, operands(rows));
   };
-  if (plan_ != nullptr) return plan_->enqueue_rows(stream, multiply);
-  multiply(stream, first_rows(static_cast<std::uint64_t>(problem_.m)));
+  if (plan_ != nullptr && !way_.cut_only) return plan_->enqueue_rows(stream, multiply);
+  for (const CallRows& each : cut_) multiply(stream, each);
 }
 
 // A rank's part of X, or its weight.
@@ -137,13 +131,13 @@ Fill LayerLinear::input(const char* what, int rank, std::uint64_t fills) const {
 
 void LayerLinear::fill(const Rank& rank, std::uint64_t fills, Stream& stream) const {
   stream.fill(x(), kPoison);
-  stream.fill(y(), kPoison);
+  stream.fill(y(), way_.cut_only ? Fill{FillKind::normal, 1, 0, problem_.output} : kPoison);
   if (scattered_ != nullptr) stream.fill(scattered_->span(), kPoison);
   stream.fill(weight_.span(), input("weight", rank.index, fills));
   if (makes_input_) return;
   if (!gathers()) return stream.fill(x(), input("x", rank.index, fills));
   for (int of = 0; of < ranks_; ++of) {
-    if (communicates() && of != rank.index) continue;
+    if (communicates() && !way_.cut_only && of != rank.index) continue;
     stream.fill(slice_rows(x(), problem_.m, rows_of(collective_, of, ranks_)),
                 input("x", of, fills));
   }
@@ -154,8 +148,9 @@ void LayerLinear::poison_staging() const {
 }
 
 std::optional<Skipped> LayerLinear::unverifiable() const {
+  if (way_.cut_only) return Skipped{"nothing is communicated"};
   const auto& [key, largest] = *gemms_.rbegin();
-  return largest->unverifiable(operands(first_rows(key.first)));
+  return largest->unverifiable(operands(first_rows(std::get<0>(key))));
 }
 
 // Of those that a rank sends or keeps.

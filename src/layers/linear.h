@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "collectives/collective_work.h"
@@ -24,7 +24,10 @@ struct LayerWay {
   CollectiveSession* session = nullptr;  // nullptr: multiplications alone, with their input there
   int ranges = 0;                        // MatrixRows; 0: one after the other
   RowSums sums = RowSums::by_compute;
+  int streams = 1;
   GraphUse graph;
+  // The multiplications of these ranges, one behind the other, without the collective.
+  bool cut_only = false;
 };
 
 class LayerLinear {
@@ -56,13 +59,13 @@ class LayerLinear {
   std::string gemm_algorithm() const { return gemms_.rbegin()->second->algorithm(); }
 
  private:
-  using GemmKey = std::pair<std::uint64_t, bool>;  // rows, and whether they are added
+  using GemmKey = std::tuple<std::uint64_t, bool, int>;  // rows, whether they are added, the stream
 
   bool gathers() const { return operation_.kind == LayerKind::gather_gemm; }
   bool communicates() const { return way_.session != nullptr; }
   void allocate(Rank& rank);
   void plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning, Stream& stream);
-  GemmProblem problem_of(const GemmKey& key) const;
+  static GemmKey key_of(const CallRows& rows) { return {rows.rows.count, rows.adds, rows.stream}; }
   GemmBuffers operands(const CallRows& rows) const;
   // Rows from the first one on, where they stand as a whole.
   CallRows first_rows(std::uint64_t count) const;
@@ -90,6 +93,7 @@ class LayerLinear {
   CollectiveBuffers buffers_;
   std::unique_ptr<CollectivePlan> plan_;  // null: no collective
   std::map<GemmKey, std::unique_ptr<GemmPlan>> gemms_;
+  std::vector<CallRows> cut_;  // what a call multiplies
 };
 
 }  // namespace duet

@@ -122,7 +122,8 @@ GemmProblem problem_of(const LayerOperation& operation, int ranks) {
   return problem;
 }
 
-Collective collective_of(const LayerOperation& operation, int ranks, int ranges, RowSums sums) {
+Collective collective_of(const LayerOperation& operation, int ranks, int ranges, RowSums sums,
+                         int streams) {
   const bool gathers = operation.kind == LayerKind::gather_gemm;
   const auto columns = static_cast<std::uint64_t>(gathers ? operation.k : operation.n);
   const auto rows = static_cast<std::uint64_t>(operation.m);
@@ -134,7 +135,7 @@ Collective collective_of(const LayerOperation& operation, int ranks, int ranges,
                                                     : CollectiveKind::reduce_scatter;
   const bool whole = operation.kind == LayerKind::gemm_reduce;
   c.count = columns * (whole ? rows : rows / static_cast<std::uint64_t>(ranks));
-  c.rows = {columns, ranges, sums};
+  c.rows = {columns, ranges, sums, streams};
   return c;
 }
 

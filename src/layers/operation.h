@@ -65,6 +65,7 @@ void check(const Layer& layer, int ranks);
 // What a rank multiplies, all rows together.
 GemmProblem problem_of(const LayerOperation& operation, int ranks);
 // The collective, whose rows the ranks multiply.
-Collective collective_of(const LayerOperation& operation, int ranks, int ranges, RowSums sums);
+Collective collective_of(const LayerOperation& operation, int ranks, int ranges, RowSums sums,
+                         int streams = 1);
 
 }  // namespace duet

@@ -5,8 +5,8 @@ namespace duet {
 const Workload& layer_workload() {
   static const Workload layer = [] {
     RecordKind records{"layer"};
-    records.figures = {"added_percent", "tflops",         "gemm_seconds",
-                       "added_seconds", "serial_seconds", "hidden"};
+    records.figures = {"added_percent",  "tflops", "gemm_seconds", "added_seconds",
+                       "serial_seconds", "hidden", "cut_seconds"};
     records.table.beside = {{"engine"}};
     return Workload{{records}};
   }();

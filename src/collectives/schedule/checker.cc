@@ -182,9 +182,11 @@ std::string fault_of_lanes(const RankSchedule& schedule) {
 
 std::string fault_of_compute(const RankSchedule& schedule, int step) {
   const Step& one = schedule.steps[index_of(step)];
-  const bool alone = one.lane == 0 && one.waits.empty() && one.copies.empty() &&
-                     one.kernel.is_none() && !one.wire && one.signals.empty();
-  if ((!one.compute && !one.rows) || (alone && !(one.compute && one.rows))) return "";
+  if (!one.compute && !one.rows) return "";
+  const bool alone = (one.rows || one.lane == 0) && one.waits.empty() && one.copies.empty() &&
+                     one.kernel.is_none() && !one.wire && one.signals.empty() &&
+                     !(one.compute && one.rows);
+  if (alone) return "";
   return fmt::format(
       "step {} of rank {}: expected the caller's compute on its stream, with nothing else", step,
       schedule.rank);

@@ -16,6 +16,7 @@ struct Rows {
   std::uint64_t rows = 4;  // of a rank; of an all_reduce of all
   int ranges = 1;
   bool in_place = true;
+  int streams = 1;
 };
 
 Algorithm algorithm_of(const Rows& rows) {
@@ -29,7 +30,7 @@ CollectiveSchedule schedules(const Rows& rows) {
   input.collective.kind = rows.kind;
   input.collective.dtype = DType::bf16;
   input.collective.count = rows.rows * kColumns;
-  input.collective.rows = {kColumns, rows.ranges, rows.sums};
+  input.collective.rows = {kColumns, rows.ranges, rows.sums, rows.streams};
   input.in_place = rows.in_place;
   CollectiveSchedule all{input.collective, {}, {}};
   for (input.rank = 0; input.rank < input.ranks; ++input.rank) {
@@ -41,21 +42,25 @@ CollectiveSchedule schedules(const Rows& rows) {
 }
 
 std::string text_of(const Rows& rows) {
-  return fmt::format("{} {}, {} ranks, {} rows in {} ranges{}", name(rows.kind), name(rows.sums),
-                     rows.ranks, rows.rows, rows.ranges, rows.in_place ? ", in place" : "");
+  return fmt::format("{} {}, {} ranks, {} rows in {} ranges on {} streams{}", name(rows.kind),
+                     name(rows.sums), rows.ranks, rows.rows, rows.ranges, rows.streams,
+                     rows.in_place ? ", in place" : "");
 }
 
 template <class Check>
 void for_all_ways(Rows rows, const Check& check) {
-  rows.kind = CollectiveKind::all_gather;
-  check(rows);
-  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
-    for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
-      for (const bool in_place : {false, true}) {
-        rows.kind = kind;
-        rows.sums = sums;
-        rows.in_place = in_place;
-        check(rows);
+  for (rows.streams = 1; rows.streams <= 2; ++rows.streams) {
+    rows.kind = CollectiveKind::all_gather;
+    rows.in_place = true;
+    check(rows);
+    for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
+      for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
+        for (const bool in_place : {false, true}) {
+          rows.kind = kind;
+          rows.sums = sums;
+          rows.in_place = in_place;
+          check(rows);
+        }
       }
     }
   }

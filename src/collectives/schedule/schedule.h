@@ -174,7 +174,8 @@ struct Step {
   StepKernel kernel;
   std::optional<WireCall> wire;        // of lane 0, in a step with nothing else
   std::optional<ComputePart> compute;  // likewise
-  std::optional<StepRows> rows;        // likewise
+  // Rows that the caller multiplies, in a step with nothing else: on its stream or one lane more.
+  std::optional<StepRows> rows;
   bool by_wire = false;  // what a wire does (message_steps.h), which reaches other nodes
   std::vector<SemaphoreAt> signals;
   // What `after` is for, where steps have it by one rule and need it only together; "": each alone.

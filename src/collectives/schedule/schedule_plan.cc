@@ -74,7 +74,8 @@ SchedulePlan::Bound SchedulePlan::bound(const RankSchedule& schedule, const Stre
     case StreamCall::Kind::compute:
       return *step.compute;
     case StreamCall::Kind::rows:
-      return CallRows{step.rows->rows, binding_.span_of(step.rows->place), step.rows->adds};
+      return CallRows{step.rows->rows, binding_.span_of(step.rows->place), step.rows->adds,
+                      call.lane == 0 ? 0 : 1};
     case StreamCall::Kind::kernel:
       break;
   }
@@ -124,7 +125,7 @@ void SchedulePlan::enqueue_calls(Stream& stream, const CallCompute* compute,
       const auto& does = *part == ComputePart::before ? compute->before : compute->beside;
       if (does) does(stream);
     } else if (const auto* rows = std::get_if<CallRows>(&call.what)) {
-      if (multiply != nullptr) (*multiply)(stream, *rows);
+      if (multiply != nullptr) (*multiply)(lane, *rows);
     } else {
       lane.launch(*std::get<PreparedKernel*>(call.what));
     }

@@ -58,6 +58,8 @@ class LayerCommand : public Command {
     add("--sums", sums_, "LIST",
         "pieces, where results are summed: by-compute (each multiplication adds to what has come), "
         "in-slots (a kernel adds behind the last one); default both");
+    add("--streams", streams_, "LIST",
+        "pieces: on how many streams the ranges are multiplied, 1 or 2; default both");
     add("--gemm", gemm_, "ENGINE", "The engine that multiplies; default: the first that can");
     app_->add_option("--tuning-seconds", tuning_seconds_, "Approximate time to tune one problem")
         ->type_name("S")
@@ -111,12 +113,18 @@ class LayerCommand : public Command {
           return engine == kPieces || engine == kFastest;
         });
     if (!has_pieces) {
-      refuse_given({{"--ranges", !ranges_.empty()}, {"--sums", !sums_.empty()}},
+      refuse_given({{"--ranges", !ranges_.empty()},
+                    {"--sums", !sums_.empty()},
+                    {"--streams", !streams_.empty()}},
                    "expected the engine pieces or auto as well");
     }
     if (!ranges_.empty()) {
       options.ranges = parse_list(
           ranges_, [](const std::string& word) { return parse_number(word, 1, "--ranges", 64); });
+    }
+    if (!streams_.empty()) {
+      options.streams = parse_list(
+          streams_, [](const std::string& word) { return parse_number(word, 1, "--streams", 2); });
     }
     if (!sums_.empty()) options.sums = parse_list(sums_, parse_row_sums);
     options.gemm = gemm_;
@@ -181,7 +189,8 @@ class LayerCommand : public Command {
   ModeFlags mode_;
   NetworkFlags network_;
   OutputFlags output_;
-  std::string kinds_, models_, tokens_, shapes_, dtypes_, engines_, ranges_, sums_, gemm_, graph_;
+  std::string kinds_, models_, tokens_, shapes_, dtypes_, engines_, ranges_, sums_, streams_, gemm_,
+      graph_;
   double tuning_seconds_ = LayerOptions{}.tuning_seconds;
 };
 

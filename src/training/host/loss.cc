@@ -101,10 +101,10 @@ namespace {
 
 // The sums of one row of the whole vocabulary, in the order of the parts.
 template <class Real>
-struct RowSums {
+struct ExponentialSums {
   Real maximum, total, wanted;
 
-  RowSums(const SumsOfParts<Real>& all, std::int64_t row, std::int64_t rows)
+  ExponentialSums(const SumsOfParts<Real>& all, std::int64_t row, std::int64_t rows)
       : maximum(-std::numeric_limits<Real>::infinity()), total(0), wanted(0) {
     const auto own = [&](std::int64_t part) { return all.sums + 3 * (part * rows + row); };
     for (std::int64_t p = 0; p < all.parts; ++p) maximum = std::max(maximum, own(p)[0]);
@@ -125,7 +125,7 @@ void cross_entropy_of_part(Matrix<Real> logits, std::int64_t columns, const std:
   for (std::int64_t i = 0; i < logits.rows; ++i) {
     on_widest_vectors([&]() DUET_INLINE_BODY {
       Real* const row = logits.row(i);
-      const RowSums<Real> sums(all, i, logits.rows);
+      const ExponentialSums<Real> sums(all, i, logits.rows);
       exponentiate_row(row, row, sums.maximum, columns);
       const Real factor = static_cast<Real>(scale) / sums.total;
 #pragma omp simd

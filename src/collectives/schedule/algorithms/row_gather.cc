@@ -21,7 +21,11 @@ namespace {
 class RowGather {
  public:
   explicit RowGather(const AlgorithmInput& input)
-      : input_(input), rank_(input.rank), ranks_(input.ranks) {}
+      : input_(input),
+        rank_(input.rank),
+        ranks_(input.ranks),
+        streams_(ranks_ > 1 && input.copying.count > 1 ? input.collective.rows.streams : 1),
+        pushing_(std::min(input.copying.count - (streams_ - 1), ranks_ - 1)) {}
 
   RankSchedule schedule() const {
     RankSchedule schedule;
@@ -29,9 +33,9 @@ class RowGather {
     schedule.ranks = ranks_;
     schedule.semaphores = {{"ready"}, {"come", std::max(1, input_.collective.rows.ranges)}};
     schedule.pushes_to_recv = schedule.multiplies_rows = true;
-    const int lanes = std::min(input_.copying.count, ranks_ - 1);
-    schedule.algorithm = fmt::format("rows multiplied in {} ranges of each rank as they come",
-                                     input_.collective.rows.ranges);
+    schedule.algorithm =
+        fmt::format("rows multiplied in {} ranges of each rank as they come, on {} {}",
+                    input_.collective.rows.ranges, streams_, streams_ == 1 ? "stream" : "streams");
     if (input_.collective.count == 0) return schedule;
     ScheduleWriter writer(schedule);
     Step greets;
@@ -39,13 +43,17 @@ class RowGather {
       greets.signals.push_back({kReady, (rank_ + step) % ranks_, rank_, 0});
     }
     if (ranks_ > 1) writer.add(std::move(greets));
-    writer.fork(1, lanes);
-    for (const RowBlock& range : ranges_of(rank_)) writer.add(multiplied(range));
+    const int side = pushing_ + streams_ - 1;
+    writer.fork(1, side);
+    for (const RowBlock& range : ranges_of(rank_)) writer.add(multiplied(range, 0));
     for (int step = 1; step < ranks_; ++step) {
-      push(writer, (rank_ + step) % ranks_, 1 + (step - 1) % lanes);
+      push(writer, (rank_ + step) % ranks_, 1 + (step - 1) % pushing_);
     }
-    for (int step = 1; step < ranks_; ++step) receive(writer, (rank_ + ranks_ - step) % ranks_);
-    writer.join(1, lanes);
+    int received = 0;
+    for (int step = 1; step < ranks_; ++step) {
+      received = receive(writer, (rank_ + ranks_ - step) % ranks_, received);
+    }
+    writer.join(1, side);
     return schedule;
   }
 
@@ -64,8 +72,9 @@ class RowGather {
     return {BufferRole::recv, rank, range.first * bytes, range.count * bytes};
   }
 
-  Step multiplied(const RowBlock& range) const {
+  Step multiplied(const RowBlock& range, int lane) const {
     Step step;
+    step.lane = lane;
     step.rows = StepRows{range, place_of(range, rank_)};
     return step;
   }
@@ -86,18 +95,25 @@ class RowGather {
     }
   }
 
-  void receive(ScheduleWriter& writer, int from) const {
+  // In turns on the lane behind those that push, beside the own rows, and on the caller's stream.
+  // `number`: of ranges that came before. Returns that behind these.
+  int receive(ScheduleWriter& writer, int from, int number) const {
     const auto ranges = ranges_of(from);
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
+    for (std::size_t i = 0; i < ranges.size(); ++i, ++number) {
       Step step;
+      step.lane = streams_ == 2 && number % 2 == 0 ? pushing_ + 1 : 0;
       step.waits = {{kCome, rank_, from, static_cast<int>(i)}};
+      const int lane = step.lane;
       writer.add(std::move(step));
-      writer.add(multiplied(ranges[i]));
+      writer.add(multiplied(ranges[i], lane));
     }
+    return number;
   }
 
   const AlgorithmInput& input_;
   const int rank_, ranks_;
+  const int streams_;  // that multiply
+  const int pushing_;  // lanes that push
 };
 
 }  // namespace

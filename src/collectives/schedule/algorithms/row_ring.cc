@@ -29,7 +29,8 @@ class RowRing {
     sums_.schedule().semaphores.back().for_every_rank = false;
     sums_.schedule().pushes_to_send = ranks_ > 2;
     sums_.schedule().algorithm =
-        fmt::format("rows multiplied onto sums that go round, in {} ranges of each rank", ranges_);
+        fmt::format("rows multiplied onto sums that go round, in {} ranges of each rank, on {} {}",
+                    ranges_, sums_.streams(), sums_.streams() == 1 ? "stream" : "streams");
   }
 
   RankSchedule schedule() {
@@ -38,8 +39,9 @@ class RowRing {
       const int chunk = (rank_ + ranks_ - 1 - step) % ranks_;
       const auto ranges = sums_.ranges_of(chunk);
       for (std::size_t i = 0; i < ranges.size(); ++i) {
-        if (step > 0) receive(step, static_cast<int>(i));
-        const int made = sums_.multiply(ranges[i], chunk, step > 0);
+        std::vector<SemaphoreAt> come;
+        if (step > 0) come = {{kCome, rank_, 0, (step - 1) * ranges_ + static_cast<int>(i)}};
+        const int made = sums_.multiply(ranges[i], chunk, step > 0, std::move(come));
         if (step + 1 < ranks_) {
           push(made, ranges[i], chunk, step, static_cast<int>(i));
         } else {
@@ -74,12 +76,6 @@ class RowRing {
       if (comes && !sums_.ranges_of(chunk).empty()) return true;
     }
     return false;
-  }
-
-  void receive(int step, int range) {
-    Step waits;
-    waits.waits = {{kCome, rank_, 0, (step - 1) * ranges_ + range}};
-    sums_.writer().add(std::move(waits));
   }
 
   void push(int made, const RowBlock& rows, int chunk, int step, int range) {

@@ -24,8 +24,9 @@ class RowSlots {
     sums_.schedule().slot_bytes = chunk_bytes_ * static_cast<std::uint64_t>(ranks_ - 1);
     sums_.schedule().may_share_memory = true;
     sums_.schedule().algorithm =
-        fmt::format("rows multiplied in {} ranges of each rank, added from {} slots",
-                    input.collective.rows.ranges, ranks_ - 1);
+        fmt::format("rows multiplied in {} ranges of each rank on {} {}, added from {} slots",
+                    input.collective.rows.ranges, sums_.streams(),
+                    sums_.streams() == 1 ? "stream" : "streams", ranks_ - 1);
   }
 
   RankSchedule schedule() {
@@ -34,7 +35,7 @@ class RowSlots {
     int made = -1;
     const RowBlock own = rows_of(input_.collective, rank_, ranks_);
     if (own.count > 0) made = sums_.multiply(own, rank_, false);
-    if (own.count > 0 && ranks_ > 1) made = add(own);
+    if (own.count > 0 && ranks_ > 1) made = add(own, made);
     if (own.count > 0) sums_.send_to_all(made, own, true);
     sums_.end();
     return std::move(sums_.schedule());
@@ -71,8 +72,10 @@ class RowSlots {
     }
   }
 
-  int add(const RowBlock& own) {
+  // Behind the step that has made the own sums.
+  int add(const RowBlock& own, int made) {
     Step step;
+    if (sums_.schedule().steps[index_of(made)].lane != 0) step.after = {made};
     StepItem item;
     item.targets = {sums_.place_of(own, rank_, rank_)};
     for (int source = 0; source < ranks_; ++source) {

@@ -1,5 +1,6 @@
 #include "collectives/schedule/algorithms/row_sums.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "collectives/partition.h"
@@ -13,6 +14,10 @@ RowSumsWriter::RowSumsWriter(const AlgorithmInput& input, std::vector<SemaphoreG
   schedule_.semaphores = {{"ready"}, {"done"}};
   schedule_.semaphores.insert(schedule_.semaphores.end(), own.begin(), own.end());
   schedule_.pushes_to_recv = schedule_.multiplies_rows = true;
+  int chunks = 0;
+  for (int rank = 0; rank < input.ranks; ++rank) chunks += ranges_of(rank).empty() ? 0 : 1;
+  if (chunks > 1 && input.copying.count > 1) streams_ = input.collective.rows.streams;
+  writer_.fork(kLane + 1, streams_ - 1);
 }
 
 Place RowSumsWriter::place_of(const RowBlock& range, int chunk, int at) const {
@@ -34,10 +39,21 @@ void RowSumsWriter::greet(const std::vector<int>& writers) {
   if (!step.signals.empty()) writer_.add(std::move(step));
 }
 
-int RowSumsWriter::multiply(const RowBlock& range, int chunk, bool adds) {
+int RowSumsWriter::multiply(const RowBlock& range, int chunk, bool adds,
+                            std::vector<SemaphoreAt> waits) {
+  const int lane = streams_ == 2 && multiplied_++ % 2 == 1 ? kLane + 1 : 0;
+  if (!waits.empty()) {
+    Step wait;
+    wait.lane = lane;
+    wait.waits = std::move(waits);
+    writer_.add(std::move(wait));
+  }
   Step step;
+  step.lane = lane;
   step.rows = StepRows{range, place_of(range, chunk, input_.rank), adds};
-  return writer_.add(std::move(step));
+  const int made = writer_.add(std::move(step));
+  if (lane != 0) beside_ = made;
+  return made;
 }
 
 void RowSumsWriter::push(int behind, const Place& from, const Place& to,
@@ -70,8 +86,14 @@ void RowSumsWriter::end() {
     const int from = (input_.rank + step) % input_.ranks;
     if (!ranges_of(from).empty()) done.push_back({kDone, input_.rank, from, 0});
   }
-  const bool pushes = behind_ >= 0;
-  if (pushes || !done.empty()) writer_.join(kLane, pushes ? 1 : 0, std::move(done));
+  // What is behind the last multiplication on the second stream joins that as well.
+  const bool joined =
+      std::any_of(schedule_.steps.begin(), schedule_.steps.end(), [this](const Step& step) {
+        return std::find(step.after.begin(), step.after.end(), beside_) != step.after.end();
+      });
+  const int pushing = behind_ >= 0 ? 1 : 0, beside = beside_ >= 0 && !joined ? 1 : 0;
+  if (pushing + beside > 0 || !done.empty())
+    writer_.join(pushing > 0 ? kLane : kLane + 1, pushing + beside, std::move(done));
 }
 
 }  // namespace duet

@@ -9,11 +9,13 @@ namespace duet {
 
 class RowSumsWriter {
  public:
-  // A schedule without steps: `ready` is group 0, `done` group 1, `own` the next ones.
+  // A schedule that forks, without other steps: `ready` is group 0, `done` group 1, `own` the next
+  // ones.
   RowSumsWriter(const AlgorithmInput& input, std::vector<SemaphoreGroup> own);
 
   static constexpr int kReady = 0, kDone = 1, kOwn = 2;
-  // Pushes go by the lane behind the caller's stream.
+  // Pushes go by the lane behind the caller's stream; every second multiplication by the next one
+  // if there are two streams.
   static constexpr int kLane = 1;
 
   RankSchedule& schedule() { return schedule_; }
@@ -23,13 +25,14 @@ class RowSumsWriter {
   // stand in its receive buffer, others in its send buffer.
   Place place_of(const RowBlock& range, int chunk, int at) const;
   std::vector<RowBlock> ranges_of(int chunk) const;
+  int streams() const { return streams_; }  // that multiply
   bool sends_to_all() const { return input_.collective.kind == CollectiveKind::all_reduce; }
 
   // Each rank tells others that they may write there, which the first push to it waits for: here
   // these ones. Without this call nobody is asked.
   void greet(const std::vector<int>& writers);
-  // A step of the caller's stream that multiplies rows of a chunk. Returns its number.
-  int multiply(const RowBlock& range, int chunk, bool adds);
+  // A step that multiplies rows of a chunk, when these semaphores are 1. Returns its number.
+  int multiply(const RowBlock& range, int chunk, bool adds, std::vector<SemaphoreAt> waits = {});
   // A push behind an earlier step.
   void push(int behind, const Place& from, const Place& to, std::vector<SemaphoreAt> signals);
   // Of an all_reduce: a range of this rank's rows, whose sums are there behind a step, to all
@@ -44,7 +47,10 @@ class RowSumsWriter {
   ScheduleWriter writer_;
   bool asks_ = false;
   std::vector<bool> asked_;  // by rank: whether a push has waited for `ready`
-  int behind_ = -1;          // the step behind which the last push is
+  int streams_ = 1;
+  int multiplied_ = 0;  // multiplications so far
+  int beside_ = -1;     // the last one on the second stream
+  int behind_ = -1;     // the step behind which the last push is
 };
 
 }  // namespace duet
