@@ -42,7 +42,7 @@ class LayerWorkTest : public ::testing::TestWithParam<const char*> {
   }
 
   Layer layer(const std::string& kind, std::int64_t rows) const {
-    const std::int64_t size = 24 * team_->size();
+    const std::int64_t size = 32 * team_->size();
     return layer_of(rows, size, 2 * size, kind, DType::fp32);
   }
 
