@@ -52,7 +52,7 @@ enum class RowSums {
 };
 std::string_view name(RowSums sums);
 
-// Of an all_gather in place, a reduce_scatter or an all_reduce, whose buffers are rows of matrices
+// Of an all_gather, a reduce_scatter or an all_reduce, whose buffers are rows of matrices
 // that the caller multiplies within the call (CollectivePlan::enqueue_rows()): of an all_gather the
 // rows that have arrived; of the others each rank makes its partial sums of all rows, and the send
 // buffer is memory for them. Ranks have equal numbers of rows, but of an all_reduce.

@@ -233,7 +233,8 @@ class Run {
     std::string fault = fault_of_place(number, call, part.place);
     if (!fault.empty()) return fault;
     if (!reduces(call.collective.kind)) {
-      return fault_of_result(number, step, part.place.offset, part.place.offset + part.place.bytes);
+      return fault_of_result(number, step, part.rows.first * row_bytes(call.collective),
+                             part.place);
     }
     const Located at = locate(call, part.place);
     const std::uint64_t begin = part.rows.first * row_bytes(call.collective);
@@ -341,32 +342,35 @@ class Run {
   }
 
   std::string after_call(int number, const OrderedStep& step) {
-    return fault_of_result(number, step, 0, bytes_of(call_of(step), BufferRole::recv, step.rank));
+    const std::uint64_t bytes = bytes_of(call_of(step), BufferRole::recv, step.rank);
+    return fault_of_result(number, step, 0, {BufferRole::recv, step.rank, 0, bytes});
   }
 
-  // Reads bytes of the receive buffer, which must have the collective's result.
+  // Reads what must be the collective's result from byte `first` of the receive buffer on.
   std::string fault_of_result(int number, const OrderedStep& step, std::uint64_t first,
-                              std::uint64_t last) {
+                              const Place& place) {
     const CollectiveSchedule& call = call_of(step);
     const int ranks = static_cast<int>(call.ranks.size());
     for (const ByteValue& expected : result_at(call.collective, step.rank, ranks)) {
       const std::uint64_t begin = std::max(first, expected.begin);
-      const std::uint64_t end = std::min(last, expected.end);
+      const std::uint64_t end = std::min(first + place.bytes, expected.end);
       if (begin >= end) continue;
-      const Located recv = locate(call, {BufferRole::recv, step.rank, begin, end - begin});
+      const Located at =
+          locate(call, {place.buffer, step.rank, place.offset + begin - first, end - begin});
       std::vector<ByteValue> values;
-      std::string fault = recv.buffer->read(number, recv.begin, recv.begin + end - begin, values);
+      std::string fault = at.buffer->read(number, at.begin, at.begin + end - begin, values);
       if (!fault.empty()) return fault;
       Value wanted = expected.value;
       for (Term& term : wanted) {
         term.source = source_of(step.call, term.source);
-        term.shift += distance(recv.begin, begin);
+        term.shift += distance(at.begin, begin);
       }
       for (const ByteValue& value : values) {
         if (value.value == wanted) continue;
-        return fmt::format("recv of rank {} {} call {}: byte {} is {}, expected {}", step.rank,
-                           step.step < 0 ? "after" : "in", step.call,
-                           value.begin - recv.begin + begin, text_of(value),
+        return fmt::format("{} of rank {} {} call {}: byte {} is {}, expected {}",
+                           name(place.buffer), step.rank,
+                           order_.step_of(number) == nullptr ? "after" : "in", step.call,
+                           value.begin - at.begin + begin - first + place.offset, text_of(value),
                            text_of({value.begin, value.end, wanted}));
       }
     }

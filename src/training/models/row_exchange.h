@@ -13,17 +13,19 @@ namespace duet {
 // later work of the stream runs after it.
 class RowExchange {
  public:
-  // Enqueues the product that computes, or takes, some rows. It is called once or for several
-  // ranges that together are all rows, in any order and on any stream of the device; no two of them
-  // may run at the same time, since they share a workspace.
-  using Gemm = std::function<void(Stream&, const RowRange&)>;
+  // Enqueues the product that takes some rows, or computes them: those of `all` or `partial`, which
+  // stand in `at`, or are to come there. It is called once or for several ranges that together are
+  // all rows, in any order and on any stream of the device; no two of them may run at the same
+  // time, since they share a workspace.
+  using Gemm = std::function<void(Stream&, const RowRange&, const Tensor& at)>;
 
   virtual ~RowExchange() = default;
-  // `own` of all ranks become `all`, by rank. What `gemm` enqueues, if there is one, runs after its
-  // rows of `all` are there.
+  // `own` of all ranks become `all`, by rank. What `gemm` enqueues, if there is one, runs when its
+  // rows are there.
   virtual void gather(Stream& stream, const Tensor& own, const Tensor& all, const Gemm& gemm) = 0;
   // `own` becomes this rank's rows of the sum of all ranks' `partial`, added in the order of ranks.
-  // `gemm` writes its rows of `partial`; without one they are there.
+  // `gemm` makes the rows of `partial`, which then has no defined contents; without one they are
+  // there.
   virtual void scatter(Stream& stream, const Tensor& partial, const Tensor& own,
                        const Gemm& gemm) = 0;
 };

@@ -5,8 +5,8 @@ namespace duet {
 void SplitLinear::forward(Operations& operations, Stream& stream, const Tensor& x, const Tensor& w,
                           const Tensor& y) const {
   const Tensor& all = workspace_.gathered;
-  exchange_->gather(stream, x, all, [&](Stream& own, const RowRange& rows) {
-    operations.run(own, LinearForward{rows_of(all, rows), w, rows_of(y, rows)});
+  exchange_->gather(stream, x, all, [&](Stream& own, const RowRange& rows, const Tensor& at) {
+    operations.run(own, LinearForward{at, w, rows_of(y, rows)});
   });
 }
 
@@ -14,37 +14,36 @@ void SplitLinear::forward_gelu(Operations& operations, Stream& stream, const Ten
                                const Tensor& w, const Tensor& hidden,
                                const Tensor& activated) const {
   const Tensor& all = workspace_.gathered;
-  exchange_->gather(stream, x, all, [&](Stream& own, const RowRange& rows) {
-    operations.run(
-        own, LinearGelu{rows_of(all, rows), w, rows_of(hidden, rows), rows_of(activated, rows)});
+  exchange_->gather(stream, x, all, [&](Stream& own, const RowRange& rows, const Tensor& at) {
+    operations.run(own, LinearGelu{at, w, rows_of(hidden, rows), rows_of(activated, rows)});
   });
 }
 
 void SplitLinear::forward_add(Operations& operations, Stream& stream, const Tensor& x,
                               const Tensor& w, const Tensor& residual, const Tensor& y) const {
   const Tensor& partial = workspace_.partial;
-  exchange_->scatter(stream, partial, workspace_.scattered, [&](Stream& own, const RowRange& rows) {
-    operations.run(own, LinearForward{rows_of(x, rows), w, rows_of(partial, rows)});
-  });
+  const auto sums = [&](Stream& own, const RowRange& rows, const Tensor& at) {
+    operations.run(own, LinearForward{rows_of(x, rows), w, at});
+  };
+  exchange_->scatter(stream, partial, workspace_.scattered, sums);
   operations.run(stream, Add{residual, workspace_.scattered, y});
 }
 
 void SplitLinear::backward(Operations& operations, Stream& stream,
                            const LinearBackwardWeight& of_weight, const Tensor& w,
                            const Tensor& dx) const {
-  const auto by_input = [&](const Tensor& dy, const Tensor& to) {
-    return [&operations, &w, dy, to](Stream& own, const RowRange& rows) {
-      operations.run(own,
-                     LinearBackwardInput{rows_of(dy, rows), w, rows_of(to, rows), Accumulate::no});
-    };
-  };
   const Tensor &gathered = workspace_.gathered, &partial = workspace_.partial;
   if (by_ == SplitBy::inputs) {
-    return backward_by_inputs(operations, stream, of_weight, by_input(gathered, dx));
+    return backward_by_inputs(
+        operations, stream, of_weight, [&](Stream& own, const RowRange& rows, const Tensor& at) {
+          operations.run(own, LinearBackwardInput{at, w, rows_of(dx, rows), Accumulate::no});
+        });
   }
   LinearBackwardWeight product = of_weight;
   exchange_->gather(stream, product.x, gathered, {});
-  exchange_->scatter(stream, partial, dx, by_input(product.dy, partial));
+  exchange_->scatter(stream, partial, dx, [&](Stream& own, const RowRange& rows, const Tensor& at) {
+    operations.run(own, LinearBackwardInput{rows_of(product.dy, rows), w, at, Accumulate::no});
+  });
   product.x = gathered;
   operations.run(stream, product);
 }
@@ -52,11 +51,11 @@ void SplitLinear::backward(Operations& operations, Stream& stream,
 void SplitLinear::backward_gelu(Operations& operations, Stream& stream,
                                 const LinearBackwardWeight& of_weight, const Tensor& w,
                                 const Tensor& hidden, const Tensor& dhidden) const {
-  const Tensor& dy = workspace_.gathered;
-  backward_by_inputs(operations, stream, of_weight, [&](Stream& own, const RowRange& rows) {
-    operations.run(own, LinearBackwardGelu{rows_of(dy, rows), w, rows_of(hidden, rows),
-                                           rows_of(dhidden, rows)});
-  });
+  backward_by_inputs(
+      operations, stream, of_weight, [&](Stream& own, const RowRange& rows, const Tensor& at) {
+        operations.run(own,
+                       LinearBackwardGelu{at, w, rows_of(hidden, rows), rows_of(dhidden, rows)});
+      });
 }
 
 void SplitLinear::backward_by_inputs(Operations& operations, Stream& stream,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "training/models/memory_plan.h"
+#include "training/models/parameters.h"
 #include "training/models/split_linear.h"
 #include "training/operations/operations.h"
 

@@ -7,6 +7,17 @@ namespace duet {
 namespace {
 
 constexpr double kPassSeconds = 600;
+// While sums of one range are on their way the next one is made.
+constexpr int kSumRanges = 2;
+
+// A product of rows of `all`, as a collective asks for it.
+MultiplyRows in_rows(const RowExchange::Gemm& gemm, const Tensor& all) {
+  return [&gemm, columns = all.columns, dtype = all.dtype](Stream& stream, const CallRows& each) {
+    const auto first = static_cast<std::int64_t>(each.rows.first);
+    const auto count = static_cast<std::int64_t>(each.rows.count);
+    gemm(stream, {first, first + count}, {each.place, count, columns, dtype});
+  };
+}
 
 std::unique_ptr<CollectivePlan> plan_of_sum(Rank& rank, CollectiveSession& session,
                                             const Tensor& values) {
@@ -24,38 +35,56 @@ PlannedRowExchange::Planning::Planning(PlannedRowExchange& exchange, Rank& rank,
 
 void PlannedRowExchange::gather(Stream& stream, const Tensor& own, const Tensor& all,
                                 const Gemm& gemm) {
-  enqueue(stream, CollectiveKind::all_gather, own, all);
-  if (gemm) gemm(stream, {0, all.rows});
+  exchange(stream, CollectiveKind::all_gather, own, all, gemm);
 }
 
 void PlannedRowExchange::scatter(Stream& stream, const Tensor& partial, const Tensor& own,
                                  const Gemm& gemm) {
-  if (gemm) gemm(stream, {0, partial.rows});
-  enqueue(stream, CollectiveKind::reduce_scatter, own, partial);
+  exchange(stream, CollectiveKind::reduce_scatter, own, partial, gemm);
 }
 
-void PlannedRowExchange::enqueue(Stream& stream, CollectiveKind kind, const Tensor& own,
-                                 const Tensor& all) {
-  const bool gathers = kind == CollectiveKind::all_gather;
-  std::unique_ptr<CollectivePlan>& plan = plans_[{kind, own.span.data, all.span.data, own.bytes()}];
-  if (planning_ == nullptr) {
-    if (plan == nullptr) throw BadArgument("an exchange of rows: expected one that was planned");
+void PlannedRowExchange::exchange(Stream& stream, CollectiveKind kind, const Tensor& own,
+                                  const Tensor& all, const Gemm& gemm) {
+  const Key key{kind, own.span.data, all.span.data, own.bytes(), static_cast<bool>(gemm)};
+  std::unique_ptr<CollectivePlan>& plan = plans_[key];
+  if (planning_ != nullptr) return this->plan(plan, stream, kind, own, all, gemm);
+  if (plan == nullptr) throw BadArgument("an exchange of rows: expected one that was planned");
+  if (gemm) {
+    plan->enqueue_rows(stream, in_rows(gemm, all));
+  } else {
     plan->enqueue(stream);
-    if (timeline_ != nullptr) timeline_->ended(stream, std::string(name(kind)));
-    return;
   }
+  if (timeline_ != nullptr) timeline_->ended(stream, std::string(name(kind)));
+}
+
+// Products plan and tune when they are first made, which must not be while ranks wait for each
+// other: they are made here one by one, of the rows that the call has told.
+void PlannedRowExchange::plan(std::unique_ptr<CollectivePlan>& plan, Stream& stream,
+                              CollectiveKind kind, const Tensor& own, const Tensor& all,
+                              const Gemm& gemm) {
+  const bool gathers = kind == CollectiveKind::all_gather;
   if (plan == nullptr) {
     Collective rows;
     rows.kind = kind;
     rows.dtype = own.dtype;
     rows.op = Reduction::sum;
     rows.count = static_cast<std::uint64_t>(own.count());
+    if (gemm) {
+      rows.rows = {static_cast<std::uint64_t>(own.columns), gathers ? 1 : kSumRanges,
+                   RowSums::in_slots};
+    }
     const CollectiveBuffers buffers =
         gathers ? CollectiveBuffers{own.span, all.span} : CollectiveBuffers{all.span, own.span};
     plan = planning_->session_.plan(planning_->rank_, rows, buffers);
   }
   calls_.push_back(plan.get());
   first_of_kind_.emplace(kind, plan.get());
+  if (!gemm) return;
+  std::vector<CallRows> ranges;
+  plan->enqueue_rows(stream, [&](Stream&, const CallRows& each) { ranges.push_back(each); });
+  stream.synchronize(kPassSeconds);
+  const MultiplyRows multiply = in_rows(gemm, all);
+  for (const CallRows& each : ranges) multiply(stream, each);
 }
 
 std::string PlannedRowExchange::algorithm(CollectiveKind kind) const {

@@ -14,8 +14,8 @@
 
 namespace duet {
 
-// Rows by one call each: all of them are gathered before their product, and summed behind it, on
-// the stream of the passes.
+// Rows by one call each, on the stream of the passes. A product that takes or makes them is made
+// within the call, by ranges of rows, where the session's engine can (MatrixRows).
 class PlannedRowExchange : public RowExchange {
  public:
   // While it lives, calls make their plans instead of communicating. Each pair of buffers has one,
@@ -44,9 +44,14 @@ class PlannedRowExchange : public RowExchange {
   void set_timeline(StepTimeline* timeline) { timeline_ = timeline; }
 
  private:
-  // `own` tells the elements of a rank. Plans have fixed buffers: a pair of buffers has one plan.
-  void enqueue(Stream& stream, CollectiveKind kind, const Tensor& own, const Tensor& all);
-  using Key = std::tuple<CollectiveKind, const void*, const void*, std::uint64_t>;
+  // Plans have fixed buffers: a pair of buffers has one plan, and one with products.
+  using Key = std::tuple<CollectiveKind, const void*, const void*, std::uint64_t, bool>;
+
+  // `own` tells the elements of a rank.
+  void exchange(Stream& stream, CollectiveKind kind, const Tensor& own, const Tensor& all,
+                const Gemm& gemm);
+  void plan(std::unique_ptr<CollectivePlan>& plan, Stream& stream, CollectiveKind kind,
+            const Tensor& own, const Tensor& all, const Gemm& gemm);
 
   Planning* planning_ = nullptr;
   std::map<Key, std::unique_ptr<CollectivePlan>> plans_;

@@ -1,4 +1,4 @@
-// An all_gather in place of rows that the caller multiplies: its own rows at once, the others'
+// An all_gather of rows that the caller multiplies: its own rows at once, the others'
 // range by range as they arrive. Copy engines push, in step i from rank r to r + i, so that every
 // port has one partner at a time; a rank multiplies what comes from r - 1 first, then from r - 2,
 // and so on.
@@ -7,6 +7,9 @@
 //   "may be written" --ready-->                                             <--ready--
 //   multiplies its own rows                    pushes range k --come[k]-->
 //   waits for come[k], multiplies range k
+//
+// Out of place the own rows are multiplied where they are sent from, and copied behind the pushes
+// by few threads, which find room beside the multiplication.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +17,7 @@
 
 #include "collectives/partition.h"
 #include "collectives/schedule/algorithms/algorithm.h"
+#include "collectives/schedule/local_copy.h"
 
 namespace duet {
 namespace {
@@ -45,10 +49,12 @@ class RowGather {
     if (ranks_ > 1) writer.add(std::move(greets));
     const int side = pushing_ + streams_ - 1;
     writer.fork(1, side);
-    for (const RowBlock& range : ranges_of(rank_)) writer.add(multiplied(range, 0));
+    for (const RowBlock& range : ranges_of(rank_))
+      writer.add(multiplied(range, own_place(range), 0));
     for (int step = 1; step < ranks_; ++step) {
       push(writer, (rank_ + step) % ranks_, 1 + (step - 1) % pushing_);
     }
+    copy_own(writer);
     int received = 0;
     for (int step = 1; step < ranks_; ++step) {
       received = receive(writer, (rank_ + ranks_ - step) % ranks_, received);
@@ -63,20 +69,35 @@ class RowGather {
   // The own rows are there at once, and need no ranges.
   std::vector<RowBlock> ranges_of(int rank) const {
     if (rank != rank_) return duet::ranges_of(input_.collective, rank, ranks_);
-    const RowBlock all = rows_of(input_.collective, rank, ranks_);
-    return all.count == 0 ? std::vector<RowBlock>{} : std::vector<RowBlock>{all};
+    return {rows_of(input_.collective, rank, ranks_)};
   }
 
+  // Rows that have come to a rank, and this rank's own where they are sent from.
   Place place_of(const RowBlock& range, int rank) const {
     const std::uint64_t bytes = row_bytes(input_.collective);
     return {BufferRole::recv, rank, range.first * bytes, range.count * bytes};
   }
+  Place own_place(const RowBlock& range) const {
+    const std::uint64_t bytes = row_bytes(input_.collective);
+    const std::uint64_t first = rows_of(input_.collective, rank_, ranks_).first;
+    return {BufferRole::send, rank_, (range.first - first) * bytes, range.count * bytes};
+  }
 
-  Step multiplied(const RowBlock& range, int lane) const {
+  static Step multiplied(const RowBlock& range, const Place& place, int lane) {
     Step step;
     step.lane = lane;
-    step.rows = StepRows{range, place_of(range, rank_)};
+    step.rows = StepRows{range, place};
     return step;
+  }
+
+  void copy_own(ScheduleWriter& writer) const {
+    if (input_.in_place) return;
+    const RowBlock own = rows_of(input_.collective, rank_, ranks_);
+    Step step;
+    step.lane = pushing_ > 0 ? 1 : 0;
+    step.copies = {{place_of(own, rank_), own_place(own), Executor::kernel,
+                    shape_of(LocalCopyMethod::one_warp_per_sm)}};
+    writer.add(std::move(step));
   }
 
   void push(ScheduleWriter& writer, int to, int lane) const {
@@ -88,8 +109,7 @@ class RowGather {
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       Step step;
       step.lane = lane;
-      step.copies = {
-          {place_of(ranges[i], to), place_of(ranges[i], rank_), input_.copying.executor, {}}};
+      step.copies = {{place_of(ranges[i], to), own_place(ranges[i]), input_.copying.executor, {}}};
       step.signals = {{kCome, to, rank_, static_cast<int>(i)}};
       writer.add(std::move(step));
     }
@@ -105,7 +125,7 @@ class RowGather {
       step.waits = {{kCome, rank_, from, static_cast<int>(i)}};
       const int lane = step.lane;
       writer.add(std::move(step));
-      writer.add(multiplied(ranges[i], lane));
+      writer.add(multiplied(ranges[i], place_of(ranges[i], rank_), lane));
     }
     return number;
   }
@@ -122,7 +142,7 @@ Algorithm row_gather() {
   return {"row-gather",
           [](const AlgorithmInput& in) {
             return in.collective.kind == CollectiveKind::all_gather &&
-                   in.collective.rows.ranges > 0 && in.in_place;
+                   in.collective.rows.ranges > 0;
           },
           made_by<RowGather>};
 }
