@@ -198,7 +198,8 @@ def table(paths):
                 case, engine = record["case"], engine_of(record)
                 if "added_percent" not in record.get("metrics", {}):
                     continue
-                key = (case["part"], case["m"])
+                whole = f" {case['layer']}" if case["layer"] in ("mlp", "attention") else ""
+                key = (case["part"] + whole, case["m"])
                 rows.setdefault(key, {})[engine] = record["metrics"]
                 if engine not in engines:
                     engines.append(engine)
