@@ -150,9 +150,10 @@ def measure(arguments):
     import torch.distributed as dist
     from torch.distributed._symmetric_memory import enable_symm_mem_for_group
     from torch_training.journal import Journal, Place, environment_record
-    rank = int(os.environ["RANK"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    rank, device = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(device)
+    torch.manual_seed(rank)
+    dist.init_process_group("nccl", device_id=torch.device("cuda", device))
     enable_symm_mem_for_group(dist.group.WORLD.group_name)
     place = Place("cuda", torch.device("cuda", 0), dist.get_world_size())
     journal = Journal(arguments.json if rank == 0 else None)

@@ -28,7 +28,8 @@ class Linear {
     const std::vector<__nv_bfloat16> all(static_cast<std::size_t>(n_ * k_),
                                          __float2bfloat16(value));
     require(cudaMalloc(&weight_, all.size() * 2) == cudaSuccess, "cudaMalloc");
-    cudaMemcpy(weight_, all.data(), all.size() * 2, cudaMemcpyHostToDevice);
+    require(cudaMemcpy(weight_, all.data(), all.size() * 2, cudaMemcpyHostToDevice) == cudaSuccess,
+            "cudaMemcpy");
   }
   ~Linear() {
     cudaFree(weight_);
@@ -66,7 +67,8 @@ duet::Collective rows_of(duet::CollectiveKind kind, int ranks) {
 }
 
 void run(duet::LocalRank& rank) {
-  cudaSetDevice(rank.device().info().ordinal);
+  require(kTokens % rank.size() == 0 && kInner % rank.size() == 0, "expected 1, 2, 4 or 8 GPUs");
+  require(cudaSetDevice(rank.device().info().ordinal) == cudaSuccess, "cudaSetDevice");
   const std::int64_t inner = kInner / rank.size();
   const std::uint64_t row = kWidth * 2, all = kTokens * row,
                       own = all / static_cast<unsigned>(rank.size());

@@ -3,7 +3,7 @@
 check_layers() {
   find_nccl
   say "layers: every way verified, on streams and captured"
-  must "$build/tests/layers_test" --gtest_brief=1
+  must "$build/tests/layer_test" --gtest_brief=1
   must "$build/tests/collectives_test" --gtest_filter='RowSchedules*' --gtest_brief=1
 }
 

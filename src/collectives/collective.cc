@@ -85,15 +85,16 @@ void check_neighbors(const Collective& c, int ranks) {
 }
 
 void check_rows(const Collective& c) {
+  const MatrixRows& rows = c.rows;
   const bool fits = c.kind == CollectiveKind::all_gather || reduces(c.kind);
-  const bool streams = c.rows.streams == 1 || c.rows.streams == 2;
-  if (!fits || c.op != Reduction::sum || c.rows.ranges < 0 || !streams ||
-      c.count % c.rows.columns != 0) {
-    throw BadArgument(fmt::format(
-        "{} of {} elements by {}, rows of {} in {} ranges on {} streams: expected whole rows of an "
-        "all_gather or a sum, in 0 or more ranges on 1 or 2 streams",
-        name(c.kind), c.count, name(c.op), c.rows.columns, c.rows.ranges, c.rows.streams));
-  }
+  const bool whole = rows.columns > 0 && c.count % rows.columns == 0;
+  const bool counts =
+      rows.ranges >= 0 && rows.ranges <= kMostRowRanges && (rows.streams == 1 || rows.streams == 2);
+  if (fits && c.op == Reduction::sum && whole && counts) return;
+  throw BadArgument(fmt::format(
+      "{} of {} elements by {}, rows of {} in {} ranges on {} streams: expected whole rows of an "
+      "all_gather or a sum, in 0 to {} ranges on 1 or 2 streams",
+      name(c.kind), c.count, name(c.op), rows.columns, rows.ranges, rows.streams, kMostRowRanges));
 }
 
 // Sums over ranks are counted in 64 bits.
@@ -141,7 +142,7 @@ void check(const Collective& c, int ranks) {
   }
   if (c.kind == CollectiveKind::all_to_all_v) check_counts(c, ranks);
   if (c.kind == CollectiveKind::neighbor_exchange) check_neighbors(c, ranks);
-  if (c.rows.columns > 0) check_rows(c);
+  if (c.rows.columns > 0 || c.rows.ranges != 0) check_rows(c);
   check_sizes(c, ranks);
   constexpr std::array kReducible = {DType::fp32, DType::fp16, DType::bf16, DType::int32};
   if (reduces(c.kind) &&

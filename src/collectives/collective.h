@@ -56,10 +56,11 @@ std::string_view name(RowSums sums);
 // that the caller multiplies within the call (CollectivePlan::enqueue_rows()): of an all_gather the
 // rows that have arrived; of the others each rank makes its partial sums of all rows, and the send
 // buffer is memory for them. Ranks have equal numbers of rows, but of an all_reduce.
+inline constexpr int kMostRowRanges = 1024;
 struct MatrixRows {
   std::uint64_t columns = 0;  // elements of a row; 0: nothing is multiplied
-  // Each rank's rows are sent in so many ranges. 0: the multiplication is made at once, behind the
-  // whole all_gather, or before the whole reduction.
+  // Each rank's rows are sent in so many ranges, at most kMostRowRanges. 0: the multiplication is
+  // made at once, behind the whole all_gather, or before the whole reduction.
   int ranges = 0;
   RowSums sums = RowSums::by_compute;
   // 1, or 2: ranges are multiplied on two streams in turns, so that one begins on the compute units

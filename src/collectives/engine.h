@@ -43,10 +43,11 @@ class CollectivePlan {
   // Likewise a neighbor_exchange with the caller's compute. The call may write the receive buffer
   // from its begin on. `side` has a lane for plans that know of no compute.
   virtual void enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute);
-  // Likewise a collective with MatrixRows: `multiply` is called, once or for several ranges that
-  // together are all rows, in any order; each is enqueued on `stream` when what it needs has
-  // arrived. Any rank may write to this one's buffers from the call's begin on. enqueue() of such a
-  // plan is the same without multiplications. Of other plans: throws BadArgument.
+  // Likewise a collective with MatrixRows: `multiply` is called, once or for several ranges, none
+  // of them empty, that together are all rows, in any order; each is enqueued on `stream` when what
+  // it needs has arrived. Any rank may write to this one's buffers from the call's begin on.
+  // enqueue() of such a plan is the same without multiplications. Of other plans: throws
+  // BadArgument.
   virtual void enqueue_rows(Stream& stream, const MultiplyRows& multiply);
   // Whether enqueue_rows() multiplies between the collective's steps.
   virtual bool multiplies_rows() const { return false; }

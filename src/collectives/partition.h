@@ -35,6 +35,10 @@ std::uint64_t reduced_target(const Collective& collective, int rank, int ranks);
 RowBlock rows_of(const Collective& collective, int rank, int ranks);
 std::vector<RowBlock> ranges_of(const Collective& collective, int rank, int ranks);
 std::uint64_t row_bytes(const Collective& collective);
+// Whether ranges of rows are multiplied between the steps of the collective.
+inline bool in_ranges(const Collective& collective) {
+  return collective.rows.columns > 0 && collective.rows.ranges > 0;
+}
 
 // The second half of an all_reduce: each rank's part, from its receive buffer to all others'.
 std::vector<Move> part_to_all(const Collective& collective, int ranks);

@@ -157,14 +157,9 @@ class RowsAtOnce : public CollectivePlan {
 
   void enqueue(Stream& stream) override { plan_->enqueue(stream); }
   void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
-    try {
-      if (!gathers_) multiply(stream, all_);
-      plan_->enqueue(stream);
-      if (gathers_) multiply(stream, all_);
-    } catch (const std::exception& error) {
-      team_.fail(rank_, error.what());
-      throw;
-    }
+    if (!gathers_) multiply_all(stream, multiply);
+    plan_->enqueue(stream);
+    if (gathers_) multiply_all(stream, multiply);
   }
   std::string algorithm() const override { return plan_->algorithm(); }
   void poison_staging() override { plan_->poison_staging(); }
@@ -174,6 +169,20 @@ class RowsAtOnce : public CollectivePlan {
   bool host_driven() const override { return plan_->host_driven(); }
 
  private:
+  // Others wait for what the caller's function did not make.
+  void multiply_all(Stream& stream, const MultiplyRows& multiply) {
+    if (all_.rows.count == 0) return;
+    try {
+      multiply(stream, all_);
+    } catch (const std::exception& error) {
+      team_.fail(rank_, error.what());
+      throw;
+    } catch (...) {
+      team_.fail(rank_, "rows could not be multiplied");
+      throw;
+    }
+  }
+
   Team& team_;
   const int rank_;
   std::unique_ptr<CollectivePlan> plan_;

@@ -53,6 +53,10 @@ class CollectiveCall {
   // rows.
   void enqueue_rows(Stream& stream, const MultiplyRows& multiply);
   void enqueue_rows(void* native_stream, const MultiplyRows& multiply);
+  void enqueue_rows(std::nullptr_t, const MultiplyRows& multiply) {
+    enqueue_rows(static_cast<void*>(nullptr), multiply);
+  }
+  void enqueue_rows(Stream*, const MultiplyRows&) = delete;  // not a native stream: *stream
 
   // The algorithm that the engine chose, for logs.
   std::string algorithm() const;

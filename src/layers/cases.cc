@@ -1,6 +1,7 @@
 #include "layers/cases.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -36,26 +37,51 @@ struct LayerEngine {
   }
 };
 
-// The vendor's library with its defaults, else what every device has.
+// The vendor's library with its defaults where it is there, else what every device has.
 std::string usual_collectives(const std::string& kind) {
-  if (kind == "cuda") return "nccl";
-  if (kind == "hip") return "rccl";
-  return kind == "sim" ? "vendor-model" : "kernel";
+  const std::string vendor = kind == "cuda" ? "nccl" : kind == "hip" ? "rccl" : "vendor-model";
+  const std::vector<CollectiveEngine*> found = collective_engines(kind, {vendor}).engines;
+  const bool is_there = std::any_of(found.begin(), found.end(), [&](const CollectiveEngine* each) {
+    return each->name() == vendor;
+  });
+  return is_there ? vendor : "kernel";
 }
 
-GemmEngine& gemm_for(Machine& machine, const LayerOptions& options, const GemmProblem& problem) {
+std::vector<CollectiveEngine*> engines_of_layers(Machine& machine,
+                                                 const std::vector<std::string>& names) {
+  try {
+    return engines_named(machine, names);
+  } catch (const UsageError& error) {
+    throw UsageError(
+        fmt::format("{}; of layers also {}, {}, {}", error.what(), kAlone, kPieces, kFastest));
+  }
+}
+
+void require_gemm(const std::string& kind, const std::string& name) {
+  const std::vector<std::string> known = gemm_engine_names_of(kind);
+  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
+  throw UsageError(
+      fmt::format("--gemm: unknown engine '{}': expected {}", name, fmt::join(known, ", ")));
+}
+
+// The first one, or that of a name, which multiplies all of the layer, also onto what is there.
+GemmEngine& gemm_for(Machine& machine, const std::string& name, const Layer& layer, int ranks) {
   Device& device = machine.device(0);
-  const std::vector<std::string> wanted =
-      options.gemm.empty() ? std::vector<std::string>{} : std::vector<std::string>{options.gemm};
   std::string why = fmt::format("{} has no engine for GEMMs", machine.name());
+  const std::vector<std::string> wanted =
+      name.empty() ? std::vector<std::string>{} : std::vector<std::string>{name};
   for (GemmEngine* const engine : gemm_engines(device.info().kind, wanted).engines) {
-    if (!options.gemm.empty() && engine->name() != options.gemm) continue;
-    const auto skipped = engine->unsupported(device, problem);
+    if (!name.empty() && engine->name() != name) continue;
+    std::optional<Skipped> skipped;
+    for (const LayerOperation& operation : layer.operations) {
+      GemmProblem problem = problem_of(operation, ranks);
+      for (const bool adds : {false, operation.kind != LayerKind::gather_gemm}) {
+        problem.accumulate = adds;
+        if (!skipped) skipped = engine->unsupported(device, problem);
+      }
+    }
     if (!skipped) return *engine;
     why = fmt::format("{}: {}", engine->name(), skipped->reason);
-  }
-  if (!options.gemm.empty() && why.find(options.gemm) != 0) {
-    throw UsageError(fmt::format("unknown GEMM engine '{}' of {}", options.gemm, machine.name()));
   }
   throw Unavailable("layer: " + why);
 }
@@ -75,7 +101,8 @@ class LayerCases {
     }
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
-    team().together([&] { engines_ = engines_named(machine, names); });
+    team().together([&] { engines_ = engines_of_layers(machine, names); });
+    require_gemm(machine.device(0).info().kind, options_.gemm);
     for (const Layer& layer : options_.layers) check(layer, team().size());
   }
 
@@ -118,8 +145,7 @@ class LayerCases {
   Measurement measure(const Layer& layer, const LayerEngine& engine) {
     Measurement result;
     result.id = id_of(layer, engine);
-    GemmEngine& gemm =
-        gemm_for(machine_, options_, problem_of(layer.operations.front(), team().size()));
+    GemmEngine& gemm = gemm_for(machine_, options_.gemm, layer, team().size());
     const LayerEngine chosen = engine.is_fastest() ? fastest(layer, gemm) : engine;
     std::vector<LayerEngine> ways = {chosen};
     if (!chosen.is_alone()) ways.push_back({kAlone});
@@ -136,6 +162,7 @@ class LayerCases {
     if (works.size() > 1) add_figures(result, sampled);
     result.notes = {{"gemm", gemm.name()}, {"gemm_algorithm", own.gemm_algorithm()}};
     if (!own.algorithm().empty()) result.notes.emplace_back("algorithm", own.algorithm());
+    if (ways.size() > 2) result.notes.emplace_back("serial", usual_);
     if (engine.is_fastest()) result.notes.emplace_back("chosen", chosen.text());
     return result;
   }
@@ -212,7 +239,8 @@ class LayerCases {
                       {"added_seconds", together - gemm}};
     if (sampled.size() > 2) {
       result.metrics.emplace_back("serial_seconds", median(2));
-      result.metrics.emplace_back("hidden", 1 - (together - gemm) / (median(2) - gemm));
+      if (median(2) > gemm)
+        result.metrics.emplace_back("hidden", 1 - (together - gemm) / (median(2) - gemm));
     }
     if (sampled.size() > 3) result.metrics.emplace_back("cut_seconds", median(3));
     for (std::size_t other = 1; other < std::min<std::size_t>(3, sampled.size()); ++other) {

@@ -111,6 +111,12 @@ void check(const Layer& layer, int ranks) {
     require("rows", each.m, each.kind == LayerKind::gemm_reduce ? 1 : ranks);
     const int halves = gathers && layer.activates ? 2 : 1;
     require(gathers ? "N" : "K", gathers ? each.n : each.k, ranks * halves);
+    // Matrices begin at rows of others.
+    const GemmProblem problem = problem_of(each, ranks);
+    require("bytes of a row of X", problem.k * static_cast<std::int64_t>(size_of(problem.dtype)),
+            16);
+    require("bytes of a row of Y", problem.n * static_cast<std::int64_t>(size_of(problem.output)),
+            16);
   }
 }
 

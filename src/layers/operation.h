@@ -58,8 +58,8 @@ Layer layer_of(std::int64_t m, std::int64_t n, std::int64_t k, const std::string
                DType dtype);
 std::vector<std::string> layer_models();
 
-// Throws UsageError unless ranks divide the operations: rows between them (but of gemm_reduce), N
-// or K.
+// Throws UsageError unless ranks divide the operations (rows but of gemm_reduce, N or K), and rows
+// of their matrices are multiples of 16 bytes, which GEMMs need of each range.
 void check(const Layer& layer, int ranks);
 
 // What a rank multiplies, all rows together.

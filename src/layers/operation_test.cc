@@ -48,8 +48,9 @@ TEST(LayerOperations, AreRefusedWhereRanksDoNotDivideThem) {
   EXPECT_THROW(check(layer("gemm-reduce", 64, 63, 64), 3), UsageError);
   EXPECT_THROW(check(layer("gemm-scatter", 0, 63, 63), 3), UsageError);
   EXPECT_THROW(check(layer("mlp", 63, 63, 63), 3), UsageError);  // gate and up have as many columns
-  EXPECT_NO_THROW(check(layer("gemm-reduce", 64, 64, 63), 3));
-  EXPECT_NO_THROW(check(layer("mlp", 63, 66, 63), 3));
+  EXPECT_THROW(check(layer("gather-gemm", 63, 63, 63), 3), UsageError);  // rows of 252 bytes
+  EXPECT_NO_THROW(check(layer("gemm-reduce", 64, 64, 48), 3));
+  EXPECT_NO_THROW(check(layer("mlp", 63, 72, 60), 3));
   EXPECT_THROW(layer("attention", 64, 64, 64), UsageError);
   EXPECT_THROW(layer("mpl", 64, 64, 64), UsageError);
   EXPECT_THROW(layers_of("llama7", 8, layer_kinds(), DType::fp32), UsageError);

@@ -78,7 +78,8 @@ void sample_by_turns(std::vector<Turn>& turns, const Mode& mode,
     for (const Turn& turn : turns) spent += turn.spent;
     const bool late = spent >= mode.seconds * static_cast<double>(turns.size());
     if (!narrow && !late && round < mode.max_iterations) continue;
-    for (Turn& turn : turns) turn.sampling.stopped_by = narrow ? "interval" : "time";
+    for (Turn& turn : turns)
+      turn.sampling.stopped_by = narrow ? "interval" : late ? "time" : "iterations";
     return;
   }
 }

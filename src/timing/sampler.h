@@ -70,8 +70,8 @@ class Sampler {
   // Measures several Works by turns: in each round every one makes a group of calls behind a start
   // gate of its own, whose mean time is a sample, so that clocks, temperature and other programs
   // are the same for all. Ends when the median's interval is as narrow as the mode asks for all of
-  // them, or after mode.seconds for each; after mode.min_iterations rounds at least. Otherwise as
-  // measure().
+  // them, or after mode.seconds for each or mode.max_iterations rounds; after mode.min_iterations
+  // rounds at least. The mode is adaptive. Otherwise as measure().
   std::vector<Sampling> measure_by_turns(const std::vector<Work*>& works, const Mode& mode,
                                          const Placement& placement = {});
 

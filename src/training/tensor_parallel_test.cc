@@ -71,8 +71,9 @@ TEST(TrainingCases, TellWhatExchangesOfRowsCost) {
   const double exposed =
       summarise(by_engine.sampling->samples).median - summarise(alone.sampling->samples).median;
   const std::map<std::string, double> metrics(by_engine.metrics.begin(), by_engine.metrics.end());
-  EXPECT_GT(exposed, 0.8 * metrics.at("communication_seconds"));
-  EXPECT_LT(exposed, 1.2 * metrics.at("communication_seconds"));
+  // Products of rows hide a part of it.
+  EXPECT_GT(exposed, 0.3 * metrics.at("communication_seconds"));
+  EXPECT_LT(exposed, 0.9 * metrics.at("communication_seconds"));
   const auto has = [&](const Measurement& one, const char* curve) {
     const auto named = [&](const auto& each) { return each.first == curve; };
     return std::any_of(one.curves.begin(), one.curves.end(), named);

@@ -107,13 +107,15 @@ awk '
   }
   within { print > file }
 ' "$page" > out.page || fail "$page: a block that does not begin with its file name"
-for file in CMakeLists.txt gather.cc gather_cuda.cc beside.cc; do
+for file in CMakeLists.txt gather.cc gather_cuda.cc beside.cc rows.cc; do
   [[ -s page/$file ]] || fail "$page: no $file"
 done
 if [[ $failures == 0 ]]; then
   cat >> page/CMakeLists.txt << 'end'
 add_executable(beside beside.cc)
 target_link_libraries(beside PRIVATE duet::duet)
+add_executable(rows rows.cc)
+target_link_libraries(rows PRIVATE duet::duet)
 find_package(CUDAToolkit QUIET)
 if(CUDAToolkit_FOUND)
   add_executable(gather_cuda gather_cuda.cc)
@@ -128,6 +130,8 @@ end
   for device in host:2 sim:h200-4; do
     timeout 60 page/built/beside "$device" > out.run 2> err.run || fail "beside on $device: exit $?"
     says out.run "both are done"
+    timeout 60 page/built/rows "$device" > out.run 2> err.run || fail "rows on $device: exit $?"
+    says out.run "rows multiplied in 1 ranges"
   done
 fi
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "collectives/own_sessions.h"
+#include "collectives/partition.h"
 #include "collectives/peer/call_facts.h"
 #include "collectives/peer/halves_plan.h"
 #include "collectives/schedule/algorithms/broadcast_pieces.h"
@@ -134,7 +135,11 @@ class PeerSession : public CollectiveSession {
       input.kernel_moves = kind_ == OwnEngineKind::kernel || prefers_kernel(input);
       return plan(rank, input, buffers, with_neighbors(input));
     }
-    if (multiplies_rows(input)) return plan(rank, input, buffers, {by_rows(input)});
+    if (in_ranges(collective) && chosen == nullptr && kind_ != OwnEngineKind::kernel) {
+      // Kernels of compute units would hold what the multiplication needs.
+      auto rows = if_reachable([&] { return plan(rank, input, buffers, {by_rows(input)}); });
+      if (rows != nullptr) return rows;
+    }
     const bool halves = collective.kind == CollectiveKind::all_reduce;
     const auto whole = [&](const Tries& tries) { return plan(rank, input, buffers, tries); };
     if (chosen != nullptr && (chosen->half == Half::none || !halves)) return whole({*chosen});
@@ -194,11 +199,6 @@ class PeerSession : public CollectiveSession {
     Tries tries{pushes ? neighbor_pushes() : by_kernels(input)};
     if (kind_ != OwnEngineKind::kernel) tries.push_back(staged_moves());
     return tries;
-  }
-
-  // Kernels of compute units would hold what the multiplication needs.
-  bool multiplies_rows(const AlgorithmInput& input) const {
-    return input.collective.rows.ranges > 0 && kind_ != OwnEngineKind::kernel;
   }
 
   static Algorithm by_rows(const AlgorithmInput& input) {

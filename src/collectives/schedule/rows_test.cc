@@ -92,12 +92,16 @@ TEST(RowSchedules, NeedEveryWaitSignalAndEdge) {
 
 // Plans of equal sizes on one caller's stream.
 TEST(RowSchedules, ThatShareSlots) {
-  for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
-    for (const std::uint64_t rows : {2, 12}) {
-      const Rows apart{kind, RowSums::in_slots, 3, rows, 2, false};
-      const CollectiveSchedule a = schedules(apart), b = schedules(apart);
-      EXPECT_EQ(fault_of(CheckedCalls{{&a, &b, &b, &a}, true}), "") << text_of(apart);
-    }
+  for (const std::uint64_t rows : {2, 12}) {
+    const Rows apart{CollectiveKind::reduce_scatter, RowSums::in_slots, 3, rows, 2, false};
+    const CollectiveSchedule a = schedules(apart), b = schedules(apart);
+    EXPECT_TRUE(a.ranks[0].may_share_memory);
+    EXPECT_EQ(fault_of(CheckedCalls{{&a, &b, &b, &a}, true}), "") << text_of(apart);
+    // One that asks nobody would write where the other one still reads.
+    const Rows all{CollectiveKind::all_reduce, RowSums::in_slots, 3, 3 * rows, 2, false};
+    const CollectiveSchedule other = schedules(all);
+    EXPECT_FALSE(other.ranks[0].may_share_memory);
+    EXPECT_NE(fault_of(CheckedCalls{{&a, &other}, true}), "") << text_of(all);
   }
 }
 

@@ -73,6 +73,9 @@ class PlanInUse : public CollectivePlan {
     } catch (const std::exception& error) {
       fail_and_finish(error.what());
       throw;
+    } catch (...) {
+      fail_and_finish("what a call computes ended with an exception");
+      throw;
     }
   }
 

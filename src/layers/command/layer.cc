@@ -27,6 +27,16 @@ RowSums parse_row_sums(const std::string& text) {
   throw UsageError(fmt::format("--sums: unknown '{}': expected by-compute or in-slots", text));
 }
 
+DType parse_layer_dtype(const std::string& text, const std::vector<std::string>& kinds) {
+  const DType dtype = parse_dtype(text);
+  const bool has_mlp = std::find(kinds.begin(), kinds.end(), kMlp) != kinds.end();
+  const bool activates = dtype == DType::bf16 || dtype == DType::fp32;
+  if (has_mlp && !activates)
+    throw UsageError(fmt::format("--dtype {}: expected bf16 or fp32, which mlp activates", text));
+  if (activates || dtype == DType::fp16 || dtype == DType::fp8_e4m3) return dtype;
+  throw UsageError(fmt::format("--dtype {}: expected bf16, fp16, fp32 or fp8_e4m3", text));
+}
+
 class LayerCommand : public Command {
  public:
   explicit LayerCommand(CLI::App& root)
@@ -130,19 +140,24 @@ class LayerCommand : public Command {
     options.gemm = gemm_;
     options.tuning_seconds = tuning_seconds_;
     if (!graph_.empty()) options.graph.launches = parse_number(graph_, 0, "-G");
+    if (!mode_.mode.empty() && mode_.mode != "adaptive") {
+      throw UsageError(
+          fmt::format("--mode {}: expected adaptive: layers are measured by turns with their GEMMs",
+                      mode_.mode));
+    }
     options.mode = mode_of(mode_);
     options.node_size = node_size_of(network_);
     options.network = network_of(network_);
     return options;
   }
 
-  std::vector<std::string> kinds() const {
-    if (kinds_ == "all") {
-      std::vector<std::string> all = layer_kinds();
-      if (!shapes_.empty()) all.erase(std::find(all.begin(), all.end(), kAttention));
-      return all;
-    }
-    return split(kinds_.empty() ? "gather-gemm,gemm-scatter" : kinds_, ',');
+  // `shaped`: attention, which only models have, is not among all.
+  std::vector<std::string> kinds(bool shaped) const {
+    if (kinds_.empty()) return {"gather-gemm", "gemm-scatter"};
+    if (kinds_ != "all") return split(kinds_, ',');
+    std::vector<std::string> all = layer_kinds();
+    if (shaped) all.erase(std::find(all.begin(), all.end(), kAttention));
+    return all;
   }
 
   std::vector<Layer> layers(const DeviceInfo& info) const {
@@ -154,8 +169,8 @@ class LayerCommand : public Command {
     const std::string shapes = small ? kShapeOfCpus : shapes_;
     std::vector<Layer> all;
     for (const std::string& type : split(dtypes_.empty() ? default_dtype(info) : dtypes_, ',')) {
-      const std::vector<Layer> some =
-          shapes.empty() ? of_models(parse_dtype(type)) : of_shapes(shapes, parse_dtype(type));
+      const DType dtype = parse_layer_dtype(type, kinds(!shapes.empty()));
+      const std::vector<Layer> some = shapes.empty() ? of_models(dtype) : of_shapes(shapes, dtype);
       all.insert(all.end(), some.begin(), some.end());
     }
     return all;
@@ -166,7 +181,7 @@ class LayerCommand : public Command {
   std::vector<Layer> of_shapes(const std::string& shapes, DType dtype) const {
     std::vector<Layer> all;
     for (const GemmShape& shape : parse_shapes(shapes)) {
-      for (const std::string& kind : kinds())
+      for (const std::string& kind : kinds(true))
         all.push_back(layer_of(shape.m, shape.n, shape.k, kind, dtype));
     }
     return all;
@@ -177,7 +192,8 @@ class LayerCommand : public Command {
     for (const std::string& model : split(models_.empty() ? "llama70b" : models_, ',')) {
       for (const std::string& tokens :
            split(tokens_.empty() ? "512,2048,4096,8192" : tokens_, ',')) {
-        const auto some = layers_of(model, parse_number(tokens, 1, "--tokens"), kinds(), dtype);
+        const auto some =
+            layers_of(model, parse_number(tokens, 1, "--tokens"), kinds(false), dtype);
         all.insert(all.end(), some.begin(), some.end());
       }
     }

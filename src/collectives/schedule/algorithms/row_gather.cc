@@ -141,8 +141,7 @@ class RowGather {
 Algorithm row_gather() {
   return {"row-gather",
           [](const AlgorithmInput& in) {
-            return in.collective.kind == CollectiveKind::all_gather &&
-                   in.collective.rows.ranges > 0;
+            return in.collective.kind == CollectiveKind::all_gather && in_ranges(in.collective);
           },
           made_by<RowGather>};
 }

@@ -14,6 +14,7 @@
 
 #include <utility>
 
+#include "collectives/partition.h"
 #include "collectives/schedule/algorithms/row_sums.h"
 
 namespace duet {
@@ -92,7 +93,7 @@ class RowRing {
 Algorithm row_ring() {
   return {"row-ring",
           [](const AlgorithmInput& in) {
-            return reduces(in.collective.kind) && in.collective.rows.ranges > 0 &&
+            return reduces(in.collective.kind) && in_ranges(in.collective) &&
                    in.collective.rows.sums == RowSums::by_compute;
           },
           made_by<RowRing>};

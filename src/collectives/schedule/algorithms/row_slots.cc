@@ -3,7 +3,8 @@
 // multiplies its own rows last. Behind them a kernel adds all ranks' sums, in rank order.
 //
 // Of an all_reduce nobody asks whether it may write: a rank has the others' rows of the last call,
-// so their slots have been read, and sends its own only when all ranks' sums of them have come.
+// so their slots have been read, and sends its own only when all ranks' sums of them have come. So
+// its slots are its own: a reduce_scatter tells nobody that it has read them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ class RowSlots {
     const std::uint64_t most = rows_of(input.collective, 0, ranks_).count;
     chunk_bytes_ = most * row_bytes(input.collective);
     sums_.schedule().slot_bytes = chunk_bytes_ * static_cast<std::uint64_t>(ranks_ - 1);
-    sums_.schedule().may_share_memory = true;
+    sums_.schedule().may_share_memory = !sums_.sends_to_all();
     sums_.schedule().algorithm =
         fmt::format("rows multiplied in {} ranges of each rank on {} {}, added from {} slots",
                     input.collective.rows.ranges, sums_.streams(),
@@ -100,7 +101,7 @@ class RowSlots {
 Algorithm row_slots() {
   return {"row-slots",
           [](const AlgorithmInput& in) {
-            return reduces(in.collective.kind) && in.collective.rows.ranges > 0 &&
+            return reduces(in.collective.kind) && in_ranges(in.collective) &&
                    in.collective.rows.sums == RowSums::in_slots;
           },
           made_by<RowSlots>};

@@ -21,8 +21,8 @@ class RowSumsWriter {
   RankSchedule& schedule() { return schedule_; }
   ScheduleWriter& writer() { return writer_; }
 
-  // Sums of the rows of `chunk`, those that this rank keeps, at a rank: rows that it keeps itself
-  // stand in its receive buffer, others in its send buffer.
+  // Rank `at`'s sums of rows that rank `chunk` keeps: its own stand in its receive buffer, others
+  // in its send buffer.
   Place place_of(const RowBlock& range, int chunk, int at) const;
   std::vector<RowBlock> ranges_of(int chunk) const;
   int streams() const { return streams_; }  // that multiply
