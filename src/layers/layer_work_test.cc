@@ -63,19 +63,24 @@ class LayerWorkTest : public ::testing::TestWithParam<const char*> {
   std::optional<Team> team_;
 };
 
+// By copies in every way; by kernels, which multiply all rows at once, in one.
 TEST_P(LayerWorkTest, IsRightInEveryWay) {
-  for (const auto& engine : {make_dma_collectives(), make_kernel_collectives()}) {
-    const auto session = engine->open(*team_);
-    for (const char* const kind : {"gather-gemm", "gemm-scatter", "gemm-reduce", kMlp}) {
-      for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
-        for (const int ranges : {0, 1, 2}) {
-          for (const int launches : {0, 2}) {
-            for (const int streams : {1, 2}) {
-              LayerWay way{nullptr, ranges, sums, streams, {}};
-              way.graph.launches = launches;
-              if (ranges > 0 || streams == 1)
-                expect_right(*session, layer(kind, 128 * team_->size()), way);
-            }
+  const auto dma = make_dma_collectives()->open(*team_);
+  const auto kernel = make_kernel_collectives()->open(*team_);
+  for (const char* const kind : {"gather-gemm", "gemm-scatter", "gemm-reduce", kMlp}) {
+    const Layer each = layer(kind, 64 * team_->size());
+    for (const int launches : {0, 2}) {
+      LayerWay way;
+      way.graph.launches = launches;
+      expect_right(*kernel, each, way);
+      expect_right(*dma, each, way);
+      for (way.ranges = 1; way.ranges <= 2; ++way.ranges) {
+        for (way.streams = 1; way.streams <= 2; ++way.streams) {
+          for (const RowSums sums : {RowSums::by_compute, RowSums::in_slots}) {
+            way.sums = sums;
+            if (each.operations.back().kind != LayerKind::gather_gemm ||
+                sums == RowSums::by_compute)
+              expect_right(*dma, each, way);
           }
         }
       }
@@ -94,8 +99,8 @@ TEST_P(LayerWorkTest, OfOddRowsIsReduced) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, LayerWorkTest,
-                         ::testing::Values("host:2", "host:3", "host:4", "sim:h200:devices=2",
-                                           "sim:h200:devices=4", "cuda"));
+                         ::testing::Values("host:2", "host:3", "sim:h200:devices=2",
+                                           "sim:h200:devices=3", "cuda"));
 
 // An attention's two linears follow each other, of inputs of their own.
 TEST(LayerWork, OfAModelIsRight) {
