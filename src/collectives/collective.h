@@ -52,11 +52,12 @@ enum class RowSums {
 };
 std::string_view name(RowSums sums);
 
+inline constexpr int kMostRowRanges = 1024;  // of MatrixRows
+
 // Of an all_gather, a reduce_scatter or an all_reduce, whose buffers are rows of matrices
 // that the caller multiplies within the call (CollectivePlan::enqueue_rows()): of an all_gather the
 // rows that have arrived; of the others each rank makes its partial sums of all rows, and the send
 // buffer is memory for them. Ranks have equal numbers of rows, but of an all_reduce.
-inline constexpr int kMostRowRanges = 1024;
 struct MatrixRows {
   std::uint64_t columns = 0;  // elements of a row; 0: nothing is multiplied
   // Each rank's rows are sent in so many ranges, at most kMostRowRanges. 0: the multiplication is

@@ -26,15 +26,6 @@ EngineRegistry<CollectiveEngine>& registry() {
   return engines;
 }
 
-class PlainMemory : public CollectiveMemory {
- public:
-  explicit PlainMemory(Buffer buffer) : buffer_(std::move(buffer)) {}
-  Span span() const override { return buffer_.span(); }
-
- private:
-  Buffer buffer_;
-};
-
 }  // namespace
 
 void CollectivePlan::enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "device/buffer.h"
 
 namespace duet {
@@ -10,6 +12,16 @@ class CollectiveMemory {
  public:
   virtual ~CollectiveMemory() = default;
   virtual Span span() const = 0;
+};
+
+// Device memory that no session has to know of.
+class PlainMemory : public CollectiveMemory {
+ public:
+  explicit PlainMemory(Buffer buffer) : buffer_(std::move(buffer)) {}
+  Span span() const override { return buffer_.span(); }
+
+ private:
+  Buffer buffer_;
 };
 
 }  // namespace duet

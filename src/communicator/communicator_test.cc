@@ -280,6 +280,43 @@ TEST_P(AfterAnError, NobodyWaitsForARankThatHasDestroyedItsCall) {
   EXPECT_EQ(enqueued, 2);
 }
 
+// The function of rank 1 throws in its last range, and rank 1 goes on: the others wait for what it
+// has not made, until they hear of it. What it throws need not be an exception of the library's.
+TEST_P(AfterAnError, NobodyWaitsForRowsThatWereNotMultiplied) {
+  Communicator communicator({"host:3", GetParam()});
+  Collective sums = of(CollectiveKind::reduce_scatter, 512);
+  sums.rows.columns = 4;
+  sums.rows.ranges = 2;
+  std::vector<std::unique_ptr<CollectiveMemory>> memory(3), results(3);
+  std::vector<CollectiveCall> calls(3);
+  std::atomic<int> enqueued{0};
+  const auto run = [&](LocalRank& rank) {
+    const auto local = static_cast<std::size_t>(rank.local());
+    memory[local] = rank.allocate(3 * 2048);
+    results[local] = rank.allocate(2048);
+    calls[local] = rank.plan(sums, memory[local]->span(), results[local]->span());
+    const auto stream = rank.device().make_stream();
+    std::uint64_t rows = 0;
+    const auto multiply = [&](Stream&, const CallRows& part) {
+      rows += part.rows.count;
+      if (rank.index() == 1 && rows == 3 * 128) throw 7;
+    };
+    if (rank.index() == 1) {
+      for (int i = 0; i < 30000 && enqueued < 2; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      EXPECT_THROW(calls[local].enqueue_rows(*stream, multiply), int);
+    } else {
+      EXPECT_NO_THROW(calls[local].enqueue_rows(*stream, multiply));
+      ++enqueued;
+    }
+    EXPECT_EQ(rows, 3u * 128);
+    EXPECT_NO_THROW(stream->synchronize(kDeadline));
+  };
+  communicator.each(run);
+  EXPECT_EQ(enqueued, 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Communicator, AfterAnError,
                          ::testing::Values("auto", "dma", "kernel", "host"));
 
@@ -563,6 +600,30 @@ TEST(Communicator, RanksInDifferentCallsAreToldWhich) {
     };
     refused([&] { rank.index() == 0 ? plan() : rank.barrier("a barrier", kDeadline); });
     EXPECT_NO_THROW(plan());
+  });
+}
+
+// Before anything is enqueued, so that the call works afterwards.
+TEST(Communicator, RefusesRowsThatThereAreNot) {
+  Communicator communicator({"host:2", "dma"});
+  communicator.each([&](LocalRank& rank) {
+    const auto memory = rank.allocate(4096);
+    Collective sum = of(CollectiveKind::all_reduce, 1024);
+    CollectiveCall call = rank.plan(sum, memory->span(), memory->span());
+    const auto stream = rank.device().make_stream();
+    EXPECT_THROW(call.enqueue_rows(*stream, [](Stream&, const CallRows&) {}), BadArgument);
+    put(rank, memory->span(), 1);
+    rank.barrier();
+    call.enqueue(*stream);
+    stream->synchronize(kDeadline);
+    EXPECT_EQ(contents(rank, memory->span()), std::vector<std::int32_t>(1024, 2));
+    rank.retire(std::move(call));
+    for (const MatrixRows& rows :
+         {MatrixRows{0, 1}, MatrixRows{1000, 1}, MatrixRows{4, -1},
+          MatrixRows{4, kMostRowRanges + 1}, MatrixRows{4, 1, RowSums::in_slots, 3}}) {
+      sum.rows = rows;
+      EXPECT_THROW(rank.plan(sum, memory->span(), memory->span()), BadArgument);
+    }
   });
 }
 

@@ -106,7 +106,7 @@ class LayerCases {
     for (const Layer& layer : options_.layers) check(layer, team().size());
   }
 
-  // Of an operation, in the order of the engines.
+  // Of a layer, in the order of the engines.
   std::vector<LayerEngine> engines_of(const Layer& layer) const {
     std::vector<LayerEngine> all;
     for (const std::string& name : options_.engines) {

@@ -20,15 +20,6 @@ std::uint64_t matrix_bytes(std::int64_t rows, std::int64_t columns, DType dtype)
   return static_cast<std::uint64_t>(rows * columns) * size_of(dtype);
 }
 
-class DeviceMemory : public CollectiveMemory {
- public:
-  explicit DeviceMemory(Buffer buffer) : buffer_(std::move(buffer)) {}
-  Span span() const override { return buffer_.span(); }
-
- private:
-  Buffer buffer_;
-};
-
 // Rows of a matrix of `all` rows.
 Span slice_rows(const Span& matrix, std::int64_t all, const RowBlock& rows) {
   const std::uint64_t row = matrix.bytes / static_cast<std::uint64_t>(all);
@@ -72,7 +63,7 @@ LayerLinear::LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& ope
 void LayerLinear::allocate(Rank& rank) {
   const auto allocate = [&](std::uint64_t bytes) -> std::unique_ptr<CollectiveMemory> {
     if (communicates()) return way_.session->allocate(rank, bytes);
-    return std::make_unique<DeviceMemory>(rank.device.allocate(bytes));
+    return std::make_unique<PlainMemory>(rank.device.allocate(bytes));
   };
   x_ = allocate(matrix_bytes(problem_.m, problem_.k, problem_.dtype));
   y_ = allocate(matrix_bytes(problem_.m, problem_.n, problem_.output));

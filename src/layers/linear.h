@@ -44,8 +44,8 @@ class LayerLinear {
   void poison_staging() const;
 
   // All of X and of what is multiplied of it, before the sum over ranks.
-  const Span x() const { return x_->span(); }
-  const Span y() const { return y_->span(); }
+  Span x() const { return x_->span(); }
+  Span y() const { return y_->span(); }
   const GemmProblem& problem() const { return problem_; }  // of all rows
 
   std::optional<Skipped> unverifiable() const;

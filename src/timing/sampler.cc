@@ -16,6 +16,7 @@ namespace {
 // enough to fit into every vendor's launch queue.
 constexpr double kRerunSeconds = 0.02;
 constexpr double kMostReruns = 16;
+constexpr double kMostVirtual = 4;  // of a simulated machine, where only neighbouring calls matter
 
 // `seconds` is the time of one of the Work's calls.
 Rerun run_again(StreamTrial& trial, const Work& work, double seconds) {
@@ -46,11 +47,13 @@ struct Turn {
 };
 
 // Groups long enough that the gate's own time is small beside them. Also warms up.
-void choose_groups(std::vector<Turn>& turns, const Mode& mode, const std::function<bool()>& stop) {
+void choose_groups(std::vector<Turn>& turns, const Mode& mode, bool is_virtual,
+                   const std::function<bool()>& stop) {
   for (Turn& turn : turns) {
     const double seconds = turn.run(stop) * turn.work->calls();
     ++turn.sampling.warm_ups;
-    const double most = std::min(kMostReruns, static_cast<double>(turn.work->most_queued()));
+    const double most = std::min(is_virtual ? kMostVirtual : kMostReruns,
+                                 static_cast<double>(turn.work->most_queued()));
     turn.enqueues =
         seconds > 0 ? static_cast<int>(std::clamp(kRerunSeconds / seconds, 1.0, most)) : 1;
     while (turn.spent < mode.warm_up_seconds) {
@@ -70,7 +73,7 @@ void sample_by_turns(std::vector<Turn>& turns, const Mode& mode,
                      const std::function<bool()>& stop) {
   for (int round = 1;; ++round) {
     for (Turn& turn : turns) turn.sampling.samples.push_back(turn.run(stop));
-    if (round < mode.min_iterations) continue;
+    if (round < std::min(mode.min_iterations, mode.max_iterations)) continue;
     const bool narrow = std::all_of(turns.begin(), turns.end(), [&](const Turn& turn) {
       return is_narrow(turn.sampling, mode.relative_interval);
     });
@@ -100,7 +103,7 @@ std::vector<Sampling> Sampler::measure_by_turns(const std::vector<Work*>& works,
     turn.trial->run_ungated();
   }
   const auto stop = [&] { return turns.front().trial->stop(); };
-  choose_groups(turns, mode, stop);
+  choose_groups(turns, mode, team_.machine().is_virtual(), stop);
   sample_by_turns(turns, mode, stop);
   std::vector<Sampling> all;
   for (Turn& turn : turns) {

@@ -7,7 +7,7 @@ local_copy=(copy --device sim:mi300x-8 --kind local --executor dma --sizes 64K)
 pair=(--compute gemm:64x64x64:fp32 --communicate all_gather:64K)
 
 # Of the program and of every command.
-for command in "" info gemm copy collective halo fabric overlap advise calibrate predict reproduce run report compare; do
+for command in "" info gemm copy collective halo fabric overlap layer advise calibrate predict reproduce run report compare; do
   expect_code 0 $command -h
   expect_code 0 $command --help
   for flag in -V --version; do
@@ -93,6 +93,18 @@ refuses '--direction: expected another operation as well' fabric send_recv --dir
 refuses '--policy: expected without --isolated' overlap "${pair[@]}" --isolated --policy dma
 refuses '--units: expected without --isolated' overlap "${pair[@]}" --isolated --units 8
 refuses '--units: expected a policy with a partition' overlap "${pair[@]}" --policy dma --units 8
+refuses '--ranges: expected the engine pieces or auto' layer --engine kernel --ranges 2
+refuses "--streams 3: expected a whole number from 1 to 2" layer --streams 3
+refuses '--mode loop: expected adaptive' layer --mode loop
+refuses '--dtype int8: expected bf16, fp16, fp32 or fp8_e4m3' layer --dtype int8
+refuses '--dtype fp16: expected bf16 or fp32, which mlp activates' layer mlp --dtype fp16
+refuses '--model: expected without --shapes' layer --shapes 64x64x64 --model llama70b
+refuses 'rows 63: expected a multiple of 2, by 2 ranks' layer --shapes 63x64x64
+refuses 'of layers also none, pieces, auto' layer --engine piecs
+refuses "--gemm: unknown engine 'foo'" layer --gemm foo
+refuses "unknown layer 'gather-gem'" layer gather-gem
+refuses "unknown model 'llama7'" layer --model llama7
+refuses 'expected a model, which has its heads' layer attention --shapes 64x64x64
 refuses '--collectives: expected --measure as well' advise "${pair[@]}" --collectives all_gather
 refuses '--json: expected without --score or --table' advise "${pair[@]}" --table t.json --json a.jsonl
 refuses '--device: expected without --score' advise --score a.jsonl --device host:2

@@ -31,6 +31,9 @@ golden overlap overlap training --device sim:mi300x-8 --policy serial,priority,d
 golden isolated overlap --isolated --device sim:mi300x-8 --compute gemm:8192x8192x8192 \
   --communicate all_gather:896M
 
+golden layers layer gather-gemm,gemm-scatter,gemm-reduce --device sim:h200-4 \
+  --shapes 2048x8192x8192 --engine vendor-model,pieces --ranges 2 --streams 1
+
 golden halo halo --device sim:h200-4 --nx 512 --ny 300 --engine dma,kernel --scaling strong,weak \
   --norm none,device,delayed --overlap yes
 golden halo_graph halo --device sim:mi300x-8 --nx 4096 --engine dma,kernel --graph --verbose

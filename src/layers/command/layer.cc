@@ -62,7 +62,7 @@ class LayerCommand : public Command {
     add("--engine", engines_, "LIST",
         "none (the multiplication alone), pieces (by rows, as they come and go), auto (the fastest "
         "in a short trial), and collective engines, which run before or behind the multiplication; "
-        "default none, the vendor's library, pieces, auto");
+        "default none, the vendor's library or, without it, kernel, pieces, auto");
     add("--ranges", ranges_, "LIST",
         "pieces: in how many ranges each rank's rows are sent; default 1,2");
     add("--sums", sums_, "LIST",

@@ -35,7 +35,7 @@ class RowGather {
     RankSchedule schedule;
     schedule.rank = rank_;
     schedule.ranks = ranks_;
-    schedule.semaphores = {{"ready"}, {"come", std::max(1, input_.collective.rows.ranges)}};
+    schedule.semaphores = {{"ready"}, {"come", input_.collective.rows.ranges}};
     schedule.pushes_to_recv = schedule.multiplies_rows = true;
     schedule.algorithm =
         fmt::format("rows multiplied in {} ranges of each rank as they come, on {} {}",
