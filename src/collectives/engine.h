@@ -155,6 +155,9 @@ class CollectiveEngine {
   // processes; called outside Team::each(), which implementations may use. A step that may fail in
   // one process alone belongs into each() or together().
   virtual std::unique_ptr<CollectiveSession> open(Team& team) = 0;
+  // Whether open() takes a child team too, on which it must not use each(); a process may then open
+  // several of them, one after the other, while others open theirs.
+  virtual bool opens_for_groups() const { return false; }
 };
 
 // The modules that bring engines for a kind of device.

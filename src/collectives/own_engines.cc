@@ -44,6 +44,7 @@ class OwnEngine : public CollectiveEngine {
     if (nodes.nodes() > 1) return open_nodes_session(team, kind_, std::move(nodes));
     return open_peer_session(team, kind_);
   }
+  bool opens_for_groups() const override { return kind_ != OwnEngineKind::sdma; }
 
  private:
   std::string name_;

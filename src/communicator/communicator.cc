@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "collectives/engine.h"
+#include "collectives/group_sessions.h"
 #include "communicator/native_streams.h"
 #include "team/agreement.h"
 #include "team/processes.h"
@@ -38,7 +40,35 @@ void require_one_engine(const std::string& mine, Processes& processes, double de
   }
 }
 
+// Throws BadArgument.
+void require_division(const TeamGroups& groups, int ranks) {
+  std::vector<int> all;
+  bool rise = true, equal = true;
+  for (const std::vector<int>& each : groups) {
+    rise = rise && std::is_sorted(each.begin(), each.end());
+    equal = equal && each.size() == groups.front().size();
+    all.insert(all.end(), each.begin(), each.end());
+  }
+  std::sort(all.begin(), all.end());
+  std::vector<int> expected(static_cast<std::size_t>(ranks));
+  std::iota(expected.begin(), expected.end(), 0);
+  if (rise && equal && all == expected) return;
+  throw BadArgument(
+      fmt::format("groups: expected groups of equal size, in which each of the ranks 0 to {} is "
+                  "once, in rising order",
+                  ranks - 1));
+}
+
 }  // namespace
+
+RankGroups::RankGroups(std::unique_ptr<GroupSessions> sessions) : sessions_(std::move(sessions)) {}
+RankGroups::RankGroups(RankGroups&& other) noexcept = default;
+RankGroups& RankGroups::operator=(RankGroups&& other) noexcept = default;
+RankGroups::~RankGroups() = default;
+
+LocalRank RankGroups::of(const LocalRank& rank) const {
+  return {sessions_->rank(*rank.rank_), sessions_->session(*rank.rank_), rank.streams_};
+}
 
 // The members' order is the order of construction, and of destruction in reverse.
 struct Communicator::Impl {
@@ -104,6 +134,11 @@ void Communicator::abandon(const std::string& why) {
 void Communicator::forget(int number) { impl_->team.forget(number); }
 int Communicator::on_failure(std::function<void(const std::string&)> notify) {
   return impl_->team.on_failure(std::move(notify));
+}
+
+RankGroups Communicator::divide(const std::vector<std::vector<int>>& groups) {
+  require_division(groups, size());
+  return RankGroups(std::make_unique<GroupSessions>(impl_->team, groups, *impl_->engine));
 }
 
 void Communicator::each(const std::function<void(LocalRank&)>& fn) {

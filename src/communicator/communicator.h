@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "communicator/local_rank.h"
 #include "core/deadline.h"
@@ -25,6 +26,28 @@ struct CommunicatorOptions {
   NetworkOptions network{};
   int node_size = 0;
   std::optional<Launch> launch{};  // how the processes find each other; else by find_launch()
+};
+
+class GroupSessions;
+
+// A division of a communicator's ranks into groups, whose ranks make collectives among themselves:
+// those that share a layer, say, beside those that sum its gradients. Made by
+// Communicator::divide(), which it must not outlive. Move-only.
+class RankGroups {
+ public:
+  explicit RankGroups(std::unique_ptr<GroupSessions> sessions);
+  RankGroups(RankGroups&& other) noexcept;
+  RankGroups& operator=(RankGroups&& other) noexcept;
+  ~RankGroups();
+
+  // Inside of Communicator::each(): the rank as one of its group, numbered from 0 in the order of
+  // the group's ranks. All ranks of the communicator make the same collective calls on it in the
+  // same order, each with its own group's data: barriers and errors are those of all ranks. Valid
+  // as long as `rank` and this are.
+  LocalRank of(const LocalRank& rank) const;
+
+ private:
+  std::unique_ptr<GroupSessions> sessions_;
 };
 
 // The ranks of one or several processes, one per device. Processes belong together if they were
@@ -60,6 +83,12 @@ class Communicator {
   // Hazard: when a rank throws, its peers' streams may still use its buffers. Buffers that are
   // declared outside of fn, or come from allocate(), live long enough.
   void each(const std::function<void(LocalRank&)>& fn);
+
+  // Collective among processes, outside of each(): groups of equal size that together are all
+  // ranks, each in rising order, by Duet's own engines. After an error in each(), divide anew.
+  // Throws BadArgument for other groups; Unavailable where the engine cannot run on them, and where
+  // processes have ranks of different numbers of groups.
+  RankGroups divide(const std::vector<std::vector<int>>& groups);
 
   // Why calls that are under way may have no result: which rank of the current or last each() has
   // failed, or which process is gone; "" if all is well. For loops that launch graphs, which throw

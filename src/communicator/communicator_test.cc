@@ -101,6 +101,77 @@ TEST(Communicator, TakesConsecutiveRanksForANode) {
   });
 }
 
+// Rows and columns of four ranks, whose calls are under way at the same time.
+TEST(Communicator, GroupsReduceAmongThemselves) {
+  for (const char* device : {"host:4", "sim:h200-4", "sim:p5-48xlarge:devices=2:nodes=2"}) {
+    for (const char* engine : {"dma", "kernel"}) {
+      Communicator communicator({device, engine});
+      const RankGroups rows = communicator.divide({{0, 1}, {2, 3}});
+      const RankGroups columns = communicator.divide({{0, 2}, {1, 3}});
+      communicator.each([&](LocalRank& rank) {
+        constexpr std::uint64_t kCount = 1000;
+        LocalRank in_row = rows.of(rank), in_column = columns.of(rank);
+        EXPECT_EQ(in_row.index(), rank.index() % 2);
+        EXPECT_EQ(in_column.index(), rank.index() / 2);
+        EXPECT_EQ(in_row.size(), 2);
+        const auto own = rank.allocate(kCount * 4), row = in_row.allocate(kCount * 4),
+                   column = in_column.allocate(kCount * 4);
+        Collective sum = of(CollectiveKind::all_reduce, kCount);
+        sum.op = Reduction::sum;
+        CollectiveCall of_row = in_row.plan(sum, own->span(), row->span());
+        CollectiveCall of_column = in_column.plan(sum, own->span(), column->span());
+        const auto one = rank.device().make_stream(), other = rank.device().make_stream();
+        put(rank, own->span(), 1 << rank.index());
+        for (int repeat = 0; repeat < 3; ++repeat) {
+          of_row.enqueue(*one);
+          of_column.enqueue(*other);
+        }
+        one->synchronize(kDeadline);
+        other->synchronize(kDeadline);
+        EXPECT_EQ(contents(rank, row->span()).back(), rank.index() < 2 ? 3 : 12);
+        EXPECT_EQ(contents(rank, column->span()).back(), rank.index() % 2 == 0 ? 5 : 10);
+        in_column.retire(std::move(of_column));
+        in_row.retire(std::move(of_row));
+      });
+    }
+  }
+}
+
+TEST(Communicator, RefusesGroupsThatDivideNothing) {
+  Communicator communicator({"host:4", "dma"});
+  using Groups = std::vector<std::vector<int>>;
+  for (const Groups& wrong : {Groups{{0, 1}, {2}}, Groups{{0, 1}, {1, 2}}, Groups{{1, 0}, {2, 3}},
+                              Groups{{0, 1, 2}, {3}}, Groups{{0, 1}, {2, 4}}, Groups{}}) {
+    EXPECT_THROW(communicator.divide(wrong), BadArgument);
+  }
+  EXPECT_THROW(Communicator({"host:4", "host"}).divide({{0, 1}, {2, 3}}), Unavailable);
+}
+
+// All ranks are told, as of a call of all.
+TEST(Communicator, ARankThatFailsInAGroupFailsTheOthers) {
+  Communicator communicator({"host:4", "dma"});
+  const RankGroups rows = communicator.divide({{0, 1}, {2, 3}});
+  std::atomic<int> told{0};
+  const auto fails = [&](LocalRank& rank) {
+    LocalRank in_row = rows.of(rank);
+    const auto own = rank.allocate(4096), all = rank.allocate(8192);
+    CollectiveCall call =
+        in_row.plan(of(CollectiveKind::all_gather, 1024), own->span(), all->span());
+    if (rank.index() == 3) throw Error("lost");
+    try {
+      const auto stream = rank.device().make_stream();
+      if (rank.index() == 2) call.enqueue(*stream);
+      stream->synchronize(kDeadline);
+      in_row.barrier("rank 3", kDeadline);
+    } catch (const Error&) {
+      ++told;
+      throw;
+    }
+  };
+  EXPECT_THROW(communicator.each(fails), Error);
+  EXPECT_EQ(told, 3);
+}
+
 TEST(Communicator, ReducesMemoryOfTheUsers) {
   Communicator communicator({"host:3"});
   communicator.each([](LocalRank& rank) {

@@ -21,29 +21,30 @@ class KeptMemory : public CollectiveMemory {
 
 }  // namespace
 
-LocalRank::LocalRank(Rank& rank, std::shared_ptr<CollectiveSession> session, NativeStreams& streams)
-    : rank_(rank), session_(std::move(session)), streams_(streams) {}
+LocalRank::LocalRank(const Rank& rank, std::shared_ptr<CollectiveSession> session,
+                     NativeStreams& streams)
+    : rank_(std::make_shared<Rank>(rank)), session_(std::move(session)), streams_(streams) {}
 
-int LocalRank::index() const { return rank_.index; }
-int LocalRank::size() const { return rank_.size; }
-int LocalRank::local() const { return rank_.local; }
-Device& LocalRank::device() const { return rank_.device; }
+int LocalRank::index() const { return rank_->index; }
+int LocalRank::size() const { return rank_->size; }
+int LocalRank::local() const { return rank_->local; }
+Device& LocalRank::device() const { return rank_->device; }
 
 std::unique_ptr<CollectiveMemory> LocalRank::allocate(std::uint64_t bytes) {
-  return std::make_unique<KeptMemory>(session_, session_->allocate(rank_, bytes));
+  return std::make_unique<KeptMemory>(session_, session_->allocate(*rank_, bytes));
 }
 
 CollectiveCall LocalRank::plan(const Collective& collective, const Span& send, const Span& recv) {
-  return {session_, session_->plan(rank_, collective, {send, recv}), streams_};
+  return {session_, session_->plan(*rank_, collective, {send, recv}), streams_};
 }
 
 Span LocalRank::adopt(void* data, std::uint64_t bytes) const {
-  return bytes == 0 ? Span{} : rank_.device.adopt(data, bytes);
+  return bytes == 0 ? Span{} : rank_->device.adopt(data, bytes);
 }
 
 CollectiveCall LocalRank::plan(const std::function<Request()>& find) {
   CollectiveCall call;
-  rank_.team.all_or_none(rank_, "all ranks to have planned on their own memory", [&] {
+  rank_->team.all_or_none(*rank_, "all ranks to have planned on their own memory", [&] {
     const Request request = find();
     call = plan(request.collective, request.send, request.recv);
   });
@@ -52,10 +53,10 @@ CollectiveCall LocalRank::plan(const std::function<Request()>& find) {
 
 CollectiveCall LocalRank::plan(const Collective& collective, const void* send, void* recv) {
   return plan([&]() -> Request {
-    check(collective, rank_.size);
+    check(collective, rank_->size);
     return {collective,
-            adopt(const_cast<void*>(send), send_bytes(collective, rank_.index, rank_.size)),
-            adopt(recv, recv_bytes(collective, rank_.index, rank_.size))};
+            adopt(const_cast<void*>(send), send_bytes(collective, rank_->index, rank_->size)),
+            adopt(recv, recv_bytes(collective, rank_->index, rank_->size))};
   });
 }
 
@@ -64,11 +65,11 @@ CollectiveCall LocalRank::plan(const Collective& collective, const void* send, v
 void LocalRank::retire(CollectiveCall call) {
   barrier("the other ranks to be done with a call");
   call = {};
-  rank_.team.free_retired(rank_);
+  rank_->team.free_retired(*rank_);
 }
 
 void LocalRank::barrier(const std::string& what, double deadline_seconds) {
-  rank_.team.barrier(what, deadline_seconds);
+  rank_->team.barrier(what, deadline_seconds);
 }
 
 }  // namespace duet

@@ -24,11 +24,11 @@ struct Rank;
 // for, and PeerFailed if another rank threw or another process failed or died.
 class LocalRank {
  public:
-  LocalRank(Rank& rank, std::shared_ptr<CollectiveSession> session, NativeStreams& streams);
+  LocalRank(const Rank& rank, std::shared_ptr<CollectiveSession> session, NativeStreams& streams);
 
-  int index() const;  // among the ranks of all processes
-  int size() const;   // of all processes
-  int local() const;  // among this process's ranks
+  int index() const;  // among the ranks of all processes or, in a group, of the group
+  int size() const;   // likewise
+  int local() const;  // of these, among this process's
   // The rank's device; info().ordinal is the number that cudaSetDevice() takes.
   Device& device() const;
 
@@ -66,7 +66,9 @@ class LocalRank {
  private:
   Span adopt(void* data, std::uint64_t bytes) const;
 
-  Rank& rank_;
+  friend class RankGroups;
+
+  std::shared_ptr<Rank> rank_;
   std::shared_ptr<CollectiveSession> session_;
   NativeStreams& streams_;
 };

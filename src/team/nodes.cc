@@ -7,7 +7,6 @@
 
 #include "core/deadline.h"
 #include "core/error.h"
-#include "core/packing.h"
 #include "device/memory_descriptor.h"
 
 namespace duet {
@@ -32,17 +31,6 @@ std::vector<std::string> own_nodes(Team& team) {
   return names;
 }
 
-std::vector<std::string> all_nodes(Team& team) {
-  const std::vector<std::string> own = own_nodes(team);
-  if (team.processes() == nullptr) return own;
-  std::vector<std::string> all;
-  for (const std::string& process : team.processes()->gather_all(
-           pack(own), "all processes to send their nodes", kDefaultDeadlineSeconds)) {
-    for (std::string& each : unpack(process)) all.push_back(std::move(each));
-  }
-  return all;
-}
-
 TeamGroups equal_texts(const std::vector<std::string>& texts) {
   TeamGroups groups;
   std::map<std::string, std::size_t> known;
@@ -54,20 +42,19 @@ TeamGroups equal_texts(const std::vector<std::string>& texts) {
   return groups;
 }
 
-TeamGroups consecutive(int ranks, int size) {
-  TeamGroups groups;
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (rank % size == 0) groups.emplace_back();
-    groups.back().push_back(rank);
-  }
-  return groups;
-}
-
 }  // namespace
 
 NodeMap NodeMap::of(Team& team) {
-  if (team.node_size() > 0) return NodeMap(consecutive(team.size(), team.node_size()));
-  return NodeMap(equal_texts(all_nodes(team)));
+  const Team& whole = team.whole();
+  if (whole.node_size() == 0) {
+    return NodeMap(
+        equal_texts(team.texts_of_ranks(own_nodes(team), "all processes to send their nodes")));
+  }
+  std::vector<std::string> nodes;
+  for (int rank = 0; rank < team.size(); ++rank) {
+    nodes.push_back(std::to_string(team.whole_rank(rank) / whole.node_size()));
+  }
+  return NodeMap(equal_texts(nodes));
 }
 
 NodeMap::NodeMap(TeamGroups nodes) {
@@ -109,22 +96,6 @@ bool all_mapped(Team& team) {
       this_place(), "all processes to send where they run", kDefaultDeadlineSeconds);
   return std::all_of(places.begin(), places.end(),
                      [&](const std::string& place) { return place == places.front(); });
-}
-
-NodeTeams::NodeTeams(Team& team, const NodeMap& map)
-    : nodes_(teams(team, map.by_node())), columns_(teams(team, map.by_column())) {}
-
-NodeTeams::Teams NodeTeams::teams(Team& team, const std::shared_ptr<const TeamGroups>& groups) {
-  Teams all(static_cast<std::size_t>(team.local_size()));
-  for (std::size_t group = 0; group < groups->size(); ++group) {
-    std::shared_ptr<Team> child;
-    for (const int rank : (*groups)[group]) {
-      if (!team.is_local(rank)) continue;
-      if (child == nullptr) child = std::make_shared<Team>(team, groups, static_cast<int>(group));
-      all[static_cast<std::size_t>(rank - team.first_local())] = child;
-    }
-  }
-  return all;
 }
 
 }  // namespace duet

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "team/groups.h"
 #include "team/team.h"
 
 namespace duet {
@@ -16,7 +17,8 @@ namespace duet {
 class NodeMap {
  public:
   // Collective among processes; called outside of Team::each(). With Team::node_size() this many
-  // consecutive ranks are a node, whether or not they can map each other's memory.
+  // consecutive ranks are a node, whether or not they can map each other's memory. A child team has
+  // the ranks of a node together that the whole team has.
   static NodeMap of(Team& team);
   // `nodes` are the ranks of each node, in rising order.
   explicit NodeMap(TeamGroups nodes);
@@ -71,20 +73,15 @@ bool all_mapped(Team& team);
 class NodeTeams {
  public:
   // The map is of the team, and uniform.
-  NodeTeams(Team& team, const NodeMap& map);
+  NodeTeams(Team& team, const NodeMap& map)
+      : nodes_(team, map.by_node()), columns_(team, map.by_column()) {}
 
   // The rank's child team of its node (ranks by local index), and of its column (ranks by node).
-  Rank in_node(const Rank& rank) const { return of(nodes_, rank); }
-  Rank in_column(const Rank& rank) const { return of(columns_, rank); }
+  Rank in_node(const Rank& rank) const { return nodes_.of(rank); }
+  Rank in_column(const Rank& rank) const { return columns_.of(rank); }
 
  private:
-  using Teams = std::vector<std::shared_ptr<Team>>;  // by local rank; ranks of a group share one
-  static Teams teams(Team& team, const std::shared_ptr<const TeamGroups>& groups);
-  static Rank of(const Teams& teams, const Rank& rank) {
-    return teams.at(static_cast<std::size_t>(rank.local))->child_rank(rank);
-  }
-
-  Teams nodes_, columns_;
+  GroupTeams nodes_, columns_;
 };
 
 }  // namespace duet

@@ -150,7 +150,6 @@ TEST_P(ChildTeams, AGroupsCallIsNotTheWholeTeams) {
   });
   Team child(team_, cyclic().by_node(), 0);
   EXPECT_THROW(child.each([](Rank&) {}), BadArgument);
-  EXPECT_THROW(child.together([] {}), BadArgument);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, ChildTeams, ::testing::Values("host:4", "sim:mi300x-8"),
@@ -172,6 +171,15 @@ TEST(ChildTeams, OfProcessesWithSeveralRanks) {
     const NodeTeams teams(team, cyclic());
     expect_groups(team, teams);
     EXPECT_EQ(teams.in_node(team.local_rank(1)).team.first_local(), processes.index());
+    // One child after the other, while the other process does the same.
+    const std::string mine = std::to_string(processes.index());
+    for (int local = 0; local < 2; ++local) {
+      Team& child = teams.in_node(team.local_rank(local)).team;
+      EXPECT_EQ(child.texts_of_ranks({mine}, "the nodes' processes"), Texts({"0", "1"}));
+      EXPECT_EQ(NodeMap::of(child).nodes(), 1);
+    }
+    team.set_node_size(2);
+    EXPECT_EQ(NodeMap::of(teams.in_node(team.local_rank(0)).team).nodes(), 2);
   });
 }
 

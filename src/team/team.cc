@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/deadline.h"
@@ -96,6 +97,7 @@ Team::Team(Team& parent, std::shared_ptr<const TeamGroups> groups, int group)
       processes_(parent.processes_),
       size_(static_cast<int>(this->group().size())),
       first_local_(local_part(parent, this->group()).before),
+      network_(parent.network_),
       last_numbers_(devices_.size()),
       retired_(devices_.size()) {}
 
@@ -105,11 +107,6 @@ Team::~Team() {
 
 int Team::parent_local(int local) const {
   return parent_rank(first_local_ + local) - parent_->first_local_;
-}
-
-void Team::require_whole(const char* call) const {
-  if (parent_ == nullptr) return;
-  throw BadArgument(fmt::format("{}: expected the team of all ranks, not a child team", call));
 }
 
 Rank Team::child_rank(const Rank& of_parent) {
@@ -149,9 +146,30 @@ int Team::device_index(int rank) const {
 }
 
 void Team::together(const std::function<void()>& fn) {
-  require_whole("together");
   if (processes_ == nullptr) return fn();
   run_together(*processes_, fn);
+}
+
+// Of several children, processes may be in the calls of different ones.
+std::vector<std::string> Team::texts_of_ranks(const std::vector<std::string>& mine,
+                                              const std::string& what) {
+  if (processes_ == nullptr) return mine;
+  std::map<std::string, std::string> of_all;
+  std::vector<std::string> named;
+  for (int local = 0; local < local_size(); ++local) {
+    named.push_back(std::to_string(whole_rank(first_local_ + local)));
+    named.push_back(mine.at(index_of(local)));
+  }
+  for (const std::string& process :
+       processes_->gather_all(pack(named), what, kDefaultDeadlineSeconds)) {
+    const std::vector<std::string> fields = unpack(process);
+    for (std::size_t i = 0; i < fields.size(); i += 2) of_all[fields[i]] = fields.at(i + 1);
+  }
+  std::vector<std::string> all;
+  for (int rank = 0; rank < size_; ++rank) {
+    all.push_back(of_all.at(std::to_string(whole_rank(rank))));
+  }
+  return all;
 }
 
 int Team::on_failure(std::function<void(const std::string&)> notify) {
@@ -222,7 +240,9 @@ void Team::note_failure(int rank) {
 
 // Callbacks for a failure of an earlier each() have been made before that one ended.
 void Team::each(const std::function<void(Rank&)>& fn) {
-  require_whole("each");
+  if (parent_ != nullptr) {
+    throw BadArgument("each: expected the team of all ranks, not a child team");
+  }
   arrived_ = released_ = 0;
   machine_.scheduler().update([&] { failure_.clear(); });
   ++each_calls_;
@@ -454,8 +474,7 @@ void Team::free_retired(Rank& rank, double deadline_seconds) {
 std::uint64_t Team::next_number(const Rank& rank) {
   constexpr int kNumberBits = 32;
   std::uint64_t& last = last_numbers_[static_cast<std::size_t>(rank.local)];
-  const std::uint64_t calls = parent_ != nullptr ? parent_->each_calls_ : each_calls_;
-  last = std::max(last + 1, calls << kNumberBits);
+  last = std::max(last + 1, whole().each_calls_ << kNumberBits);
   return last;
 }
 

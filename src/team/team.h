@@ -50,8 +50,8 @@ class Team {
   // All ranks of the parent make the same collective calls, each on its own group's child, inside
   // the parent's each(). A gather gives the bytes of the group's ranks. Barriers, errors and
   // all_or_none() are those of all ranks of the parent, so that no group is in another call than
-  // the others; messages name ranks by their numbers in the parent. each() and together() throw
-  // BadArgument.
+  // the others; messages name ranks by their numbers in the parent. Calls that processes make
+  // together outside of each(), each makes on one of its children. each() throws BadArgument.
   Team(Team& parent, std::shared_ptr<const TeamGroups> groups, int group);
   ~Team();
   Team(const Team&) = delete;
@@ -87,6 +87,11 @@ class Team {
   // Of a child team: the parent's rank in this group, and back. The parent's rank must be local.
   Rank child_rank(const Rank& of_parent);
   int parent_rank(int rank) const { return parent_ == nullptr ? rank : group().at(index_of(rank)); }
+  // The team that is no child of another one, and this one's rank in it.
+  const Team& whole() const { return parent_ == nullptr ? *this : parent_->whole(); }
+  int whole_rank(int rank) const {
+    return parent_ == nullptr ? rank : parent_->whole_rank(parent_rank(rank));
+  }
 
   // Collective: runs fn on every local rank and returns when all have ended in all processes. If a
   // rank throws, the others' waits throw PeerFailed; then the first error is rethrown, in other
@@ -107,6 +112,10 @@ class Team {
 
   // Collective, outside of each(): runs fn once in every process. If it throws in one, all throw.
   void together(const std::function<void()>& fn);
+  // Collective among processes, outside of each(): the texts of all ranks, by rank. `mine`: of the
+  // local ranks.
+  std::vector<std::string> texts_of_ranks(const std::vector<std::string>& mine,
+                                          const std::string& what);
 
   // Barriers and gathers, inside each(): all ranks of all processes make the same calls in the same
   // order, with an equal `what`, which ends the sentence "waiting for ...".
@@ -207,7 +216,6 @@ class Team {
   static std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
   const std::vector<int>& group() const { return groups_->at(index_of(group_)); }
   int parent_local(int local) const;
-  void require_whole(const char* call) const;
 
   Team* parent_ = nullptr;  // null: not a child
   std::shared_ptr<const TeamGroups> groups_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <string>
+#include <tuple>
 
 #include "collectives/open_sessions.h"
 #include "core/names.h"
@@ -139,32 +140,61 @@ Measurement measure_steps(Team& team, const TrainingCase& one, const ParallelSet
   if (!energy.unavailable.empty()) {
     result.sampling->warnings.push_back("no energy: " + energy.unavailable);
   }
-  add_rates(result, one.model, one.step.accumulate * batches_of(parallel.kind, team.size()));
+  add_rates(result, one.model, one.step.accumulate * batches_of(parallel, team.size()));
   add_memory(result, work);
   result.notes.assign(work.notes().begin(), work.notes().end());
   return result;
 }
 
-// The reason why a session cannot run what ranks communicate.
-std::optional<Skipped> unsupported(const CollectiveSession& session, Parallel parallel,
-                                   const Recipe& recipe) {
+// The sessions of one engine that parallel steps need.
+class StepSessions {
+ public:
+  StepSessions(OpenSessions& open, CollectiveEngine& engine, const ParallelSettings& settings)
+      : settings_(settings) {
+    Team& team = open.team();
+    if (settings.tensor_ranks > 1) {
+      groups_.emplace(team, settings.tensor_ranks, engine);
+      settings_.groups = &*groups_;
+      const Rank first = team.local_rank(0);
+      of_rows_ = groups_->tensor.session(first).get();
+      of_batches_ = groups_->data.session(first).get();
+    } else {
+      settings_.session = &open.session(engine);
+      of_rows_ = of_batches_ = settings_.session;
+    }
+  }
+
+  const ParallelSettings& settings() const { return settings_; }
+  // The reason why they cannot run what ranks communicate.
+  std::optional<Skipped> unsupported(const Recipe& recipe) const;
+
+ private:
+  ParallelSettings settings_;
+  std::optional<ParallelGroups> groups_;
+  const CollectiveSession *of_rows_ = nullptr, *of_batches_ = nullptr;
+};
+
+std::optional<Skipped> StepSessions::unsupported(const Recipe& recipe) const {
   using Kind = CollectiveKind;
-  const auto refused = [&](Kind kind, DType dtype) {
+  const auto refused = [](const CollectiveSession& session, Kind kind, DType dtype) {
     Collective collective;
     collective.count = 1;
     collective.dtype = dtype;
     collective.kind = kind;
     return session.unsupported(collective, kind == Kind::all_reduce);
   };
-  std::vector<std::pair<Kind, DType>> calls;
-  if (parallel != Parallel::zero3) calls.emplace_back(Kind::all_reduce, recipe.gradients);
-  if (parallel == Parallel::zero3) calls.emplace_back(Kind::reduce_scatter, recipe.gradients);
-  if (parallel == Parallel::tp) calls.emplace_back(Kind::reduce_scatter, recipe.compute);
-  if (parallel != Parallel::ddp) calls.emplace_back(Kind::all_gather, recipe.compute);
-  for (const auto& [kind, dtype] : calls) {
-    if (auto reason = refused(kind, dtype)) return reason;
+  const bool divides = settings_.kind == Parallel::zero3;
+  const bool exchanges = settings_.kind == Parallel::tp || settings_.tensor_ranks > 1;
+  std::vector<std::tuple<const CollectiveSession*, Kind, DType>> calls;
+  if (!divides) calls.emplace_back(of_batches_, Kind::all_reduce, recipe.gradients);
+  if (divides) calls.emplace_back(of_batches_, Kind::reduce_scatter, recipe.gradients);
+  if (divides) calls.emplace_back(of_batches_, Kind::all_gather, recipe.compute);
+  if (exchanges) calls.emplace_back(of_rows_, Kind::reduce_scatter, recipe.compute);
+  if (exchanges) calls.emplace_back(of_rows_, Kind::all_gather, recipe.compute);
+  for (const auto& [session, kind, dtype] : calls) {
+    if (auto reason = refused(*session, kind, dtype)) return reason;
   }
-  return session.uncapturable();
+  return of_rows_->uncapturable();
 }
 
 Measurement measure_parallel(const TrainingCase& one, const std::function<bool()>& stop) {
@@ -175,13 +205,11 @@ Measurement measure_parallel(const TrainingCase& one, const std::function<bool()
     return bound;
   }
   try {
-    CollectiveSession& session = one.sessions->session(*one.engine);
-    if (const auto reason = unsupported(session, one.parallel.kind, one.step.recipe)) {
+    const StepSessions sessions(*one.sessions, *one.engine, one.parallel);
+    if (const auto reason = sessions.unsupported(one.step.recipe)) {
       return skipped_measurement(one.id, reason->reason);
     }
-    ParallelSettings parallel = one.parallel;
-    parallel.session = &session;
-    return measure_steps(team, one, parallel, stop);
+    return measure_steps(team, one, sessions.settings(), stop);
   } catch (...) {
     one.sessions->close(*one.engine);
     throw;
@@ -200,6 +228,7 @@ void set_parallel(CaseId& id, const ParallelSettings& settings, CollectiveEngine
   id.engine = engine != nullptr ? engine->name() : kNoEngine;
   id.axes.set("parallel", name(settings.kind));
   id.axes.set("ranks", ranks);
+  if (settings.tensor_ranks > 1) id.axes.set("tensor_ranks", settings.tensor_ranks);
   if (settings.keep_gathered) id.axes.set("keep_gathered", "yes");
   if (settings.late_sums) id.axes.set("late_sums", "yes");
   if (settings.bucket_bytes != ParallelSettings().bucket_bytes) {
@@ -208,22 +237,28 @@ void set_parallel(CaseId& id, const ParallelSettings& settings, CollectiveEngine
 }
 
 // What would add gradients to shards that are reduced already.
-void require_no_accumulation(Parallel parallel, std::int64_t accumulate) {
-  if (parallel != Parallel::zero3 || accumulate == 1) return;
+void require_no_accumulation(const ParallelSettings& parallel, std::int64_t accumulate) {
+  if (parallel.kind != Parallel::zero3 || accumulate == 1) return;
   throw UsageError("--accumulate: expected 1 with --parallel zero3");
 }
 
 // Throws UsageError where ranks cannot divide the model's linears.
-void require_divisible(Parallel parallel, const ModelDescription& model, const Recipe& recipe,
-                       int ranks) {
-  if (parallel != Parallel::tp || ranks == 1) return;
-  if (!model.why_not_divisible) {
-    throw UsageError("--parallel tp: expected gpt, or qwen3 without --lora");
+void require_divisible(const ParallelSettings& parallel, const ModelDescription& model,
+                       const Recipe& recipe, int ranks) {
+  const int sharing = tensor_ranks_of(parallel, ranks);
+  if (sharing == 1) return;
+  const char* const flag = parallel.kind == Parallel::tp ? "--parallel tp" : "--tensor-ranks";
+  if (ranks % sharing != 0) {
+    throw UsageError(
+        fmt::format("--tensor-ranks: expected a divisor of the {} ranks, not {}", ranks, sharing));
   }
-  if (recipe.fp8) throw UsageError("--recipe fp8: expected another --parallel than tp");
-  const std::string reason = model.why_not_divisible(ranks);
+  if (!model.why_not_divisible) {
+    throw UsageError(fmt::format("{}: expected gpt, or qwen3 without --lora", flag));
+  }
+  if (recipe.fp8) throw UsageError(fmt::format("{}: expected another --recipe than fp8", flag));
+  const std::string reason = model.why_not_divisible(sharing);
   if (reason.empty()) return;
-  throw UsageError(fmt::format("--parallel tp: {} has {}", model.name, reason));
+  throw UsageError(fmt::format("{}: {} has {}", flag, model.name, reason));
 }
 
 CaseId run_id(const TrainingRunOptions& options, const TrainingRunSettings& settings) {
@@ -278,13 +313,11 @@ RunResult run_on(Team& team, const RunCase& one, const ParallelSettings& paralle
 }
 
 RunResult run_in_parallel(const RunCase& one, const std::function<bool()>& stop) {
-  CollectiveSession& session = one.sessions->session(*one.engine);
-  if (const auto reason = unsupported(session, one.parallel.kind, one.input->settings().recipe)) {
+  const StepSessions sessions(*one.sessions, *one.engine, one.parallel);
+  if (const auto reason = sessions.unsupported(one.input->settings().recipe)) {
     throw Unavailable(reason->reason);
   }
-  ParallelSettings parallel = one.parallel;
-  parallel.session = &session;
-  return run_on(one.sessions->team(), one, parallel, stop);
+  return run_on(one.sessions->team(), one, sessions.settings(), stop);
 }
 
 RunResult run_alone(Machine& machine, const RunCase& one, const std::function<bool()>& stop) {
@@ -330,7 +363,7 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
   require_no_accumulation(options.parallel, options.accumulate);
   Sessions sessions;
   std::vector<CollectiveEngine*> engines{nullptr};
-  if (options.parallel != Parallel::none) {
+  if (options.parallel.kind != Parallel::none) {
     sessions =
         std::make_shared<OpenSessions>(machine, processes, options.node_size, options.network);
     sessions->team().together([&] { engines = engines_of(machine, options); });
@@ -338,19 +371,17 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
       if (engine != nullptr) engine->check_settings(sessions->team());
     }
   }
-  const ParallelSettings parallel{options.parallel, nullptr, options.bucket_bytes,
-                                  options.keep_gathered, options.late_sums};
   Benchmark benchmark;
   const auto add = [&](const ModelDescription& model, const Recipe& recipe,
                        CollectiveEngine* engine) {
     if (sessions != nullptr) {
-      require_divisible(parallel.kind, model, recipe, sessions->team().size());
+      require_divisible(options.parallel, model, recipe, sessions->team().size());
     }
     CaseId id{"train", options.device_name, "duet",
               axes(model, recipe, options.optimizer, options.accumulate, options.order)};
     if (options.operations.deterministic) id.axes.set("deterministic", "yes");
     if (sessions != nullptr) {
-      set_parallel(id, parallel, engine, sessions->team().size());
+      set_parallel(id, options.parallel, engine, sessions->team().size());
     }
     const TrainingCase one{
         id,
@@ -359,7 +390,7 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
         options.mode,
         options.breakdown,
         options.energy_seconds,
-        parallel,
+        options.parallel,
         sessions,
         engine};
     benchmark.cases.push_back(
@@ -382,17 +413,17 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
   RunCase one;
   TrainingRunSettings settings = options.settings;
   const auto open_input = [&] { one.input = std::make_shared<TrainingInput>(settings); };
-  if (options.parallel == Parallel::none) {
+  if (options.parallel.kind == Parallel::none) {
     open_input();
   } else {
     require_no_accumulation(options.parallel, settings.accumulate);
     one.sessions =
         std::make_shared<OpenSessions>(machine, processes, options.node_size, options.network);
     const int ranks = one.sessions->team().size();
-    settings.ranks = batches_of(options.parallel, ranks);
     require_divisible(options.parallel, settings.model.model, settings.recipe, ranks);
-    if (options.parallel == Parallel::tp && options.generation.tokens > 0) {
-      throw UsageError("--generate: expected without --parallel tp");
+    settings.ranks = batches_of(options.parallel, ranks);
+    if (settings.ranks < ranks && options.generation.tokens > 0) {
+      throw UsageError("--generate: expected without --parallel tp and --tensor-ranks");
     }
     one.sessions->team().together([&] {
       one.engine = engines_named(machine, {options.engine}).front();
@@ -408,8 +439,7 @@ Benchmark training_run_benchmark(Machine& machine, const TrainingRunOptions& opt
   one.after_step = options.after_step;
   one.generation = options.generation;
   one.after_generation = options.after_generation;
-  one.parallel = {options.parallel, nullptr, options.bucket_bytes, options.keep_gathered,
-                  options.late_sums};
+  one.parallel = options.parallel;
   one.id = run_id(options, one.input->settings());
   if (one.engine != nullptr)
     set_parallel(one.id, one.parallel, one.engine, one.sessions->team().size());

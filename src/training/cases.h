@@ -29,16 +29,13 @@ struct TrainingOptions {
   // Not deterministic: the fastest kernels.
   OperationsOptions operations{false, OperationsOptions().tuning_seconds};
   Mode mode;
-  Parallel parallel = Parallel::none;
+  ParallelSettings parallel;                 // without sessions
   std::vector<std::string> engines{"auto"};  // kNoEngine may be among them
-  std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
-  bool keep_gathered = false;  // as ParallelSettings'
-  bool late_sums = false;      // likewise
-  int node_size = 0;           // as Team takes it
-  NetworkOptions network;      // between nodes
-  bool breakdown = false;      // also time the parts of a step, enqueued one by one
-  double energy_seconds = 0;   // above 0: also measure energy, for so long at least
-  std::string device_name;     // --device, as the journal shows it
+  int node_size = 0;                         // as Team takes it
+  NetworkOptions network;                    // between nodes
+  bool breakdown = false;                    // also time the parts of a step, enqueued one by one
+  double energy_seconds = 0;                 // above 0: also measure energy, for so long at least
+  std::string device_name;                   // --device, as the journal shows it
 };
 
 // One case per model, recipe and, of parallel steps, engine: the engines' cases of one model follow
@@ -54,14 +51,11 @@ Benchmark training_benchmark(Machine& machine, const TrainingOptions& options,
 // The options of `duet train --data`.
 struct TrainingRunOptions {
   TrainingRunSettings settings;
-  Parallel parallel = Parallel::none;
+  ParallelSettings parallel;  // without sessions
   std::string engine = "auto";
-  std::uint64_t bucket_bytes = ParallelSettings().bucket_bytes;
-  bool keep_gathered = false;  // as ParallelSettings'
-  bool late_sums = false;      // likewise
-  int node_size = 0;           // as Team takes it
-  NetworkOptions network;      // between nodes
-  std::string device_name;     // --device, as the journal shows it
+  int node_size = 0;        // as Team takes it
+  NetworkOptions network;   // between nodes
+  std::string device_name;  // --device, as the journal shows it
   std::function<void(const TrainingCurves&)> after_step;
   Generation generation;  // after the run
   std::function<void(const std::string& text)> after_generation;

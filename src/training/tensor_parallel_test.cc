@@ -64,7 +64,7 @@ TEST(TrainingCases, TellWhatExchangesOfRowsCost) {
   options.recipes = {find_recipe("bf16")};
   options.mode = few_steps();
   options.breakdown = true;
-  options.parallel = Parallel::tp;
+  options.parallel.kind = Parallel::tp;
   options.engines = {"dma", kNoEngine};
   const Benchmark benchmark = training_benchmark(*machine, options, {});
   const Measurement by_engine = benchmark.cases.front().run(), alone = benchmark.cases.back().run();
@@ -97,7 +97,7 @@ std::string refusal_of(Machine& machine, const TrainingOptions& options) {
 TEST(TrainingCases, RefuseTensorShardsThatCannotBe) {
   const auto machine = open_machine("host:3");
   TrainingOptions options;
-  options.parallel = Parallel::tp;
+  options.parallel.kind = Parallel::tp;
   options.recipes = {find_recipe("fp32")};
   options.models = {describe(small_block())};
   EXPECT_EQ(refusal_of(*machine, options),
@@ -112,7 +112,7 @@ TEST(TrainingCases, RefuseTensorShardsThatCannotBe) {
   options.models = {describe(qwen3)};
   EXPECT_EQ(refusal_of(*machine, options), "");
   options.recipes = {find_recipe("fp8")};
-  EXPECT_EQ(refusal_of(*machine, options), "--recipe fp8: expected another --parallel than tp");
+  EXPECT_EQ(refusal_of(*machine, options), "--parallel tp: expected another --recipe than fp8");
 }
 
 }  // namespace

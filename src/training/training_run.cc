@@ -104,7 +104,7 @@ void TrainingRun::prepare(const ParallelSettings& parallel) {
     model_->evaluate(*stream_);
   });
   update_ = capture_twice([this, scale] {
-    parallel_->clip(*stream_, scale, settings_.clip);
+    model_->clip(*stream_, scale, settings_.clip, [this] { parallel_->sum_squares(*stream_); });
     model_->update(*stream_);
   });
 }
@@ -127,7 +127,7 @@ TokenBatch TrainingRun::training_batch(std::int64_t place) const {
 }
 
 std::int64_t TrainingRun::first_sequence() const {
-  return settings_.ranks == 1 ? 0 : rank_.index * settings_.model.batch;
+  return rank_.index / (rank_.size / settings_.ranks) * settings_.model.batch;
 }
 
 // In the ranks' order, so that all get the same bits.
@@ -141,8 +141,11 @@ double TrainingRun::sum_over_ranks(double mine, const std::string& what) {
   return sum;
 }
 
+// The ranks that divide a batch have the same loss.
 double TrainingRun::sum_of_losses(double mine, const std::string& what) {
-  return settings_.ranks == 1 ? mine : sum_over_ranks(mine, what);
+  if (settings_.ranks == 1) return mine;
+  const auto sharing = static_cast<double>(rank_.size / settings_.ranks);
+  return sum_over_ranks(mine, what) / sharing;
 }
 
 std::uint64_t TrainingRun::memory_bytes() const {
@@ -153,16 +156,15 @@ CheckpointTensor TrainingRun::kept_tensor(const std::string& name, const ModelPa
                                           const Tensor& type, const Tensor& here,
                                           std::int64_t first) const {
   CheckpointTensor tensor{name, {{}, about.rows, about.columns, type.dtype}};
-  if (!about.part.is_whole()) {
-    tensor.tensor = {{}, about.part.rows, about.part.columns, type.dtype};
-    tensor.part = here;
-    tensor.place = about.part;
-  } else if (model_->parameters().units().empty()) {
+  const bool is_placed = !about.part.is_whole();
+  if (!is_placed && model_->parameters().units().empty()) {
     tensor.tensor = here;
-  } else {
-    tensor.part = Tensor{here.span, here.rows, here.columns, type.dtype};
-    tensor.first = first;
+    return tensor;
   }
+  if (is_placed) tensor.tensor = {{}, about.part.rows, about.part.columns, type.dtype};
+  tensor.part = Tensor{here.span, here.rows, here.columns, type.dtype};
+  tensor.first = first;
+  tensor.place = about.part;
   return tensor;
 }
 

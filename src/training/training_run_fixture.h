@@ -70,10 +70,23 @@ class TrainingRunTest : public ::testing::Test {
   // On as many ranks as the machine has devices, with batches of settings.model for each.
   TrainingCurves run_parallel(Machine& machine, Parallel parallel, TrainingRunSettings settings,
                               const std::function<bool()>& stop = {}, bool keep_gathered = false) {
+    return run_parallel(machine, {parallel, nullptr, 1000, keep_gathered}, settings, stop);
+  }
+  static TrainingCurves run_parallel(Machine& machine, ParallelSettings how,
+                                     TrainingRunSettings settings,
+                                     const std::function<bool()>& stop = {}) {
     Team team(machine);
-    settings.ranks = batches_of(parallel, team.size());
-    const auto session = engines_named(machine, {"auto"}).front()->open(team);
-    return run_on(team, settings, {parallel, session.get(), 1000, keep_gathered}, stop);
+    CollectiveEngine& engine = *engines_named(machine, {"auto"}).front();
+    settings.ranks = batches_of(how, team.size());
+    std::unique_ptr<CollectiveSession> session;
+    std::unique_ptr<ParallelGroups> groups;
+    if (how.tensor_ranks == 1) session = engine.open(team);
+    if (how.tensor_ranks > 1) {
+      groups = std::make_unique<ParallelGroups>(team, how.tensor_ranks, engine);
+    }
+    how.session = session.get();
+    how.groups = groups.get();
+    return run_on(team, settings, how, stop);
   }
 
   static TrainingCurves run_on(Team& team, const TrainingRunSettings& settings,

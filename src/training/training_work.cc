@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -72,7 +73,7 @@ Cost TrainingWork::cost() const {
   const Recipe& recipe = settings_.recipe;
   Cost cost = description_.cost;
   cost.memory_bytes = description_.elements_moved * static_cast<double>(size_of(recipe.compute));
-  const double batches = static_cast<double>(batches_of(parallel_.kind, team_.size()));
+  const double batches = static_cast<double>(batches_of(parallel_, team_.size()));
   cost = times(cost, static_cast<double>(settings_.accumulate) * batches);
   const double updated = parallel_.kind == Parallel::zero3 ? 1 : batches;  // models
   cost.memory_bytes +=
@@ -83,7 +84,7 @@ Cost TrainingWork::cost() const {
 
 // The update takes the mean over all batches of all ranks.
 StepState TrainingWork::first_state() const {
-  const std::int64_t summed = communicates() ? batches_of(parallel_.kind, team_.size()) : 1;
+  const std::int64_t summed = communicates() ? batches_of(parallel_, team_.size()) : 1;
   return {0, kSeed, kLearningRate, 1 / static_cast<double>(settings_.accumulate * summed)};
 }
 
@@ -195,7 +196,7 @@ void TrainingWork::make_model(Rank& rank, RankState& own) const {
 void TrainingWork::enqueue_begin(Rank& rank, RankState& own, ParallelStep& passes,
                                  Stream& stream) const {
   own.model->begin_step(stream);
-  const std::int64_t own_batches = batches_of(parallel_.kind, team_.size()) > 1 ? rank.index : 0;
+  const std::int64_t own_batches = batch_of(parallel_, rank);
   for (std::int64_t batch = 0; batch < settings_.accumulate; ++batch) {
     own.model->make_random_input(
         stream, static_cast<std::uint64_t>(own_batches * settings_.accumulate + batch));
@@ -328,7 +329,8 @@ std::optional<Skipped> TrainingWork::verify(Rank& rank) {
   if (!own.operations->computes(own.model->output())) {
     return Skipped{"a simulated machine computes small models in fp32 only"};
   }
-  if (parallel_.kind == Parallel::tp && !communicates()) return Skipped{"no rows are exchanged"};
+  const bool divides = tensor_ranks_of(parallel_, team_.size()) > 1;
+  if (divides && !communicates()) return Skipped{"no rows are exchanged"};
   require_loss(rank, own);
   if (parallel_.kind == Parallel::zero3 && !communicates()) {
     return Skipped{"parameters are not gathered"};
@@ -373,28 +375,37 @@ void TrainingWork::require_update(Rank& rank, const RankState& own) const {
 }
 
 // A rank that took part in other sums, or in none, has other parameters: its batch was another one.
-// Of shards, what was gathered must be the same; of tensor shards, what all have, and the loss.
+// Of shards, what was gathered must be the same; of tensor shards, what all have, and the loss; of
+// several tensor groups, the same parts.
 void TrainingWork::require_same_parameters(Rank& rank, const RankState& own) const {
-  std::string values;
-  const auto add = [&](const Tensor& tensor) {
+  std::string common, divided;
+  const auto add = [&](const Tensor& tensor, bool is_whole) {
     const std::vector<float> row = first_elements(rank, tensor);
-    values.append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
+    (is_whole ? common : divided)
+        .append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
   };
   const Parameters& parameters = own.model->parameters();
   if (parameters.units().empty()) {
     for (const Parameters::Kept& each : parameters.trained()) {
-      if (each.about->part.is_whole()) add(updated(each.tensors));
+      add(updated(each.tensors), each.about->part.is_whole());
     }
   }
   for (const TrainedParameter& each : parameters.all()) {
-    if (each.about.part.is_whole()) add(each.tensors.parameters);
+    add(each.tensors.parameters, each.about.part.is_whole());
   }
-  if (parallel_.kind == Parallel::tp) add(own.model->loss());
-  const std::string mine = std::to_string(std::hash<std::string>()(values));
-  const auto all = rank.team.gather(rank, mine, "all ranks to compare their parameters");
-  if (all->front() == mine) return;
-  throw Mismatch(fmt::format("{} on rank {}: its parameters are not those of rank 0",
-                             description_.name, rank.index));
+  if (parallel_.kind == Parallel::tp) add(own.model->loss(), true);
+  const auto hash = [](const std::string& values) {
+    return std::to_string(std::hash<std::string>()(values));
+  };
+  const auto all = rank.team.gather(rank, pack({hash(common), hash(divided)}),
+                                    "all ranks to compare their parameters");
+  const int alike = rank.index % tensor_ranks_of(parallel_, rank.size);  // has the same parts
+  for (const auto& [other, mine, what] :
+       {std::tuple(0, hash(common), 0U), std::tuple(alike, hash(divided), 1U)}) {
+    if (unpack(all->at(static_cast<std::size_t>(other))).at(what) == mine) continue;
+    throw Mismatch(fmt::format("{} on rank {}: its parameters are not those of rank {}",
+                               description_.name, rank.index, other));
+  }
 }
 
 void TrainingWork::release(Rank& rank) noexcept {

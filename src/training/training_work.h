@@ -95,7 +95,7 @@ class TrainingWork : public Work {
   void begin_anew(Rank& rank, const RankState& own) const;
   StepState first_state() const;
   void set_state(Rank& rank, const RankState& own, const StepState& state) const;
-  bool communicates() const { return parallel_.session != nullptr; }
+  bool communicates() const { return parallel_.communicates(); }
   // All of a step before the last batch's backward pass.
   void enqueue_begin(Rank& rank, RankState& own, ParallelStep& passes, Stream& stream) const;
   Accumulate last_gradients() const {

@@ -236,7 +236,7 @@ TEST(TrainingCases, TellWhatCommunicationCosts) {
   options.models = {describe(config)};
   options.recipes = {find_recipe("bf16")};
   options.mode = brief();
-  options.parallel = Parallel::ddp;
+  options.parallel.kind = Parallel::ddp;
   options.engines = {"dma", kNoEngine};
   const Benchmark benchmark = training_benchmark(*machine, options, {});
   ASSERT_EQ(benchmark.cases.size(), 2u);
@@ -277,7 +277,7 @@ TrainingOptions sharded_7b(std::int64_t layers) {
   options.recipes = {find_recipe("bf16")};
   options.mode = brief();
   options.breakdown = true;
-  options.parallel = Parallel::zero3;
+  options.parallel.kind = Parallel::zero3;
   options.engines = {"dma", kNoEngine};
   return options;
 }
@@ -285,9 +285,9 @@ TrainingOptions sharded_7b(std::int64_t layers) {
 TEST(TrainingCases, AreToldByTheirBuckets) {
   const auto machine = open_machine("sim:h200:devices=2");
   TrainingOptions options = sharded_7b(1);
-  options.parallel = Parallel::ddp;
+  options.parallel.kind = Parallel::ddp;
   const CaseId usual = training_benchmark(*machine, options, {}).cases.front().id;
-  options.bucket_bytes = 1000;
+  options.parallel.bucket_bytes = 1000;
   EXPECT_FALSE(training_benchmark(*machine, options, {}).cases.front().id.axes == usual.axes);
 }
 
@@ -313,7 +313,7 @@ TEST(TrainingCases, RanksHaveTheSameParametersAfterTheirPartsWereTimed) {
   TrainingOptions options = sharded_7b(1);
   options.models = {describe(one_block())};
   options.recipes = {find_recipe("fp32")};
-  options.parallel = Parallel::ddp;
+  options.parallel.kind = Parallel::ddp;
   EXPECT_TRUE(training_benchmark(*machine, options, {}).cases.front().run().sampling->verified);
 }
 
@@ -352,7 +352,7 @@ TEST(TrainingCases, TimelinesShowLateSums) {
   const auto machine = open_machine("sim:h200:devices=2");
   const auto seconds = [&](const char* row, bool late_sums) {
     TrainingOptions options = sharded_7b(3);
-    options.late_sums = late_sums;
+    options.parallel.late_sums = late_sums;
     const Measurement step = training_benchmark(*machine, options, {}).cases.front().run();
     double sum = 0;
     for (const auto& [name, ends] : step.curves) {
@@ -369,7 +369,7 @@ TEST(TrainingCases, TimelinesShowLateSums) {
 TEST(TrainingCases, RefuseEnginesThatTheMachineDoesNotHave) {
   const auto machine = open_machine("host:2");
   TrainingOptions options;
-  options.parallel = Parallel::ddp;
+  options.parallel.kind = Parallel::ddp;
   options.engines = {"abacus"};
   EXPECT_THROW(training_benchmark(*machine, options, {}), UsageError);
 }

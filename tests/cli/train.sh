@@ -28,7 +28,7 @@ refuses '--parallel tp: tiny has 4 heads, which 3 ranks cannot divide' train gpt
   --parallel tp --device host:3
 refuses '--parallel tp: expected gpt, or qwen3 without --lora' train mlp --parallel tp --device host:2
 refuses '--lora: expected --parallel ddp or none' train qwen3 --lora 4 --parallel tp
-refuses '--recipe fp8: expected another --parallel than tp' train qwen3 --model tiny --recipe fp8 \
+refuses '--parallel tp: expected another --recipe than fp8' train qwen3 --model tiny --recipe fp8 \
   --parallel tp --device host:2
 refuses '--accumulate: expected 1' train gpt --parallel zero3 --device host:2 --accumulate 2
 refuses 'unknown collective engine' train gpt --parallel ddp --device host:2 --engine abacus

@@ -107,7 +107,7 @@ awk '
   }
   within { print > file }
 ' "$page" > out.page || fail "$page: a block that does not begin with its file name"
-for file in CMakeLists.txt gather.cc gather_cuda.cc beside.cc rows.cc; do
+for file in CMakeLists.txt gather.cc gather_cuda.cc beside.cc rows.cc groups.cc; do
   [[ -s page/$file ]] || fail "$page: no $file"
 done
 if [[ $failures == 0 ]]; then
@@ -116,6 +116,8 @@ add_executable(beside beside.cc)
 target_link_libraries(beside PRIVATE duet::duet)
 add_executable(rows rows.cc)
 target_link_libraries(rows PRIVATE duet::duet)
+add_executable(groups groups.cc)
+target_link_libraries(groups PRIVATE duet::duet)
 find_package(CUDAToolkit QUIET)
 if(CUDAToolkit_FOUND)
   add_executable(gather_cuda gather_cuda.cc)
@@ -127,6 +129,8 @@ end
   cmake --build page/built > out.build || fail "the programs of $page do not compile"
   timeout 60 page/built/gather > out.run 2> err.run || fail "gather: exit $?"
   says out.run "rank 3 of 4 received 1 2 3 4"
+  timeout 60 page/built/groups > out.run 2> err.run || fail "groups: exit $?"
+  says out.run "rank 3: its row has 5, its column 4"
   for device in host:2 sim:h200-4; do
     timeout 60 page/built/beside "$device" > out.run 2> err.run || fail "beside on $device: exit $?"
     says out.run "both are done"

@@ -9,7 +9,6 @@
 
 #include "collectives/nodes/wire_numbers.h"
 #include "core/clock.h"
-#include "core/deadline.h"
 #include "core/error.h"
 #include "core/packing.h"
 #include "core/thread.h"
@@ -73,15 +72,12 @@ std::vector<std::unique_ptr<Network>> open_networks(Team& team, const NodeMap& m
       choose_path(processes, with_provider(team.network()), team.device(team.first_local()));
   std::vector<std::unique_ptr<Network>> networks;
   run_together(processes, [&] {
-    std::vector<std::string> mine, all;
+    std::vector<std::string> mine;
     for (int local = 0; local < team.local_size(); ++local) {
       networks.push_back(std::make_unique<Network>(team, map, team.first_local() + local, path));
       mine.push_back(networks.back()->endpoints());
     }
-    for (const std::string& each :
-         processes.gather_all(pack(mine), "all processes to open rails", kDefaultDeadlineSeconds)) {
-      for (std::string& rank : unpack(each)) all.push_back(std::move(rank));
-    }
+    const std::vector<std::string> all = team.texts_of_ranks(mine, "all processes to open rails");
     for (const auto& network : networks) network->connect(all);
   });
   return networks;

@@ -114,6 +114,7 @@ class VendorModel : public CollectiveEngine {
   std::unique_ptr<CollectiveSession> open(Team& team) override {
     return std::make_unique<ModelledSession>(team, most_);
   }
+  bool opens_for_groups() const override { return true; }
 
  private:
   int most_;

@@ -29,6 +29,7 @@ namespace {
 
 constexpr int kMostOfModel = 1 << 20;  // of a batch, a sequence, layers
 constexpr int kMostLoraRank = 1024;
+constexpr int kMostTensorRanks = 1024;
 
 // A line on standard error after each evaluation and, at most every two seconds, after a step.
 class RunReport {
@@ -89,6 +90,11 @@ class TrainCommand : public Command {
         "reduced beside both passes); or with one batch: tp (of gpt and qwen3, devices divide the "
         "weights of linears, and exchange rows of activations inside both passes); default none: "
         "on the first device alone");
+    app_->add_option("--tensor-ranks", tensor_ranks_,
+                     "--parallel ddp and zero3: so many consecutive devices share a batch and "
+                     "divide the weights of linears, as all do with tp; default 1")
+        ->type_name("COUNT")
+        ->check(CLI::Range(1, kMostTensorRanks));
     add("--engine", engines_, "LIST",
         "--parallel: the collective engines, each measured in turn; none: without communication, "
         "to see what it costs; default auto");
@@ -244,11 +250,13 @@ class TrainCommand : public Command {
   // --parallel and its own flags. `set_engines` takes the engines that the user asks for.
   template <typename Options, typename SetEngines>
   void set_parallel(Options& options, const SetEngines& set_engines) const {
-    options.parallel = parallel();
-    if (options.parallel == Parallel::none) {
+    ParallelSettings& settings = options.parallel;
+    settings.kind = parallel();
+    if (settings.kind == Parallel::none) {
       refuse_network_flags(network_, "expected --parallel as well");
       return refuse_given({{"--engine", !engines_.empty()},
                            {"--bucket", !bucket_.empty()},
+                           {"--tensor-ranks", tensor_ranks_.has_value()},
                            {"--keep-gathered", keep_gathered_},
                            {"--late-sums", late_sums_}},
                           "expected --parallel as well");
@@ -256,19 +264,24 @@ class TrainCommand : public Command {
     options.node_size = node_size_of(network_);
     options.network = network_of(network_);
     refuse_given({{"--update", !update_.empty()}}, "expected without --parallel");
-    if (options.parallel != Parallel::ddp) {
+    if (settings.kind != Parallel::ddp) {
       refuse_given({{"--lora", !lora_rank_.empty()}}, "expected --parallel ddp or none");
     }
-    if (options.parallel != Parallel::zero3) {
+    if (settings.kind == Parallel::tp) {
+      refuse_given({{"--tensor-ranks", tensor_ranks_.has_value()}},
+                   "expected --parallel ddp or zero3: with tp all devices divide the weights");
+    }
+    settings.tensor_ranks = tensor_ranks_.value_or(1);
+    if (settings.kind != Parallel::zero3) {
       refuse_given({{"--keep-gathered", keep_gathered_}, {"--late-sums", late_sums_}},
                    "expected --parallel zero3");
     }
-    options.keep_gathered = keep_gathered_;
-    options.late_sums = late_sums_;
-    if (options.parallel != Parallel::ddp) {
+    settings.keep_gathered = keep_gathered_;
+    settings.late_sums = late_sums_;
+    if (settings.kind != Parallel::ddp) {
       refuse_given({{"--bucket", !bucket_.empty()}}, "expected --parallel ddp");
     }
-    if (!bucket_.empty()) options.bucket_bytes = parse_bytes(bucket_);
+    if (!bucket_.empty()) settings.bucket_bytes = parse_bytes(bucket_);
     if (!engines_.empty()) set_engines(split(engines_, ','));
   }
 
@@ -470,6 +483,7 @@ class TrainCommand : public Command {
   bool breakdown_ = false;
   bool deterministic_ = false;
   bool keep_gathered_ = false, late_sums_ = false;
+  std::optional<int> tensor_ranks_;
   double tuning_seconds_ = OperationsOptions{}.tuning_seconds;
   EnergyFlags energy_;
   std::string parallel_, engines_, bucket_, kind_, optimizer_, update_, accumulate_, recompute_,

@@ -51,16 +51,16 @@ bool is_placed(const CheckpointTensor& each) {
     last = range.last;
   }
   return each.place.rows == whole.rows && each.place.columns == whole.columns &&
-         each.part->dtype == whole.dtype && each.part->rows == rows && last <= whole.rows &&
-         each.place.first_column >= 0 &&
-         each.place.first_column + each.part->columns <= whole.columns;
+         last <= whole.rows && each.place.first_column >= 0 && each.place.own_columns > 0 &&
+         each.place.first_column + each.place.own_columns <= whole.columns &&
+         each.first + each.part->count() <= rows * each.place.own_columns;
 }
 
 bool is_part(const CheckpointTensor& each) {
   if (!each.part) return true;
-  if (!each.place.is_whole()) return is_placed(each);
-  return each.part->dtype == each.tensor.dtype && each.first >= 0 &&
-         each.first + each.part->count() <= each.tensor.count();
+  if (each.part->dtype != each.tensor.dtype || each.first < 0) return false;
+  return each.place.is_whole() ? each.first + each.part->count() <= each.tensor.count()
+                               : is_placed(each);
 }
 
 // Throws BadArgument.
@@ -83,7 +83,7 @@ struct Piece {
   Span span;
 };
 
-// Of a part that is placed: its rows or, of whole ones, ranges of them.
+// Of a part that is placed: of each of its rows or, of whole ones, of each range of them.
 std::vector<Run> runs_of(const CheckpointTensor& each) {
   const MatrixPart& place = each.place;
   const Tensor& here = each.part ? *each.part : each.tensor;
@@ -91,12 +91,20 @@ std::vector<Run> runs_of(const CheckpointTensor& each) {
     return {{static_cast<std::uint64_t>(each.first), static_cast<std::uint64_t>(here.count())}};
   }
   std::vector<Run> runs;
-  const bool whole_rows = here.columns == place.columns;
+  const bool whole_rows = place.own_columns == place.columns;
+  const std::int64_t end = each.first + here.count();
+  std::int64_t before = 0;  // elements of the place
   for (const RowRange& range : place.ranges) {
     const std::int64_t rows = whole_rows ? range.count() : 1;
     for (std::int64_t row = range.first; row < range.last; row += rows) {
-      runs.push_back({static_cast<std::uint64_t>(row * place.columns + place.first_column),
-                      static_cast<std::uint64_t>(rows * here.columns)});
+      const std::int64_t first = std::max(before, each.first);
+      const std::int64_t last = std::min(before + rows * place.own_columns, end);
+      const std::int64_t number = row * place.columns + place.first_column + first - before;
+      if (first < last) {
+        runs.push_back(
+            {static_cast<std::uint64_t>(number), static_cast<std::uint64_t>(last - first)});
+      }
+      before += rows * place.own_columns;
     }
   }
   return runs;

@@ -25,11 +25,11 @@ namespace duet {
 struct CheckpointTensor {
   std::string name;  // "block.3.qkv.weight", "block.3.qkv.weight.first_moments"
   Tensor tensor;     // with memory, unless there is a part
-  // One row: the elements from `first` on, which are all that is here. Without elements: none is.
+  // The elements from `first` on, which are all that is here. Without elements: none is.
   std::optional<Tensor> part = std::nullopt;
   std::int64_t first = 0;
   bool is_matrix = false;
-  // Instead of `first`, of a part with elements: which rows and columns of the tensor it has.
+  // Of a part: it is one of these rows and columns of the tensor, whose elements `first` counts.
   MatrixPart place = {};
 };
 

@@ -166,29 +166,35 @@ TEST_F(CheckpointTest, OfATensorInSeveralPieces) {
   EXPECT_TRUE(bytes_of(saved[0]) == expected);
 }
 
-// Large enough that a piece ends within a row.
+// Large enough that a piece ends within a row. Of each part all elements, and some from within a
+// row on.
 TEST_F(CheckpointTest, OfPlacedPartsIsRead) {
   const auto columns = static_cast<std::int64_t>(kCheckpointPiece / 4 + 3);
   const CheckpointTensor whole = tensor("matrix", 7, columns, DType::int8);
   save_checkpoint(path_, {}, {whole});
-  const MatrixPart places[] = {{7, columns, {{0, 7}}, columns / 2},
-                               {7, columns, {{1, 2}, {4, 7}}, 0}};
+  const MatrixPart places[] = {
+      {7, columns, {{0, 7}}, columns / 2, columns - columns / 2},
+      {7, columns, {{1, 2}, {4, 7}}, 0, columns},
+  };
   for (const MatrixPart& place : places) {
-    std::int64_t rows = 0;
-    for (const RowRange& each : place.ranges) rows += each.count();
-    CheckpointTensor part = tensor("matrix", rows, columns - place.first_column, DType::int8);
-    part.part = part.tensor;
-    part.tensor = {{}, 7, columns, DType::int8};
-    part.place = place;
-    Checkpoint(path_).load({part});
-    const std::byte* found = part.part->span.data;
+    std::vector<std::byte> expected;
     for (const RowRange& each : place.ranges) {
       for (std::int64_t row = each.first; row < each.last; ++row) {
-        const std::byte* const expected =
-            whole.tensor.span.data + row * columns + place.first_column;
-        EXPECT_TRUE(std::equal(expected, expected + part.part->columns, found)) << row;
-        found += part.part->columns;
+        const std::byte* const first = whole.tensor.span.data + row * columns + place.first_column;
+        expected.insert(expected.end(), first, first + place.own_columns);
       }
+    }
+    const auto all = static_cast<std::int64_t>(expected.size());
+    for (const RowRange& own : {RowRange{0, all}, RowRange{3, 4}, RowRange{columns - 5, all - 7}}) {
+      CheckpointTensor part = tensor("matrix", 1, own.count(), DType::int8);
+      part.part = part.tensor;
+      part.tensor = {{}, 7, columns, DType::int8};
+      part.place = place;
+      part.first = own.first;
+      Checkpoint(path_).load({part});
+      EXPECT_TRUE(
+          std::equal(expected.data() + own.first, expected.data() + own.last, part.part->span.data))
+          << own.first;
     }
   }
 }
@@ -415,14 +421,15 @@ TEST_F(CheckpointTest, OfWrongTensorsIsNotWritten) {
   refused({"fp8", {good.tensor.span, 2, 2, DType::fp8_e4m3}});
   refused({"too small", {good.tensor.span, 2, 3, DType::fp32}});
   refused({"negative", {good.tensor.span, -2, 2, DType::fp32}});
-  const auto placed = [&](const MatrixPart& place) {
-    refused({"placed", {{}, 3, 4, DType::fp32}, good.tensor, 0, false, place});
+  const auto placed = [&](const MatrixPart& place, std::int64_t first = 0) {
+    refused({"placed", {{}, 3, 4, DType::fp32}, good.tensor, first, false, place});
   };
-  placed({3, 4, {{0, 1}}, 0});          // fewer rows
-  placed({3, 4, {{2, 4}}, 0});          // rows that the tensor does not have
-  placed({3, 4, {{1, 2}, {0, 1}}, 0});  // rows in another order
-  placed({3, 4, {{0, 2}}, 3});          // columns that it does not have
-  placed({3, 5, {{0, 2}}, 0});          // of another tensor
+  placed({3, 4, {{0, 1}}, 0, 2});          // fewer rows
+  placed({3, 4, {{0, 2}}, 0, 2}, 1);       // fewer elements from there on
+  placed({3, 4, {{2, 4}}, 0, 2});          // rows that the tensor does not have
+  placed({3, 4, {{1, 2}, {0, 1}}, 0, 2});  // rows in another order
+  placed({3, 4, {{0, 2}}, 3, 2});          // columns that it does not have
+  placed({3, 5, {{0, 2}}, 0, 2});          // of another tensor
   const auto simulated = open_machine("sim:h200-8");
   const Buffer buffer = simulated->device(0).allocate(std::uint64_t{1} << 36);
   refused({"without contents", {buffer.span(), 2, 2, DType::fp32}});

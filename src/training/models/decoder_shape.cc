@@ -20,7 +20,7 @@ RowRange share_of(const RowRange& range, const TensorShard& shard) {
 // Rows of the whole: of each range a share.
 void divide_rows(ModelParameter& about, const std::vector<RowRange>& ranges,
                  const TensorShard& shard) {
-  about.part = {about.rows, about.columns, {}, 0};
+  about.part = {about.rows, about.columns, {}, 0, about.columns};
   about.rows = 0;
   for (const RowRange& each : ranges) {
     about.part.ranges.push_back(share_of(each, shard));
@@ -31,7 +31,7 @@ void divide_rows(ModelParameter& about, const std::vector<RowRange>& ranges,
 
 void divide_columns(ModelParameter& about, const TensorShard& shard) {
   const RowRange columns = share_of({0, about.columns}, shard);
-  about.part = {about.rows, about.columns, {{0, about.rows}}, columns.first};
+  about.part = {about.rows, about.columns, {{0, about.rows}}, columns.first, columns.count()};
   about.columns = columns.count();
 }
 

@@ -15,10 +15,10 @@ DecoderShape shape_of(const GptConfig& c) {
 Gpt::Gpt(const GptConfig& config, const Recipe& recipe, const Optimizer& optimizer, Device& device,
          Operations& operations, const ModelShard& shard)
     : Decoder(device, operations,
-              Parameters(with_blocks(shard_of(duet::parameters(config), shape_of(config),
-                                              tensor_shard(shard))),
-                         recipe, optimizer, shard),
-              config.vocabulary, shard_of(shape_of(config), tensor_shard(shard))),
+              Parameters(
+                  with_blocks(shard_of(duet::parameters(config), shape_of(config), shard.tensor)),
+                  recipe, optimizer, shard),
+              config.vocabulary, shard_of(shape_of(config), shard.tensor)),
       config_(config),
       token_table_(parameters_.find("token_table")),
       position_table_(parameters_.find("position_table")) {

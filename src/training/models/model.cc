@@ -44,9 +44,9 @@ void Model::initialise(std::uint64_t seed) {
 void Model::begin_step(Stream& stream) { operations_.run(stream, Advance{state_.span}); }
 
 void Model::clip(Stream& stream, double scale, double limit,
-                 const std::function<void(const Tensor&)>& sum_over_ranks) {
+                 const std::function<void()>& sum_over_ranks) {
   operations_.run(stream, SumOfSquares{parameters_.counted_gradients(), squares_});
-  if (sum_over_ranks) sum_over_ranks(squares_);
+  if (sum_over_ranks) sum_over_ranks();
   operations_.run(stream, Clip{state_.span, squares_, scale, limit, gradient_norm_});
 }
 

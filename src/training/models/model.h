@@ -41,10 +41,10 @@ class Model {
   void backward(Stream& stream, Accumulate gradients, const GradientsComplete& complete = {},
                 const BlockBegins& begins = {});
   // Clips the gradients as the operation Clip does, with the norm in gradient_norm(); call it
-  // before update(). `sum_over_ranks` is called with the sum of squares, if ranks keep parts of the
-  // gradients. Without clip(), update() scales the gradients by the state's factor as it is.
+  // before update(). `sum_over_ranks` makes squares() those of all ranks, if ranks keep parts of
+  // the gradients. Without clip(), update() scales the gradients by the state's factor as it is.
   void clip(Stream& stream, double scale, double limit,
-            const std::function<void(const Tensor&)>& sum_over_ranks = {});
+            const std::function<void()>& sum_over_ranks = {});
   // Of a tensor shard: by what passes exchange rows from now on; nullptr: by nothing. Returns the
   // one before.
   RowExchange* set_exchange(RowExchange* exchange) { return exchange_.set(exchange); }

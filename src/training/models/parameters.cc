@@ -44,16 +44,42 @@ OptimizerTensors values_of(const TrainedParameter& parameter) {
           own(all.second_moments), own(all.master),    all.first};
 }
 
-// A part of a parameter of a tensor shard.
+// Some elements of a row-major matrix, as matrices of its rows: the rest of a row, whole rows, the
+// beginning of one.
+struct RowsPiece {
+  std::int64_t row, column, rows, columns;
+};
+std::vector<RowsPiece> pieces_of(std::int64_t columns, std::int64_t first, std::int64_t last) {
+  std::vector<RowsPiece> pieces;
+  while (first < last) {
+    const std::int64_t column = first % columns;
+    const bool whole = column == 0 && last - first >= columns;
+    const std::int64_t rows = whole ? (last - first) / columns : 1;
+    const std::int64_t own = whole ? columns : std::min(columns - column, last - first);
+    pieces.push_back({first / columns, column, rows, own});
+    first += rows * own;
+  }
+  return pieces;
+}
+
+// Elements of a part of a tensor shard's parameter, from `first` on.
 void begin_part(Stream& stream, Operations& operations, const ModelParameter& about,
-                std::uint64_t seed, const Tensor& tensor) {
-  std::int64_t row = 0;
-  for (const RowRange& each : about.part.ranges) {
-    const std::int64_t first = each.first * about.part.columns + about.part.first_column;
-    operations.run(
-        stream, FillNormal{seed, first, about.deviation, rows_of(tensor, {row, row + each.count()}),
-                           about.part.columns});
-    row += each.count();
+                std::uint64_t seed, std::int64_t first, const Tensor& tensor) {
+  const MatrixPart& place = about.part;
+  std::int64_t before = 0, begun = 0;  // elements of the part; of the tensor
+  for (const RowRange& range : place.ranges) {
+    const std::int64_t end = before + range.count() * place.own_columns;
+    const std::int64_t from = std::max(first, before);
+    const std::int64_t to = std::min(first + tensor.count(), end);
+    for (const RowsPiece& each : pieces_of(place.own_columns, from - before, to - before)) {
+      const std::int64_t number =
+          (range.first + each.row) * place.columns + place.first_column + each.column;
+      operations.run(stream,
+                     FillNormal{seed, number, about.deviation,
+                                part(tensor, begun, each.rows, each.columns), place.columns});
+      begun += each.rows * each.columns;
+    }
+    before = end;
   }
 }
 
@@ -61,7 +87,7 @@ void begin_part(Stream& stream, Operations& operations, const ModelParameter& ab
 void begin_as(Stream& stream, Operations& operations, const ModelParameter& about,
               std::uint64_t seed, std::int64_t first, const Tensor& tensor) {
   if (tensor.count() == 0) return;
-  if (!about.part.is_whole()) return begin_part(stream, operations, about, seed, tensor);
+  if (!about.part.is_whole()) return begin_part(stream, operations, about, seed, first, tensor);
   if (about.deviation > 0) {
     return operations.run(stream, FillNormal{seed, first, about.deviation, tensor});
   }
@@ -87,11 +113,6 @@ std::string block_of(const std::string& name) {
 }
 
 }  // namespace
-
-TensorShard tensor_shard(const ModelShard& shard) {
-  const auto* const own = std::get_if<TensorShard>(&shard);
-  return own != nullptr ? *own : TensorShard();
-}
 
 const char* name(OptimizerKind kind) { return name_of(kOptimizers, kind); }
 
@@ -122,8 +143,8 @@ Parameters::Parameters(ParametersDescription description, Recipe recipe, const O
     : blocks_(std::move(description.blocks)),
       recipe_(std::move(recipe)),
       optimizer_(optimizer),
-      tensor_shard_(tensor_shard(shard)) {
-  if (const auto* const own = std::get_if<Shard>(&shard)) shard_ = *own;
+      shard_(shard.share),
+      tensor_shard_(shard.tensor) {
   for (const ModelParameter& each : description.all) all_.push_back({each, {}});
   const auto frozen = [](const TrainedParameter& each) { return each.about.frozen; };
   if (!shard_) return;
@@ -227,6 +248,7 @@ void Parameters::lay_out_unit(Unit& unit, std::int64_t numbers[2]) {
   unit.decay_end = at;
   numbers[1] += at;
   place(false);
+  unit.end = at;
   numbers[0] += at - unit.decay_end;
 }
 
@@ -287,18 +309,33 @@ std::vector<Tensor> Parameters::gradients() const {
 std::vector<Tensor> Parameters::counted_gradients() const {
   if (tensor_shard_.rank == 0) return gradients();
   std::vector<Tensor> parts;
-  for (const TrainedParameter& each : all_) {
-    if (!each.about.part.is_whole()) parts.push_back(values_of(each).gradients);
+  for (const Kept& each : kept()) {
+    if (!each.about->part.is_whole()) parts.push_back(each.tensors.gradients);
   }
   return parts;
 }
 
-std::vector<Tensor> Parameters::partial_gradients() const {
-  std::vector<Tensor> all;
+std::vector<Parameters::Partial> Parameters::partial_gradients() const {
+  std::vector<Partial> all;
   for (const Group& group : groups_) {
-    if (!group.decays) all.push_back(group.tensors.gradients);
+    if (!group.decays) all.push_back({group.tensors.gradients, 0});
+  }
+  for (const Unit& unit : units_) {
+    const std::int64_t share = unit.own.gradients.count(), begin = shard_->rank * share;
+    const std::int64_t first = std::max(begin, unit.decay_end);
+    const std::int64_t last = std::min(begin + share, unit.end);
+    if (first >= last) continue;
+    all.push_back({part(unit.own.gradients, first - begin, 1, last - first),
+                   unit.first_without_decay + first - unit.decay_end});
   }
   return all;
+}
+
+std::int64_t Parameters::partial_count() const {
+  std::int64_t count = 0;
+  for (const Group& group : groups_) count += group.decays ? 0 : group.tensors.gradients.count();
+  for (const Unit& unit : units_) count += unit.end - unit.decay_end;
+  return count;
 }
 
 bool Parameters::is_divided() const {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "training/models/memory_plan.h"
@@ -69,9 +68,17 @@ struct TensorShard {
   int rank = 0, ranks = 1;
 };
 
-// What a rank has of a model: all of it, unless it has one of the shares.
-using ModelShard = std::variant<std::monostate, Shard, TensorShard>;
-TensorShard tensor_shard(const ModelShard& shard);  // of another share: {}
+// What a rank has of a model: all of it; a share of either kind; or, of what one tensor shard has,
+// the share that is one of several ranks'.
+struct ModelShard {
+  ModelShard() = default;
+  ModelShard(const Shard& own) : share(own) {}
+  ModelShard(const TensorShard& own) : tensor(own) {}
+  ModelShard(const Shard& own, const TensorShard& of) : share(own), tensor(of) {}
+
+  std::optional<Shard> share;
+  TensorShard tensor;
+};
 
 struct ParametersDescription {
   std::vector<ModelParameter> all;
@@ -103,9 +110,15 @@ class Parameters {
     // `decay_end` decay; `first` and `first_without_decay` are the numbers of the first of each.
     OptimizerTensors own;
     std::int64_t decay_end = 0, first_without_decay = 0;
+    std::int64_t end = 0;  // what is behind it is padding
+  };
+  // Gradients of which every rank of a tensor shard has an addend.
+  struct Partial {
+    Tensor gradients;        // one row, of this rank's share
+    std::int64_t first = 0;  // its number among those of all shares
   };
   // The part of one parameter that this rank keeps: all rows that have values or, with a shard, one
-  // row with the elements from `first` on.
+  // row with the elements from `first` on. Of a tensor shard, the parameter is the rank's part.
   struct Kept {
     std::size_t parameter;  // its index
     const ModelParameter* about;
@@ -146,8 +159,9 @@ class Parameters {
   // Of a tensor shard: gradients() without those that lower ranks have as well, so that all ranks'
   // together are those of the whole model; else gradients().
   std::vector<Tensor> counted_gradients() const;
-  // Of a tensor shard: the gradients of which every rank has an addend, those of norms.
-  std::vector<Tensor> partial_gradients() const;
+  // Those of norms; and how many elements all shares have together.
+  std::vector<Partial> partial_gradients() const;
+  std::int64_t partial_count() const;
   // Whether other ranks have other parts.
   bool is_divided() const;
   std::size_t find(const std::string& name) const;  // the parameter must exist

@@ -39,9 +39,9 @@ Qwen3::Qwen3(const Qwen3Config& config, const Recipe& recipe, const Optimizer& o
              Device& device, Operations& operations, const ModelShard& shard)
     : Decoder(device, operations,
               Parameters(with_blocks(shard_of(duet::parameters(config), shape_of(config, recipe),
-                                              tensor_shard(shard))),
+                                              shard.tensor)),
                          recipe, optimizer, shard),
-              config.vocabulary, shard_of(shape_of(config, recipe), tensor_shard(shard))),
+              config.vocabulary, shard_of(shape_of(config, recipe), shard.tensor)),
       config_(config),
       token_table_(parameters_.find("token_table")),
       head_(parameters_.find("head.weight")) {

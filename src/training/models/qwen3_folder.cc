@@ -95,38 +95,41 @@ void check_parameter(const CheckpointTensor& each, const ModelParameter& about) 
   if (expected) throw BadArgument(fmt::format("parameter '{}': expected {}", each.name, expected));
 }
 
-// As within(), of a part that is placed.
-CheckpointTensor within_place(const CheckpointTensor& parameter, const LibraryTensor& tensor) {
-  const MatrixPart& place = parameter.place;
-  CheckpointTensor result{tensor.name, {{}, tensor.rows, place.columns, parameter.tensor.dtype}};
-  result.place = {tensor.rows, place.columns, {}, place.first_column};
-  RowRange here;
+// Which of `rows` of a matrix are in a part of it, in `ranges` by their numbers in `rows`; returns
+// their numbers in the part.
+RowRange rows_in_part(const MatrixPart& part, const RowRange& rows, std::vector<RowRange>& ranges) {
+  RowRange found;
   std::int64_t row = 0;  // of the part
-  for (const RowRange& each : place.ranges) {
-    const std::int64_t first = std::max(each.first, tensor.first_row);
-    const std::int64_t last = std::min(each.last, tensor.first_row + tensor.rows);
+  for (const RowRange& each : part.ranges) {
+    const std::int64_t first = std::max(each.first, rows.first);
+    const std::int64_t last = std::min(each.last, rows.last);
     if (first < last) {
-      if (here.count() == 0) here.first = row + first - each.first;
-      here.last = row + last - each.first;
-      result.place.ranges.push_back({first - tensor.first_row, last - tensor.first_row});
+      if (found.count() == 0) found.first = row + first - each.first;
+      found.last = row + last - each.first;
+      ranges.push_back({first - rows.first, last - rows.first});
     }
     row += each.count();
   }
-  result.part = rows_of(*parameter.part, here);
-  return result;
+  return found;
 }
 
 // What is here of a tensor of the library, within the memory of the parameter.
 CheckpointTensor within(const CheckpointTensor& parameter, const LibraryTensor& tensor) {
-  if (!parameter.place.is_whole()) return within_place(parameter, tensor);
-  const std::int64_t columns = parameter.tensor.columns;
+  const MatrixPart& place = parameter.place;
   const DType dtype = parameter.tensor.dtype;
   const Tensor& here = parameter.part ? *parameter.part : parameter.tensor;
   const std::int64_t here_begin = parameter.part ? parameter.first : 0;
-  const std::int64_t begin = tensor.first_row * columns, end = begin + tensor.rows * columns;
+  CheckpointTensor result{tensor.name, {{}, tensor.rows, parameter.tensor.columns, dtype}};
+  RowRange rows{tensor.first_row, tensor.first_row + tensor.rows};
+  std::int64_t columns = parameter.tensor.columns;
+  if (!place.is_whole()) {
+    columns = place.own_columns;
+    result.place = {tensor.rows, place.columns, {}, place.first_column, columns};
+    rows = rows_in_part(place, rows, result.place.ranges);
+  }
+  const std::int64_t begin = rows.first * columns;
   const std::int64_t first = std::max(begin, here_begin);
-  const std::int64_t last = std::min(end, here_begin + here.count());
-  CheckpointTensor result{tensor.name, {{}, tensor.rows, columns, dtype}};
+  const std::int64_t last = std::min(rows.last * columns, here_begin + here.count());
   result.part = Tensor{{}, 1, 0, dtype};
   if (first >= last) return result;
   result.first = first - begin;

@@ -31,12 +31,12 @@ inline Tensor rows_of(const Tensor& matrix, const RowRange& rows) {
   return part;
 }
 
-// Which part of a larger matrix a matrix is: ranges of its rows, one after the other, of adjacent
-// columns.
+// Which part of a larger matrix a matrix is: some columns of ranges of its rows, one after the
+// other.
 struct MatrixPart {
   std::int64_t rows = 0, columns = 0;  // of the larger one; 0: the matrix is all of it
   std::vector<RowRange> ranges;
-  std::int64_t first_column = 0;
+  std::int64_t first_column = 0, own_columns = 0;  // adjacent ones, so many
 
   bool is_whole() const { return rows == 0; }
 };

@@ -25,9 +25,7 @@ class GradientBuckets : public ParallelStep {
 
   void forward(Stream& stream) override { model_.forward(stream); }
   void backward(Stream& stream, Accumulate gradients) override;
-  void clip(Stream& stream, double scale, double limit) override {
-    model_.clip(stream, scale, limit);
-  }
+  void sum_squares(Stream&) override {}  // all ranks have the gradients
   void communicate(Stream& stream) override;
   void set_timeline(StepTimeline* timeline) override { sums_.set_timeline(timeline); }
   double wire_bytes() const override;

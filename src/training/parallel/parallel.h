@@ -9,12 +9,16 @@
 #include <vector>
 
 #include "collectives/engine.h"
+#include "collectives/group_sessions.h"
 #include "training/models/model.h"
 #include "training/operations/step_timeline.h"
 
 namespace duet {
 
 // How the ranks of a team train one model together. Each has a batch of its own, but for tp.
+// With ddp and zero3 a rank may be a tensor group: consecutive ranks that share a batch and divide
+// its products, as the ranks of tp do. Ranks of equal number in their tensor groups are a data
+// group: they have the same parts of the model, and sum gradients, or divide those parts.
 enum class Parallel {
   none,   // the first device alone
   ddp,    // every rank has the whole model, and gradients are summed (gradient_buckets.h)
@@ -35,8 +39,8 @@ class ParallelStep {
   // The last backward pass of a step: writes its gradients, or adds them to those of earlier
   // batches, and sums them over ranks.
   virtual void backward(Stream& stream, Accumulate gradients) = 0;
-  // As Model::clip(), by the norm of the gradients of all ranks.
-  virtual void clip(Stream& stream, double scale, double limit) = 0;
+  // Of Model::clip(): the sum of the squares of gradients becomes that of the whole model.
+  virtual void sum_squares(Stream& stream) = 0;
   // The communication of both passes without the passes, on whatever the memory contains.
   virtual void communicate(Stream& stream) = 0;
   // As that of a ForkedStream.
@@ -69,9 +73,7 @@ class AloneStep : public ParallelStep {
   void backward(Stream& stream, Accumulate gradients) override {
     model_.backward(stream, gradients);
   }
-  void clip(Stream& stream, double scale, double limit) override {
-    model_.clip(stream, scale, limit);
-  }
+  void sum_squares(Stream&) override {}
   void communicate(Stream&) override {}
   void set_timeline(StepTimeline*) override {}
   double wire_bytes() const override { return 0; }
@@ -82,16 +84,32 @@ class AloneStep : public ParallelStep {
   WithExchange alone_;
 };
 
+// The sessions of tensor groups and data groups.
+struct ParallelGroups {
+  // As GroupSessions. `tensor_ranks` divides the team's.
+  ParallelGroups(Team& team, int tensor_ranks, CollectiveEngine& engine)
+      : tensor(team, consecutive_groups(team.size(), tensor_ranks), engine),
+        data(team, strided_groups(team.size(), tensor_ranks), engine) {}
+
+  GroupSessions tensor, data;
+};
+
 struct ParallelSettings {
   Parallel kind = Parallel::none;
-  // nullptr: no communication. A step then takes the time that it would take if communication cost
-  // nothing, and its results are not valid.
+  // nullptr, and no groups: no communication. A step then takes the time that it would take if
+  // communication cost nothing, and its results are not valid.
   CollectiveSession* session = nullptr;
   std::uint64_t bucket_bytes = 25u << 20;  // ddp: see GradientBuckets
   // zero3: blocks that were gathered for the forward pass stay for the backward pass.
   bool keep_gathered = false;
   // zero3: gradients are sent to their ranks beside the backward pass, and summed behind it.
   bool late_sums = false;
+  // ddp and zero3: the ranks of a tensor group, and, if these are several, the groups' sessions
+  // instead of one of all ranks.
+  int tensor_ranks = 1;
+  ParallelGroups* groups = nullptr;
+
+  bool communicates() const { return session != nullptr || groups != nullptr; }
 };
 
 // `ranges`: in the order in which the model's backward pass completes gradients; `options`: of the
@@ -104,7 +122,15 @@ std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& setting
                                                  const StreamOptions& options);
 // What the rank has of the model.
 ModelShard shard_of(const ParallelSettings& settings, const Rank& rank);
-// How many batches so many ranks have at a time: tp's share one.
-std::int64_t batches_of(Parallel kind, std::int64_t ranks);
+// Of so many ranks: how many divide the products of one batch.
+int tensor_ranks_of(const ParallelSettings& settings, int ranks);
+// How many batches so many ranks have at a time.
+inline std::int64_t batches_of(const ParallelSettings& settings, int ranks) {
+  return ranks / tensor_ranks_of(settings, ranks);
+}
+// Which of them is this rank's.
+inline std::int64_t batch_of(const ParallelSettings& settings, const Rank& rank) {
+  return rank.index / tensor_ranks_of(settings, rank.size);
+}
 
 }  // namespace duet

@@ -172,10 +172,6 @@ void ShardedStep::communicate(Stream& stream) {
   sum_parts(stream);
 }
 
-void ShardedStep::clip(Stream& stream, double scale, double limit) {
-  model_.clip(stream, scale, limit, [&](const Tensor&) { sum_squares_->enqueue(stream); });
-}
-
 double ShardedStep::wire_bytes() const {
   double bytes = 0;
   std::size_t blocks = 0;

@@ -30,7 +30,7 @@ class ShardedStep : public ParallelStep {
 
   void forward(Stream& stream) override;
   void backward(Stream& stream, Accumulate gradients) override;  // must be Accumulate::no
-  void clip(Stream& stream, double scale, double limit) override;
+  void sum_squares(Stream& stream) override { sum_squares_->enqueue(stream); }
   void communicate(Stream& stream) override;
   void set_timeline(StepTimeline* timeline) override;
   double wire_bytes() const override;

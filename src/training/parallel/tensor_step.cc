@@ -19,12 +19,6 @@ MultiplyRows in_rows(const RowExchange::Gemm& gemm, const Tensor& all) {
   };
 }
 
-std::unique_ptr<CollectivePlan> plan_of_sum(Rank& rank, CollectiveSession& session,
-                                            const Tensor& values) {
-  return session.plan(rank, GradientBuckets::sum(values.dtype, values.count()),
-                      {values.span, values.span});
-}
-
 }  // namespace
 
 PlannedRowExchange::Planning::Planning(PlannedRowExchange& exchange, Rank& rank,
@@ -102,27 +96,57 @@ TensorStep::TensorStep(Rank& rank, CollectiveSession& session, Model& model)
     model.backward(*stream, Accumulate::no);
     stream->synchronize(kPassSeconds);
   }
-  for (const Tensor& each : model.parameters().partial_gradients()) {
-    sums_.push_back(plan_of_sum(rank, session, each));
+  plan_partials(rank, session);
+  const Tensor& squares = model.squares();
+  sum_squares_ = session.plan(rank, GradientBuckets::sum(squares.dtype, squares.count()),
+                              {squares.span, squares.span});
+}
+
+void TensorStep::plan_partials(Rank& rank, CollectiveSession& session) {
+  const Parameters& parameters = model_.parameters();
+  const std::int64_t count = parameters.partial_count();
+  if (count == 0) return;
+  const std::vector<Parameters::Partial> partials = parameters.partial_gradients();
+  const DType dtype = parameters.recipe().gradients;
+  const Collective sum = GradientBuckets::sum(dtype, count);
+  if (parameters.units().empty()) {
+    const Span& all = partials.front().gradients.span;
+    sum_partials_ = session.plan(rank, sum, {all, all});
+    return;
   }
-  sum_squares_ = plan_of_sum(rank, session, model.squares());
+  const Tensor all{{}, 1, count, dtype};
+  addends_ = rank.device.allocate(all.bytes());
+  sums_ = rank.device.allocate(all.bytes());
+  const auto stream = rank.device.make_stream();
+  stream->fill(addends_.span(), {FillKind::constant, 0});
+  stream->synchronize(kPassSeconds);
+  for (const Parameters::Partial& each : partials) {
+    const std::uint64_t first = static_cast<std::uint64_t>(each.first) * size_of(dtype);
+    const std::uint64_t bytes = each.gradients.bytes();
+    partials_.push_back({each.gradients.span, addends_.span().slice(first, bytes),
+                         sums_.span().slice(first, bytes)});
+  }
+  sum_partials_ = session.plan(rank, sum, {addends_.span(), sums_.span()});
 }
 
 void TensorStep::backward(Stream& stream, Accumulate gradients) {
   model_.backward(stream, gradients);
-  for (const auto& each : sums_) {
-    each->enqueue(stream);
-    if (timeline_ != nullptr) timeline_->ended(stream, "all_reduce");
-  }
+  sum_partial_gradients(stream);
 }
 
-void TensorStep::clip(Stream& stream, double scale, double limit) {
-  model_.clip(stream, scale, limit, [&](const Tensor&) { sum_squares_->enqueue(stream); });
+void TensorStep::sum_partial_gradients(Stream& stream) {
+  if (sum_partials_ == nullptr) return;
+  for (const Partial& each : partials_)
+    stream.copy({each.addends, each.gradients, Executor::kernel, {}});
+  sum_partials_->enqueue(stream);
+  for (const Partial& each : partials_)
+    stream.copy({each.gradients, each.sums, Executor::kernel, {}});
+  if (timeline_ != nullptr) timeline_->ended(stream, "all_reduce");
 }
 
 void TensorStep::communicate(Stream& stream) {
   for (CollectivePlan* const each : rows_.calls()) each->enqueue(stream);
-  for (const auto& each : sums_) each->enqueue(stream);
+  if (sum_partials_ != nullptr) sum_partials_->enqueue(stream);
 }
 
 void TensorStep::set_timeline(StepTimeline* timeline) {
@@ -131,9 +155,8 @@ void TensorStep::set_timeline(StepTimeline* timeline) {
 }
 
 double TensorStep::wire_bytes() const {
-  double bytes = 0;
+  double bytes = sum_partials_ != nullptr ? sum_partials_->wire_bytes() : 0;
   for (const CollectivePlan* const each : rows_.calls()) bytes += each->wire_bytes();
-  for (const auto& each : sums_) bytes += each->wire_bytes();
   return bytes;
 }
 

@@ -68,18 +68,28 @@ class TensorStep : public ParallelStep {
 
   void forward(Stream& stream) override { model_.forward(stream); }
   void backward(Stream& stream, Accumulate gradients) override;
-  void clip(Stream& stream, double scale, double limit) override;
+  // What backward() does behind the model's pass and what divides its gradients.
+  void sum_partial_gradients(Stream& stream);
+  void sum_squares(Stream& stream) override { sum_squares_->enqueue(stream); }
   void communicate(Stream& stream) override;
   void set_timeline(StepTimeline* timeline) override;
   double wire_bytes() const override;
   std::map<std::string, std::string> notes() const override;
 
  private:
+  void plan_partials(Rank& rank, CollectiveSession& session);
+
   Model& model_;
   PlannedRowExchange rows_;
   WithExchange exchanging_;  // of the model's passes, by rows_
-  // Of gradients of which each rank has an addend, and of the squares of all.
-  std::vector<std::unique_ptr<CollectivePlan>> sums_;
+  // Gradients of which each rank has an addend, where they are summed, and their place there. Ranks
+  // whose shares have others of them sum as many: zeros stand for them.
+  struct Partial {
+    Span gradients, addends, sums;
+  };
+  std::vector<Partial> partials_;  // empty: they are summed in place
+  Buffer addends_, sums_;
+  std::unique_ptr<CollectivePlan> sum_partials_;  // null: there are none
   std::unique_ptr<CollectivePlan> sum_squares_;
   StepTimeline* timeline_ = nullptr;
 };

@@ -51,7 +51,7 @@ TensorResult run_steps(OwnModel& own, ParallelStep& step, Accumulate accumulate)
     }
     step.forward(*own.stream);
     step.backward(*own.stream, accumulate);
-    step.clip(*own.stream, kTensorScale, kTensorLimit);
+    own.model.clip(*own.stream, kTensorScale, kTensorLimit, [&] { step.sum_squares(*own.stream); });
     own.model.update(*own.stream);
     own.stream->synchronize(kParallelDeadline);
     result.losses.push_back(values_on(device, own.model.loss()).front());
