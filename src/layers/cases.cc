@@ -12,6 +12,8 @@
 #include "core/error.h"
 #include "gemm/engine.h"
 #include "layers/layer_work.h"
+#include "timing/energy_meter.h"
+#include "timing/power_draw.h"
 #include "timing/sampler.h"
 #include "timing/statistics.h"
 
@@ -155,11 +157,19 @@ class LayerCases {
       ways.back().cut_only = true;
     }
     const Works works = works_of(layer, gemm, ways);
-    const std::vector<Sampling> sampled = by_turns(works, options_.mode);
+    Measurement besides;
+    const std::vector<Sampling> sampled =
+        by_turns(works, options_.mode, [&](const RunAgain& again) {
+          if (!chosen.is_alone()) add_timeline(besides, *works.front());
+          if (options_.energy_seconds > 0) add_energy(besides, again);
+        });
     result.sampling = sampled.front();
     const LayerWork& own = *works.front();
     result.cost = own.cost();
     if (works.size() > 1) add_figures(result, sampled);
+    result.metrics.insert(result.metrics.end(), besides.metrics.begin(), besides.metrics.end());
+    result.warnings.insert(result.warnings.end(), besides.warnings.begin(), besides.warnings.end());
+    result.curves = besides.curves;
     result.notes = {{"gemm", gemm.name()}, {"gemm_algorithm", own.gemm_algorithm()}};
     if (!own.algorithm().empty()) result.notes.emplace_back("algorithm", own.algorithm());
     if (ways.size() > 2) result.notes.emplace_back("serial", usual_);
@@ -201,10 +211,47 @@ class LayerCases {
     return works;
   }
 
-  std::vector<Sampling> by_turns(const Works& works, const Mode& mode) {
+  std::vector<Sampling> by_turns(const Works& works, const Mode& mode,
+                                 const AfterSamples& after = {}) {
     std::vector<Work*> all;
     for (const auto& each : works) all.push_back(each.get());
-    return Sampler(team(), stop_).measure_by_turns(all, mode);
+    return Sampler(team(), stop_).measure_by_turns(all, mode, {}, after);
+  }
+
+  // How long the slowest rank waits for its first rows, and for what follows its last ones.
+  void add_timeline(Measurement& result, LayerWork& work) {
+    std::vector<LayerWork::Times> ranks;
+    team().each([&](Rank& rank) {
+      auto times = work.time_call(rank);
+      if (rank.local == 0) ranks = std::move(times);
+    });
+    double wait = 0, tail = 0;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const std::vector<double>& gemms = ranks[rank].gemms;
+      result.curves.emplace_back(fmt::format("gemms_of_rank_{}", rank), gemms);
+      double first = gemms.front(), last = 0;  // two streams may end in another order
+      for (std::size_t i = 0; i < gemms.size(); ++i) {
+        first = std::min(first, gemms[i]);
+        last = std::max(last, gemms[i]);
+      }
+      wait = std::max(wait, first);
+      tail = std::max(tail, ranks[rank].end - last);
+    }
+    result.metrics.emplace_back("first_wait_seconds", wait);
+    result.metrics.emplace_back("tail_seconds", tail);
+  }
+
+  // Of a group of calls, behind and before others.
+  void add_energy(Measurement& result, const RunAgain& again) {
+    const EnergySource energy = energy_source(team());
+    if (energy.counters.empty()) {
+      result.warnings.push_back("no energy: " + energy.unavailable);
+      return;
+    }
+    const PowerDraw draw =
+        power_draw(energy.counters, options_.energy_seconds, options_.mode.deadline_seconds, again);
+    result.metrics.emplace_back("joules", draw.joules(0));
+    result.metrics.emplace_back("watts", draw.watts);
   }
 
   CollectiveSession& session(const std::string& name) {

@@ -27,6 +27,7 @@ struct LayerOptions {
   std::string gemm;  // the engine that multiplies; "": the first that can
   double tuning_seconds = 1;
   GraphUse graph;
+  double energy_seconds = 0;  // above 0: also measure energy, for so long at least
   Mode mode;
   std::string device_name;  // --device, as the journal shows it
   Processes* processes = nullptr;

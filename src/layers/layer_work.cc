@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/packing.h"
 #include "gemm/reference.h"
 
 namespace duet {
@@ -95,11 +96,39 @@ SwiGlu LayerWork::activation(const RankState& own) const {
           {own.linears[1].x(), taken.m, taken.k, taken.dtype}};
 }
 
-void LayerWork::enqueue_call(const RankState& own, Stream& stream) const {
+void LayerWork::enqueue_call(const RankState& own, Stream& stream, StepTimeline* timeline) const {
   for (std::size_t i = 0; i < own.linears.size(); ++i) {
     if (i > 0 && layer_.activates) own.operations->run(stream, activation(own));
-    own.linears[i].enqueue(stream);
+    own.linears[i].enqueue(stream, timeline);
   }
+}
+
+// A first call hides how long it takes to enqueue the second one.
+std::vector<LayerWork::Times> LayerWork::time_call(Rank& rank) {
+  const RankState& own = state(rank);
+  const auto stream = rank.device.make_stream();
+  StepTimeline timeline(rank.device);
+  rank.team.barrier("all ranks to time a call", kLayerDeadline);
+  enqueue_call(own, *stream);
+  timeline.begin(*stream);
+  enqueue_call(own, *stream, &timeline);
+  timeline.ended(*stream, "call");
+  stream->synchronize(kLayerDeadline);
+  std::vector<std::string> mine;
+  for (const StepTimeline::Part& each : timeline.parts()) {
+    if (each.beside) mine.push_back(fmt::format("{}", each.begin));
+    mine.push_back(fmt::format("{}", each.end));
+  }
+  const auto all =
+      rank.team.gather(rank, pack(mine), "the other ranks to have timed a call", kLayerDeadline);
+  std::vector<Times> times;
+  for (const std::string& each : *all) {
+    Times& of = times.emplace_back();
+    for (const std::string& number : unpack(each)) of.gemms.push_back(std::stod(number));
+    of.end = of.gemms.front();
+    of.gemms.erase(of.gemms.begin());
+  }
+  return times;
 }
 
 void LayerWork::enqueue(Rank& rank, Stream& stream) {

@@ -29,6 +29,14 @@ class LayerWork : public Work {
   std::optional<Skipped> verify(Rank& rank) override;
   void release(Rank& rank) noexcept override;
 
+  // When a rank multiplied in one call, that is enqueued and not captured, behind other calls.
+  struct Times {
+    std::vector<double> gemms;  // begin, end, begin, end ... in seconds from the call's begin
+    double end = 0;             // of the call
+  };
+  // Of all ranks; between prepare() and release(). Collective, inside each().
+  std::vector<Times> time_call(Rank& rank);
+
   // Of rank 0 and the first operation, after prepare(): of the collective, "" without one; and of
   // the multiplication of the most rows.
   const std::string& algorithm() const { return algorithm_; }
@@ -44,7 +52,7 @@ class LayerWork : public Work {
 
   RankState& state(const Rank& rank) { return states_.at(static_cast<std::size_t>(rank.local)); }
   SwiGlu activation(const RankState& own) const;
-  void enqueue_call(const RankState& own, Stream& stream) const;
+  void enqueue_call(const RankState& own, Stream& stream, StepTimeline* timeline = nullptr) const;
   void verify_activation(Rank& rank, const RankState& own) const;
 
   Team& team_;

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "collectives/own_engines.h"
 #include "device/machine.h"
 #include "layers/cases.h"
 #include "timing/sampler.h"
+#include "timing/statistics.h"
 
 namespace duet {
 namespace {
@@ -171,6 +174,47 @@ TEST(LayerCases, AreOfEachEngineAndMeasureWhatIsAdded) {
     }
   }
   EXPECT_TRUE(benchmark.conclude({}).empty());
+}
+
+double metric(const Measurement& result, const std::string& name) {
+  for (const auto& [metric, value] : result.metrics) {
+    if (metric == name) return value;
+  }
+  return NAN;
+}
+
+// On a simulated machine calls are equal: the one whose times are told is one of those measured. A
+// gather's own rows are multiplied at once; a sum of them is sent behind the last ones.
+TEST(LayerCases, TellWhenRowsAreMultiplied) {
+  const auto machine = open_machine("sim:h200:devices=2");
+  LayerOptions options = options_of({kPieces, "vendor-model"});
+  options.layers = {layer_of(4096, 8192, 8192, "gather-gemm", DType::bf16),
+                    layer_of(4096, 8192, 8192, "gemm-scatter", DType::bf16)};
+  options.ranges = {2};
+  options.sums = {RowSums::in_slots};
+  options.streams = {1};
+  const Benchmark benchmark = layer_benchmark(*machine, options, {});
+  ASSERT_EQ(benchmark.cases.size(), 4u);
+  for (const Case& each : benchmark.cases) {
+    const Measurement result = each.run();
+    const bool gathers = each.id.axes.text("layer") == "gather-gemm";
+    const bool in_pieces = each.id.engine == kPieces;
+    SCOPED_TRACE(each.id.engine + (gathers ? " gathers" : " scatters"));
+    ASSERT_EQ(result.curves.size(), 2u);
+    double multiplied = 0;
+    for (const auto& [name, times] : result.curves) {
+      ASSERT_EQ(times.size(), in_pieces ? 6u : 2u) << name;
+      EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+      for (std::size_t i = 0; i < times.size(); i += 2) multiplied += times[i + 1] - times[i];
+    }
+    const double call = summarise(result.sampling->samples).median;
+    const double wait = metric(result, "first_wait_seconds");
+    const double tail = metric(result, "tail_seconds");
+    EXPECT_LE(wait + tail + multiplied / 2, 1.001 * call);
+    EXPECT_GE(wait, 0);
+    EXPECT_EQ(wait > 0.1 * call, gathers && !in_pieces);
+    EXPECT_EQ(tail > 0.01 * call, !gathers);
+  }
 }
 
 TEST(LayerCases, RefuseWhatCannotBe) {

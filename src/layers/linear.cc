@@ -105,9 +105,11 @@ GemmBuffers LayerLinear::operands(const CallRows& rows) const {
   return {slice_rows(x(), problem_.m, rows.rows), weight_.span(), rows.place};
 }
 
-void LayerLinear::enqueue(Stream& stream) const {
+void LayerLinear::enqueue(Stream& stream, StepTimeline* timeline) const {
   const MultiplyRows multiply = [&](Stream& on, const CallRows& rows) {
+    if (timeline != nullptr) timeline->began_beside(on, "gemm");
     gemms_.at(key_of(rows))->enqueue(on, operands(rows));
+    if (timeline != nullptr) timeline->ended_beside(on);
   };
   if (plan_ != nullptr && !way_.cut_only) return plan_->enqueue_rows(stream, multiply);
   for (const CallRows& each : cut_) multiply(stream, each);

@@ -14,6 +14,7 @@
 #include "collectives/engine.h"
 #include "gemm/engine.h"
 #include "layers/operation.h"
+#include "training/operations/step_timeline.h"
 
 namespace duet {
 
@@ -37,7 +38,8 @@ class LayerLinear {
   LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& operation, const LayerWay& way,
               const Tuning& tuning, std::uint64_t seed, bool makes_input);
 
-  void enqueue(Stream& stream) const;
+  // `timeline`: each multiplication is a part of it, beside its stream.
+  void enqueue(Stream& stream, StepTimeline* timeline = nullptr) const;
   // New inputs, number `fills`; what comes from other ranks or is made is not there.
   void fill(const Rank& rank, std::uint64_t fills, Stream& stream) const;
   // Blocking, while no rank is in a call.

@@ -6,7 +6,8 @@ const Workload& layer_workload() {
   static const Workload layer = [] {
     RecordKind records{"layer"};
     records.figures = {"added_percent",  "tflops", "gemm_seconds", "added_seconds",
-                       "serial_seconds", "hidden", "cut_seconds"};
+                       "serial_seconds", "hidden", "cut_seconds",  "first_wait_seconds",
+                       "tail_seconds"};
     records.table.beside = {{"engine"}};
     return Workload{{records}};
   }();

@@ -90,7 +90,8 @@ void sample_by_turns(std::vector<Turn>& turns, const Mode& mode,
 }  // namespace
 
 std::vector<Sampling> Sampler::measure_by_turns(const std::vector<Work*>& works, const Mode& asked,
-                                                const Placement& placement) {
+                                                const Placement& placement,
+                                                const AfterSamples& after) {
   Mode mode = asked;
   if (team_.machine().is_virtual()) mode.warm_up_seconds = 0;
   std::vector<Turn> turns;
@@ -105,6 +106,11 @@ std::vector<Sampling> Sampler::measure_by_turns(const std::vector<Work*>& works,
   const auto stop = [&] { return turns.front().trial->stop(); };
   choose_groups(turns, mode, team_.machine().is_virtual(), stop);
   sample_by_turns(turns, mode, stop);
+  if (after) {
+    Turn& first = turns.front();
+    const double seconds = summarise(first.sampling.samples).median;
+    after([&] { return run_again(*first.trial, *first.work, seconds); });
+  }
   std::vector<Sampling> all;
   for (Turn& turn : turns) {
     turn.sampling.mode = "turns";

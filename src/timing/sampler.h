@@ -71,9 +71,10 @@ class Sampler {
   // gate of its own, whose mean time is a sample, so that clocks, temperature and other programs
   // are the same for all. Ends when the median's interval is as narrow as the mode asks for all of
   // them, or after mode.seconds for each or mode.max_iterations rounds; after mode.min_iterations
-  // rounds at least. The mode is adaptive. Otherwise as measure().
+  // rounds at least. The mode is adaptive. Otherwise as measure(); `after` is of the first Work.
   std::vector<Sampling> measure_by_turns(const std::vector<Work*>& works, const Mode& mode,
-                                         const Placement& placement = {});
+                                         const Placement& placement = {},
+                                         const AfterSamples& after = {});
 
   Team& team() { return team_; }
 

@@ -78,6 +78,9 @@ class LayerCommand : public Command {
     add("-G,--cudagraph", graph_, "COUNT",
         "Capture each call as a graph, and launch it so often for a sample; 0, the default: do not "
         "capture");
+    add_energy_flags(*app_, energy_,
+                     "Also measure the energy of a call, where the device reports it, with many "
+                     "more calls");
     add_network_flags(*app_, network_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
@@ -138,6 +141,7 @@ class LayerCommand : public Command {
     }
     if (!sums_.empty()) options.sums = parse_list(sums_, parse_row_sums);
     options.gemm = gemm_;
+    options.energy_seconds = energy_seconds_of(energy_);
     options.tuning_seconds = tuning_seconds_;
     if (!graph_.empty()) options.graph.launches = parse_number(graph_, 0, "-G");
     if (!mode_.mode.empty() && mode_.mode != "adaptive") {
@@ -203,6 +207,7 @@ class LayerCommand : public Command {
   CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
+  EnergyFlags energy_;
   NetworkFlags network_;
   OutputFlags output_;
   std::string kinds_, models_, tokens_, shapes_, dtypes_, engines_, ranges_, sums_, streams_, gemm_,
