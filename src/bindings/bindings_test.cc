@@ -119,6 +119,50 @@ TEST(CInterface, EachRunsOnRealAndOnSimulatedMachines) {
   }
 }
 
+// As a rank of its group, and then as one of all.
+void gather_in_group(duet_groups* groups, duet_rank* rank, int index) {
+  duet_rank* in_group = nullptr;
+  ASSERT_EQ(duet_groups_rank(groups, rank, &in_group), DUET_OK) << duet_last_error();
+  duet_rank_info info{};
+  info.size = sizeof info;
+  ASSERT_EQ(duet_rank_get_info(in_group, &info), DUET_OK);
+  EXPECT_EQ(info.index, index / 2);
+  gather(in_group, info.index, 2);
+  gather(rank, index, 4);
+}
+
+constexpr std::int32_t kColumns[] = {0, 2, 1, 3};
+
+TEST(CInterface, GroupsGatherAmongThemselves) {
+  duet_comm* comm = open_on("host:4");
+  duet_groups* groups = nullptr;
+  ASSERT_EQ(duet_comm_divide(comm, kColumns, 2, &groups), DUET_OK) << duet_last_error();
+  with_ranks(comm, [&](duet_rank* rank, int index) { gather_in_group(groups, rank, index); });
+  EXPECT_EQ(duet_comm_close(comm), DUET_BAD_ARGUMENT);
+  duet_groups_close(groups);
+  constexpr std::int32_t twice[] = {0, 1, 1, 2};
+  EXPECT_EQ(duet_comm_divide(comm, twice, 2, &groups), DUET_BAD_ARGUMENT);
+  EXPECT_EQ(duet_comm_divide(comm, twice, 3, &groups), DUET_BAD_ARGUMENT);
+  with_ranks(comm, [&](duet_rank* rank, int index) { gather(rank, index, 4); });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK) << duet_last_error();
+}
+
+TEST(CInterface, GroupsOfASimulatedMachineGather) {
+  duet_comm* comm = open_on("sim:h200-4");
+  duet_groups* groups = nullptr;
+  ASSERT_EQ(duet_comm_divide(comm, kColumns, 2, &groups), DUET_OK) << duet_last_error();
+  const auto gather_in_each_group = [](void* divided, duet_rank* rank, std::int32_t* done) {
+    duet_rank_info info{};
+    info.size = sizeof info;
+    ASSERT_EQ(duet_rank_get_info(rank, &info), DUET_OK);
+    gather_in_group(static_cast<duet_groups*>(divided), rank, info.index);
+    *done = 1;
+  };
+  EXPECT_EQ(duet_comm_each(comm, gather_in_each_group, groups), DUET_OK) << duet_last_error();
+  duet_groups_close(groups);
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
 TEST(CInterface, AFunctionThatDoesNotSayThatItIsDoneHasFailed) {
   for (const char* device : {"host:2", "sim:h200-4"}) {
     duet_comm* comm = open_on(device);

@@ -65,9 +65,9 @@ duet_status duet_allocate(duet_rank* rank, uint64_t bytes, duet_memory** memory)
     *memory = nullptr;
     auto made = std::make_unique<duet_memory>(*rank);
     rank->run([&](duet::LocalRank& own) { made->memory = own.allocate(bytes); });
-    const std::lock_guard<std::mutex> lock(rank->mutex);
+    const std::lock_guard<std::mutex> lock(made->rank.mutex);
     const auto address = reinterpret_cast<std::uintptr_t>(made->memory->span().data);
-    if (bytes > 0) rank->memories[address] = made.get();
+    if (bytes > 0) made->rank.memories[address] = made.get();
     *memory = made.release();
   });
 }

@@ -193,7 +193,30 @@ duet_comm::duet_comm(const duet::CommunicatorOptions& options)
   if (!simulated) standing.emplace(communicator);
 }
 
+duet_groups::duet_groups(duet_comm& comm, const std::vector<std::vector<int>>& divided)
+    : part(comm), groups(comm.communicator.divide(divided)) {
+  for (const auto& rank : comm.ranks) {
+    ranks.push_back(std::make_unique<duet_rank>());
+    duet_rank& own = *ranks.back();
+    own.comm = &comm;
+    own.local = rank->local;
+    own.device = rank->device;
+    own.of = rank.get();
+    own.groups = &groups;
+    for (const std::vector<int>& each : divided) {
+      const auto found = std::find(each.begin(), each.end(), rank->index);
+      if (found != each.end()) own.index = static_cast<int>(found - each.begin());
+    }
+  }
+}
+
 void duet_rank::run(const std::function<void(duet::LocalRank&)>& work) {
+  if (of != nullptr) {
+    return of->run([&](duet::LocalRank& own) {
+      duet::LocalRank in_group = groups->of(own);
+      work(in_group);
+    });
+  }
   if (inside != nullptr) return work(*inside);
   if (!comm->standing) {
     throw BadArgument("a rank of a simulated machine: expected a call inside of duet_comm_each()");
@@ -203,6 +226,7 @@ void duet_rank::run(const std::function<void(duet::LocalRank&)>& work) {
 
 duet::Span duet_rank::span(const void* data, std::uint64_t bytes) {
   if (bytes == 0) return {};
+  if (of != nullptr) return of->span(data, bytes);
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -299,6 +323,53 @@ duet_status duet_comm_each(duet_comm* comm, duet_rank_function fn, void* user) n
     duet::bindings::each_standing(*comm, fn, user);
   });
 }
+
+// Ranks stand anew behind it.
+duet_status duet_comm_divide(duet_comm* comm, const int32_t* ranks, int32_t group_ranks,
+                             duet_groups** groups) noexcept {
+  return guarded([&] {
+    require_pointer(comm, "duet_comm_divide: comm");
+    require_pointer(groups, "duet_comm_divide: groups");
+    *groups = nullptr;
+    require_pointer(ranks, "duet_comm_divide: ranks");
+    const int all = comm->communicator.size();
+    if (group_ranks < 1 || all % group_ranks != 0) {
+      throw BadArgument(fmt::format(
+          "duet_comm_divide: groups of {}: expected a divisor of {} ranks", group_ranks, all));
+    }
+    std::vector<std::vector<int>> divided;
+    for (int first = 0; first < all; first += group_ranks) {
+      divided.emplace_back(ranks + first, ranks + first + group_ranks);
+    }
+    if (comm->standing) comm->standing->close();
+    std::exception_ptr error;
+    try {
+      *groups = std::make_unique<duet_groups>(*comm, divided).release();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (comm->standing) {
+      const auto open = duet::bindings::keep_open(comm, "duet_comm_divide");
+      comm->standing.reset();
+      comm->standing.emplace(comm->communicator);
+    }
+    if (error != nullptr) std::rethrow_exception(error);
+  });
+}
+
+duet_status duet_groups_rank(duet_groups* groups, duet_rank* rank, duet_rank** in_group) noexcept {
+  return guarded([&] {
+    require_pointer(groups, "duet_groups_rank: groups");
+    require_pointer(rank, "duet_groups_rank: rank");
+    require_pointer(in_group, "duet_groups_rank: in_group");
+    *in_group = nullptr;
+    duet_rank& own = *groups->ranks.at(static_cast<std::size_t>(rank->local));
+    if (own.of != rank) throw BadArgument("duet_groups_rank: expected a rank of the communicator");
+    *in_group = &own;
+  });
+}
+
+void duet_groups_close(duet_groups* groups) noexcept { delete groups; }
 
 duet_status duet_rank_get_info(duet_rank* rank, duet_rank_info* info) noexcept {
   return guarded([&] {

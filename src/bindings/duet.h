@@ -141,6 +141,23 @@ typedef struct duet_rank_info {
 } duet_rank_info;
 DUET_API duet_status duet_rank_get_info(duet_rank* rank, duet_rank_info* info) DUET_NOEXCEPT;
 
+typedef struct duet_groups duet_groups;
+/* Collective over processes, while no function of a rank is under way: divides the ranks into
+ * groups of `group_ranks`, which make collectives among themselves. `ranks` has those of the first
+ * group, those of the second ..., all ranks of the communicator, rising within a group. By Duet's
+ * own engines; DUET_UNAVAILABLE where processes have ranks of different numbers of groups. After a
+ * failure of ranks, divide anew. */
+DUET_API duet_status duet_comm_divide(duet_comm* comm, const int32_t* ranks, int32_t group_ranks,
+                                      duet_groups** groups) DUET_NOEXCEPT;
+/* A rank of the communicator as one of its group, with `index` in the group, for all functions of a
+ * rank; in duet_sizes() the group's ranks count. All ranks of the communicator make the same calls
+ * as ranks of their groups, each with its own group's data: barriers and failures are those of all.
+ * It ends with the groups; on a simulated machine it is used inside of duet_comm_each(). */
+DUET_API duet_status duet_groups_rank(duet_groups* groups, duet_rank* rank,
+                                      duet_rank** in_group) DUET_NOEXCEPT;
+/* Not collective; calls of its ranks have been retired. NULL: nothing. */
+DUET_API void duet_groups_close(duet_groups* groups) DUET_NOEXCEPT;
+
 /* Collective; `what` ends the sentence "waiting for ..."; seconds 0: 60. */
 DUET_API duet_status duet_barrier(duet_rank* rank, const char* what, double seconds) DUET_NOEXCEPT;
 

@@ -19,10 +19,14 @@ struct duet_rank {
   int index = 0;
   duet::Device* device = nullptr;
   duet::LocalRank* inside = nullptr;  // of duet_comm_each() on a simulated machine, while it runs
+  // Of a rank of a group: the communicator's rank that it is, and the groups.
+  duet_rank* of = nullptr;
+  const duet::RankGroups* groups = nullptr;
 
   std::mutex mutex;                                 // guards what follows
   std::map<std::uintptr_t, duet_memory*> memories;  // by address
 
+  duet_rank& whole() { return of != nullptr ? *of : *this; }
   // Runs `work` as this rank.
   void run(const std::function<void(duet::LocalRank&)>& work);
   // Of Duet's memory, or the device's own; {} for 0 bytes.
@@ -56,11 +60,19 @@ class Part {
 }  // namespace duet::bindings
 
 struct duet_memory {
-  explicit duet_memory(duet_rank& of) : part(*of.comm), rank(of) {}
+  explicit duet_memory(duet_rank& of) : part(*of.comm), rank(of.whole()) {}
 
   duet::bindings::Part part;
   duet_rank& rank;
   std::unique_ptr<duet::CollectiveMemory> memory;
+};
+
+struct duet_groups {
+  duet_groups(duet_comm& comm, const std::vector<std::vector<int>>& divided);
+
+  duet::bindings::Part part;
+  duet::RankGroups groups;
+  std::vector<std::unique_ptr<duet_rank>> ranks;  // by the local rank that each is
 };
 
 struct duet_stream {

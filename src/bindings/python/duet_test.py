@@ -173,6 +173,29 @@ class Communicators(unittest.TestCase):
         with duet.Communicator("host:3") as comm:
             comm.each(reduce)
 
+    def test_groups_gather_among_themselves(self):
+        for device in ("host:4", "sim:h200-4"):
+            with duet.Communicator(device) as comm:
+                groups, found = comm.divide([[0, 2], [1, 3]]), {}
+
+                def gather(rank):
+                    own = groups.of(rank)
+                    self.assertEqual((own.index, own.size), (rank.index // 2, 2))
+                    send, recv = own.empty(1, "int32"), own.empty(2, "int32")
+                    send.write(rank.index.to_bytes(4, "little"))
+                    call, stream = own.plan("all_gather", send, recv), own.stream()
+                    call.enqueue(stream)
+                    stream.synchronize()
+                    found[rank.index] = list(memoryview(recv.read()).cast("i"))
+                    call.retire()
+
+                comm.each(gather)
+                self.assertEqual(found, {0: [0, 2], 1: [1, 3], 2: [0, 2], 3: [1, 3]})
+                for wrong in ([[0, 1], [2]], [[0, 1], [1, 2]], [[1, 0], [2, 3]]):
+                    with self.assertRaises(duet.BadArgument):
+                        comm.divide(wrong)
+                groups.close()
+
     def test_a_rank_that_raises_ends_the_others(self):
         def one_raises(rank):
             if rank.index == 1:

@@ -123,6 +123,12 @@ class Communicator:
             raise error
         _check(ended)
 
+    def divide(self, groups):
+        """Collective over the processes, while no rank is in a function: divides the ranks into
+        groups of equal size, as [[0, 1], [2, 3]], whose ranks make collectives among themselves.
+        By Duet's own engines. After a failure of ranks, divide anew."""
+        return Groups(self, groups)
+
     def failure(self):
         """Why calls that are under way may have no result; "" if all is well. From any thread."""
         why = c_void_p()
@@ -173,16 +179,50 @@ _open = weakref.WeakSet()
 os.register_at_fork(after_in_child=lambda: [comm._leave_to_parent() for comm in list(_open)])
 
 
+class Groups:
+    """A division of a communicator's ranks: Communicator.divide()."""
+
+    def __init__(self, comm, groups):
+        ranks = [rank for group in groups for rank in group]
+        sizes = {len(group) for group in groups}
+        if len(ranks) != comm.size or len(sizes) != 1:
+            raise BadArgument(f"groups of {sorted(sizes)} ranks, {len(ranks)} together: expected groups "
+                              f"of equal size that have all {comm.size} ranks")
+        self.comm, self.size, self._handle = comm, sizes.pop(), c_void_p()
+        numbers, of = (ctypes.c_int32 * len(ranks))(*ranks), comm._of()
+        comm._run(lambda: of.duet_comm_divide(comm._handle, numbers, self.size, byref(self._handle)))
+
+    def of(self, rank):
+        """The rank as one of its group: `index` of `size` are those of the group. All ranks of the
+        communicator make the same calls on it, each with its own group's data; barriers and errors
+        are those of all ranks."""
+        if not self._handle:
+            raise BadArgument("the groups are closed")
+        handle = c_void_p()
+        check(self.comm._of().duet_groups_rank(self._handle, rank._handle, byref(handle)))
+        return Rank(self.comm, handle, rank._inside, self)
+
+    def close(self):
+        """Not collective; calls of its ranks have been retired."""
+        handle, self._handle = self._handle, c_void_p()
+        if handle and self.comm._handle:
+            library.library().duet_groups_close(handle)
+
+    def __del__(self):
+        if hasattr(self, "_handle"):
+            self.close()
+
+
 class Rank:
     """One rank: `index` of `size`, `local` among those of this process, the `kind`, `model` and
     `ordinal` of its device."""
 
-    def __init__(self, comm, handle, inside=False):
-        self.comm, self._handle, self._inside = comm, handle, inside
+    def __init__(self, comm, handle, inside=False, groups=None):
+        self.comm, self._handle, self._inside, self._groups = comm, handle, inside, groups
         info = library.RankInfo()
         check(comm._of().duet_rank_get_info(handle, byref(info)))
         self.index, self.local, self.ordinal = info.index, info.local, info.ordinal
-        self.size = comm.size
+        self.size = comm.size if groups is None else groups.size
         self.cpu_addressable = bool(info.cpu_addressable)
         self.kind, self.model = info.kind.decode(), info.model.decode()
 
