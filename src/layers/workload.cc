@@ -1,4 +1,4 @@
-#include "workload/workload.h"
+#include "layers/workload.h"
 
 namespace duet {
 
@@ -8,6 +8,7 @@ const Workload& layer_workload() {
     records.figures = {"added_percent",  "tflops", "gemm_seconds", "added_seconds",
                        "serial_seconds", "hidden", "cut_seconds",  "first_wait_seconds",
                        "tail_seconds"};
+    records.expect = expect_layer;
     records.table.beside = {{"engine"}};
     return Workload{{records}};
   }();
