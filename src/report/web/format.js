@@ -1,7 +1,19 @@
 // Numbers as text: three to four digits, GB = 10^9 bytes, sizes in binary units. Also the names of
 // cases. An absent value is shown as a dash.
 
-const DASH = '–';
+export const DASH = '–';
+
+/** Joins what is there: parts, and those of lists, that are false, null or "" are left out. */
+const joined =
+  (between) =>
+  (...parts) =>
+    parts.flat().filter(Boolean).join(between);
+export const commas = joined(', ');
+export const spaces = joined(' ');
+export const semicolons = joined('; ');
+
+/** @returns {string} what can stand in an element's id: "a/b.jsonl" -> "a-b-jsonl" */
+export const slug = (...parts) => parts.join('/').replaceAll(/[^\w]+/g, '-');
 
 /** @param {number} value @returns {string} three to four digits: 391.8, 35.95, 6.891, 4246 */
 export function number(value) {
@@ -142,10 +154,7 @@ const DIRECTION = {
 export const words = (text) => DIRECTION[text] ?? String(text ?? '').replaceAll('_', ' ');
 
 /** @returns {string} "8 blocks of 256"; "" for the device's own choice */
-export function launch(c) {
-  if (!c.grid && !c.block) return '';
-  return [c.grid && plural(c.grid, 'block'), c.block && `of ${c.block}`].filter(Boolean).join(' ');
-}
+export const launch = (c) => spaces(c.grid && plural(c.grid, 'block'), c.block && `of ${c.block}`);
 
 /** @returns {string} "8192 x 8192 x 8192" */
 export const shape = (c) => `${c.m} x ${c.n} x ${c.k}`;
@@ -158,63 +167,62 @@ export function pathText({ source, destination, bidirectional }) {
 }
 
 function copyText(c) {
-  const parts = [
+  const way = spaces(
     words(c.kind),
     words(c.pattern),
     c.source && c.source !== 'all' && pathText(c),
     c.bidirectional && 'both ways',
     c.executor,
     c.issue,
-  ];
-  const text = parts.filter(Boolean).join(' ');
-  return [text, c.bytes && bytes(c.bytes), launch(c)].filter(Boolean).join(', ');
+  );
+  return commas(way, c.bytes && bytes(c.bytes), launch(c));
 }
 
 function gemmText(c) {
   const types = c.output && c.output !== c.dtype ? `${c.dtype} to ${c.output}` : c.dtype;
-  const parts = [c.m && shape(c), types, c.layout, c.accumulate && 'accumulated'];
-  return parts.filter(Boolean).join(' ');
+  return spaces(c.m && shape(c), types, c.layout, c.accumulate && 'accumulated');
 }
 
 function collectiveText(c) {
   const call = [c.collective, c.type, c.op, c.layout, c.root > 0 && `root ${c.root}`];
-  const where = [c.in_place ? 'in place' : '', c.ranks && plural(c.ranks, 'rank')];
-  const text = call.filter(Boolean).map(words).join(' ');
   const cut = (packet) => packet && `packets of ${bytes(packet)}`;
-  const against = c.against && `against ${c.against}`;
-  return [text, c.bytes && bytes(c.bytes), cut(c.packet), ...where, against, cut(c.against_packet)]
-    .filter(Boolean)
-    .join(', ');
+  return commas(
+    spaces(call.filter(Boolean).map(words)),
+    c.bytes && bytes(c.bytes),
+    cut(c.packet),
+    c.in_place && 'in place',
+    c.ranks && plural(c.ranks, 'rank'),
+    c.against && `against ${c.against}`,
+    cut(c.against_packet),
+  );
 }
 
 /** @returns {string} the name of an overlap scenario; older journals have "in place" in the name */
-export const scenarioName = (c) =>
-  [c.scenario, c.in_place && 'in place'].filter(Boolean).join(' ');
+export const scenarioName = (c) => spaces(c.scenario, c.in_place && 'in place');
 
-function overlapText(c) {
-  const size = c.bytes && bytes(c.bytes);
-  const both = [c.compute, 'beside', words(c.collective), size].filter(Boolean).join(' ');
-  const pieces = c.pieces > 1 && plural(c.pieces, 'piece');
-  const policy = c.policy && `policy ${c.policy}`;
-  const ranks = c.ranks && plural(c.ranks, 'rank');
-  return [scenarioName(c), both, pieces, policy, ranks].filter(Boolean).join(', ');
-}
+const overlapText = (c) =>
+  commas(
+    scenarioName(c),
+    spaces(c.compute, 'beside', words(c.collective), c.bytes && bytes(c.bytes)),
+    c.pieces > 1 && plural(c.pieces, 'piece'),
+    c.policy && `policy ${c.policy}`,
+    c.ranks && plural(c.ranks, 'rank'),
+  );
 
 /** "8192x57344x8192 bf16 nn alone, on 124 compute units, 4 ranks" */
-function isolatedText(c) {
-  const size = c.bytes > 0 && bytes(c.bytes);
-  const units = c.units > 0 && `on ${plural(c.units, 'compute unit')}`;
-  const work = [words(c.work), size].filter(Boolean).join(', ');
-  return [`${work} alone`, units, c.ranks && plural(c.ranks, 'rank')].filter(Boolean).join(', ');
-}
+const isolatedText = (c) =>
+  commas(
+    `${commas(words(c.work), c.bytes > 0 && bytes(c.bytes))} alone`,
+    c.units > 0 && `on ${plural(c.units, 'compute unit')}`,
+    c.ranks && plural(c.ranks, 'rank'),
+  );
 
-function fabricText(c) {
-  const memory = c.memory && `${c.memory} memory${c.memory_path ? ` ${c.memory_path}` : ''}`;
-  const parts = [
+const fabricText = (c) =>
+  commas(
     c.operation && words(c.operation),
     c.bytes && bytes(c.bytes),
     c.bidirectional && c.operation !== 'all_to_all' && 'both ways',
-    memory,
+    c.memory && spaces(c.memory, 'memory', c.memory_path),
     c.provider,
     c.nodes > 2 && `${c.nodes} nodes`,
     c.rails && plural(c.rails, 'rail'),
@@ -224,25 +232,21 @@ function fabricText(c) {
     c.issue && c.issue !== 'direct' && words(c.issue),
     c.producers > 0 && plural(c.producers, 'producer'),
     c.fifo && `fifo ${c.fifo}`,
-  ];
-  return parts.filter(Boolean).join(', ');
-}
+  );
 
 /** How a step of several devices communicates: "zero3 late-sums"; the case of a record. */
 export const wayText = (c) =>
-  [
+  spaces(
     c.parallel,
     c.keep_gathered && 'keep-gathered',
     c.late_sums && 'late-sums',
     c.bucket !== undefined && `buckets of ${bytes(c.bucket)}`,
-  ]
-    .filter(Boolean)
-    .join(' ');
+  );
 
 /** "small amp, 32 x 512, 6 layers" and, of a run, its text, steps and seed. */
-function trainingText(c) {
-  const parts = [
-    [c.model, c.recipe].filter(Boolean).join(' '),
+const trainingText = (c) =>
+  commas(
+    spaces(c.model, c.recipe),
     [c.batch, c.sequence].filter(Boolean).join(' x '),
     c.accumulate && `${c.accumulate} batches a step`,
     c.layers && plural(c.layers, 'layer'),
@@ -252,9 +256,18 @@ function trainingText(c) {
     c.data && `on ${c.data}`,
     c.steps && plural(c.steps, 'step'),
     c.seed !== undefined && `seed ${c.seed}`,
-  ];
-  return parts.filter(Boolean).join(', ');
-}
+  );
+
+const TEXTS = [
+  [/^copy/, copyText],
+  [/^gemm/, gemmText],
+  [/^collective/, collectiveText],
+  [/^overlap$/, overlapText],
+  [/^overlap_isolated$/, isolatedText],
+  [/^fabric(_recommendation)?$/, fabricText],
+  [/^train/, trainingText],
+];
+const axesText = (c) => commas(Object.entries(c).map((axis) => axis.map(words).join(' ')));
 
 /**
  * The text of a case. Cases of benchmarks that this file does not know show their axes.
@@ -262,14 +275,6 @@ function trainingText(c) {
  * @returns {string}
  */
 export function caseText({ benchmark, case: c }) {
-  if (benchmark.startsWith('copy')) return copyText(c);
-  if (benchmark.startsWith('gemm')) return gemmText(c);
-  if (benchmark.startsWith('collective')) return collectiveText(c);
-  if (benchmark === 'overlap') return overlapText(c);
-  if (benchmark === 'overlap_isolated') return isolatedText(c);
-  if (benchmark === 'fabric' || benchmark === 'fabric_recommendation') return fabricText(c);
-  if (benchmark.startsWith('train')) return trainingText(c);
-  return Object.entries(c)
-    .map(([axis, value]) => `${words(axis)} ${words(value)}`)
-    .join(', ');
+  const [, text] = TEXTS.find(([name]) => name.test(benchmark)) ?? [null, axesText];
+  return text(c);
 }

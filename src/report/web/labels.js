@@ -44,13 +44,17 @@ export function placeLabels(places) {
   );
 }
 
+/** @returns {Function[]} of some facts (functions of one of a list) those in which the list differs */
+export const differing = (list, facts) =>
+  facts.filter((fact) => new Set(list.map(fact)).size > 1);
+
 /**
  * @param {Object[]} records or other objects with a `mode`
  * @returns {(record: Object) => string} the mode of a record if the records differ in it, else ""
  */
 export function modeLabel(records) {
-  const several = new Set(records.map(({ mode }) => mode ?? '')).size > 1;
-  return ({ mode }) => (several ? (mode ?? '') : '');
+  const [mode = () => ''] = differing(records, [({ mode: own }) => own ?? '']);
+  return mode;
 }
 
 /** @returns {string} a note for captions if all places are simulated, else "" */

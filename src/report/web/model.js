@@ -150,6 +150,18 @@ export function groupBy(records, key) {
   return groups;
 }
 
+/** @returns {Object|undefined} the record of another benchmark that has a record's place, engine and case */
+export function ofSameCase({ records }, { place, engine, case: c }, benchmark) {
+  const axes = JSON.stringify(c);
+  return records.find(
+    (one) =>
+      one.benchmark === benchmark &&
+      one.place === place &&
+      one.engine === engine &&
+      JSON.stringify(one.case) === axes,
+  );
+}
+
 /** @returns {number} the median of a non-empty list; of two middle values, the higher */
 export function upperMedian(values) {
   const sorted = [...values].sort((a, b) => a - b);

@@ -1,8 +1,8 @@
 // The table of all records: filter, sort, copy, save. Rows are made as the table is scrolled, so that
 // thousands of records cost nothing before they are shown.
 import { csv } from './csv.js';
-import { h } from './dom.js';
-import { count, plural } from './format.js';
+import { button, h } from './dom.js';
+import { commas, count, plural } from './format.js';
 import { wordOf } from './model.js';
 import { collator, columnsOf, View } from './record_view.js';
 import { copyButton, saveText } from './save.js';
@@ -11,13 +11,14 @@ import { wordMark } from './word.js';
 
 const CHUNK = 100; // rows made at a time
 
-function row(record, columns) {
-  const cells = columns.map((column) => {
-    const text = (column.text ?? column.value)(record);
-    return h('td', { class: kindOf(column) }, contentOf(column, text, record, columns));
-  });
-  return h('tr', {}, cells);
-}
+const row = (record, columns) =>
+  h(
+    'tr',
+    columns.map((column) => {
+      const text = (column.text ?? column.value)(record);
+      return h('td', { class: kindOf(column) }, contentOf(column, text, record, columns));
+    }),
+  );
 
 const kindOf = ({ numeric, kind }) => (numeric ? 'number' : (kind ?? null));
 
@@ -25,59 +26,45 @@ function contentOf(column, text, record, columns) {
   if (column.kind === 'result') return wordMark(text);
   if (column.kind !== 'case') return text;
   const others = columns.filter(({ kind }) => kind === 'beside').map(({ value }) => value(record));
-  return [text, h('span', { class: 'below' }, others.filter(Boolean).join(', '))];
+  return [text, h('span.below', commas(others))];
 }
 
 function heading(column, view, changed) {
-  const button = h(
-    'button',
-    { type: 'button' },
-    column.name,
-    h('span', { class: 'arrow', 'aria-hidden': 'true' }),
-  );
-  const cell = h(
-    'th',
-    { scope: 'col', class: kindOf(column), 'aria-sort': 'none' },
-    button,
-  );
-  button.addEventListener('click', () => {
+  const sort = () => {
     view.direction = view.column === column ? -view.direction : 1;
     view.column = column;
     for (const other of cell.parentNode.children) other.setAttribute('aria-sort', 'none');
     cell.setAttribute('aria-sort', view.direction > 0 ? 'ascending' : 'descending');
     changed();
-  });
+  };
+  const name = [column.name, h('span.arrow', { 'aria-hidden': 'true' })];
+  const attributes = { class: kindOf(column), scope: 'col', 'aria-sort': 'none' };
+  const cell = h('th', attributes, button(name, sort));
   return cell;
 }
 
 function selectFilter(view, name, value, changed) {
   const values = [...new Set(view.records.map(value))].sort(collator.compare);
-  const select = h(
-    'select',
-    {},
-    h('option', { value: '' }, 'all'),
-    values.map((text) => h('option', { value: text }, text)),
-  );
-  select.addEventListener('change', () => {
-    if (select.value) view.filters.set(name, (record) => value(record) === select.value);
+  const change = ({ target: { value: chosen } }) => {
+    if (chosen) view.filters.set(name, (record) => value(record) === chosen);
     else view.filters.delete(name);
     changed();
-  });
-  return values.length > 1 && h('label', {}, h('span', {}, name), select);
+  };
+  const all = h('option', { value: '' }, 'all');
+  const options = values.map((text) => h('option', { value: text }, text));
+  const select = h('select', { on: { change } }, all, options);
+  return values.length > 1 && h('label', h('span', name), select);
 }
 
 function textFilter(view, changed) {
-  const field = h('input', {
-    type: 'search',
-    placeholder: 'e.g. pull 256 MiB',
-    spellcheck: 'false',
-  });
-  field.addEventListener('input', () => {
-    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const input = ({ target }) => {
+    const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
     view.filters.set('text', (record) => words.every((word) => view.textOf(record).includes(word)));
     changed();
-  });
-  return h('label', {}, h('span', {}, 'Contains'), field);
+  };
+  const example = { placeholder: 'e.g. pull 256 MiB', spellcheck: 'false' };
+  const field = h('input', { type: 'search', ...example, on: { input } });
+  return h('label', h('span', 'Contains'), field);
 }
 
 /** Fills the body of the table, one chunk at a time. */
@@ -108,29 +95,20 @@ function filler(body, end, columns) {
 export function recordsTable(model) {
   const columns = columnsOf(model.records);
   const view = new View(model.records, columns);
-  const body = h('tbody', {});
-  const end = h('div', { class: 'end' });
+  const body = h('tbody');
+  const end = h('div.end');
   const fill = filler(body, end, columns);
-  const status = h('p', { class: 'status', role: 'status' });
+  const status = h('p.status', { role: 'status' });
   const changed = () => {
     const shown = view.shown();
     fill.show(shown);
     status.textContent = `${count(shown.length)} of ${plural(view.records.length, 'record')}`;
   };
-  const head = h(
-    'tr',
-    {},
-    columns.map((column) => heading(column, view, changed)),
-  );
-  const table = h(
-    'table',
-    { class: 'records', 'aria-label': 'All records' },
-    h('thead', {}, head),
-    body,
-  );
+  const head = columns.map((column) => heading(column, view, changed));
+  const name = { 'aria-label': 'All records' };
+  const table = h('table.records', name, h('thead', h('tr', head)), body);
   const filters = h(
-    'div',
-    { class: 'filters' },
+    'div.filters',
     textFilter(view, changed),
     selectFilter(view, 'Benchmark', (record) => record.benchmark, changed),
     selectFilter(view, 'Result', wordOf, changed),
@@ -138,31 +116,18 @@ export function recordsTable(model) {
   );
   const text = () => csv(view.shown());
   const tools = h(
-    'div',
-    { class: 'tools' },
+    'div.tools',
     copyButton('Copy as CSV', text),
-    h(
-      'button',
-      {
-        type: 'button',
-        on: { click: () => saveText('records.csv', 'text/csv;charset=utf-8', text()) },
-      },
-      'Save as CSV',
-    ),
-    h('button', { type: 'button', on: { click: fill.all } }, 'Show all rows'),
+    button('Save as CSV', () => saveText('records.csv', 'text/csv;charset=utf-8', text())),
+    button('Show all rows', fill.all),
   );
   changed();
-  const box = scrollBox([table, end], 'All records', 'tall');
+  const left = `The table of ${plural(model.records.length, 'record')} is left out on paper; the file that this was printed from has it.`;
   return h(
     'div',
-    {},
     filters,
-    h('div', { class: 'status-line' }, status, tools),
-    box,
-    h(
-      'p',
-      { class: 'paper-note' },
-      `The table of ${plural(model.records.length, 'record')} is left out on paper; the file that this was printed from has it.`,
-    ),
+    h('div.status-line', status, tools),
+    scrollBox([table, end], 'All records', '.tall'),
+    h('p.paper-note', left),
   );
 }

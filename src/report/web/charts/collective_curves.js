@@ -1,11 +1,11 @@
 // Bus bandwidth of collectives against size: a panel for each call, with a curve for each engine and
 // lines at the sizes where another engine becomes the fastest.
-import { bytes, number, words } from '../format.js';
-import { modeLabel, placeLabels, simulatedNote } from '../labels.js';
+import { bytes, number, spaces, words } from '../format.js';
+import { differing, modeLabel, placeLabels } from '../labels.js';
 import { groupBy } from '../model.js';
-import { collectiveCurves } from '../plot/collective_series.js';
+import { callKey, RATE } from '../plot/collective_series.js';
+import { curveChart, sizesOf } from '../plot/curves.js';
 import { fastestRanges } from '../plot/fastest.js';
-import { sizeCurves, sizesOf } from '../plot/size_curves.js';
 
 export const order = 20;
 export const section = {
@@ -14,24 +14,34 @@ export const section = {
   short: 'Collectives',
 };
 
-const rateOf = ({ rates }) => rates.busbw_gb_per_s;
-const drawn = sizeCurves({
+const rateOf = ({ rates }) => rates[RATE];
+const boundOf = ({ verdict }) => verdict?.rate === RATE && verdict.bound;
+const drawn = curveChart({
   rateOf,
+  boundOf: (points) => points.map(boundOf).filter(Boolean).at(-1),
   unit: 'GB/s',
   name: 'bus bandwidth',
   size: 'size, as nccl-tests counts it',
   roof: 'roofline',
+  columns: {
+    us: ({ seconds }) => number(seconds.median * 1e6),
+    'GB/s': (record) => number(rateOf(record)),
+  },
 });
+
+const curveKey = ({ place, device, engine, mode, case: c }) =>
+  [place.journal.name, device, engine, mode, c.ranks, c.packet].join('/');
+const ranksOf = ({ case: c }) => `${c.ranks} ranks`;
 
 /** Names curves by the facts in which they differ. */
 function named(curves) {
   const labels = placeLabels(curves.map((one) => one.place));
   const mode = modeLabel(curves);
-  const several = new Set(curves.map((one) => one.case.ranks)).size > 1;
+  const ranks = differing(curves, [ranksOf]);
   for (const one of curves) {
-    const ranks = several && `${one.case.ranks} ranks`;
     const cut = one.case.packet && `${bytes(one.case.packet)} packets`;
-    one.name = [labels.get(one.place), one.engine, cut, ranks, mode(one)].filter(Boolean).join(' ');
+    const facts = ranks.map((fact) => fact(one));
+    one.name = spaces(labels.get(one.place), one.engine, cut, facts, mode(one));
   }
   return curves;
 }
@@ -64,44 +74,30 @@ function sentence(ranges) {
   return `The fastest, or as fast as any: ${ranges.map(range).join(', ')}.`;
 }
 
-function titleOf({ case: c }) {
-  const what = [words(c.collective), c.type, c.op, c.layout && words(c.layout)];
-  const root = c.root > 0 ? `, root ${c.root}` : '';
-  return `${what.filter(Boolean).join(' ')}${root}, ${c.in_place ? 'in place' : 'out of place'}`;
-}
-
-function panel({ key, curves: all }, sizes) {
-  const curves = drawn.tell(named(all));
-  const ranges = rangesOf(all);
-  const places = curves.map((one) => one.place);
-  const ranks = [...new Set(curves.map((one) => one.case.ranks))];
-  const left = all.length - curves.length;
-  return {
-    id: `collective-${key.replaceAll(/[^\w]+/g, '-')}`,
-    title: titleOf(curves[0]),
-    caption: [
-      simulatedNote(places),
-      ranks.length === 1 ? `${ranks[0]} ranks.` : '',
-      left > 0 ? `The fastest ${curves.length} of ${all.length} curves.` : '',
-    ]
-      .filter(Boolean)
-      .join(' '),
+function panel(key, all, xs) {
+  const ranges = rangesOf(named(all));
+  const [{ case: c }] = all;
+  return drawn.panel({
+    all,
+    xs,
+    id: `collective-${key}`,
+    title: [
+      spaces(words(c.collective), c.type, c.op, c.layout && words(c.layout)),
+      c.root > 0 && `root ${c.root}`,
+      c.in_place ? 'in place' : 'out of place',
+    ],
+    about: (curves) => !differing(curves, [ranksOf]).length && `${ranksOf(curves[0])}.`,
     findings: ranges.map(sentence),
-    span: 'half',
-    height: (width) => (width < 420 ? 270 : 320),
-    legend: drawn.legend(curves),
-    places,
-    choices: drawn.choices,
-    option: (how) => drawn.option(curves, sizes, changes(ranges), how),
-    table: drawn.table(curves, ['us', 'GB/s'], (record) => [
-      number(record.seconds.median * 1e6),
-      number(rateOf(record)),
-    ]),
-  };
+    lines: changes(ranges),
+    tableOf: 'drawn',
+  });
 }
 
 export function panels(model) {
-  const groups = collectiveCurves(model);
+  const measured = model.records.filter(
+    (one) => one.benchmark === 'collective' && one.case.bytes > 0 && rateOf(one) > 0,
+  );
+  const groups = drawn.groups(measured, callKey, curveKey);
   const sizes = sizesOf(groups);
-  return groups.map((group) => panel(group, sizes));
+  return groups.map(([key, curves]) => panel(key, curves, sizes));
 }

@@ -1,13 +1,15 @@
 // GEMM rates: a row for each shape, a mark for each engine and place, beside the dense peak and the
 // figures that others have reported.
-import { number, percent, plain, seconds, shape } from '../format.js';
+import { DASH, number, percent, plain, seconds, shape } from '../format.js';
 import { simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { linearAxis, rowAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
 import { BEST, bestOf, peaksOf, reportedOf, seriesOf, shiftOf } from '../plot/gemm_series.js';
 import { doubtMarks, doubtRings, points, referenceLines, reportedMarks } from '../plot/marks.js';
+import { fewer, panelOf } from '../plot/panel.js';
 import { pointTooltip } from '../plot/tooltip.js';
+import { tableOf } from '../table.js';
 
 export const order = 30;
 export const section = { id: 'gemm', title: 'Matrix multiplication rates', short: 'GEMM' };
@@ -23,30 +25,40 @@ const layoutOf = (c) => (c.accumulate ? `${c.layout}-accumulated` : c.layout);
 const panelKey = ({ case: c, place }) =>
   [c.dtype, layoutOf(c), c.output ?? c.dtype, place.kind === 'host' ? 'CPU' : ''].join('/');
 
-function describe(record, row) {
-  const peak = record.place.ceiling.tflops?.[record.case.dtype];
-  const rows = [
-    ['rate', `${number(record.rates.tflops)} TFLOP/s`],
-    ['median', seconds(record.seconds?.median)],
-  ];
-  if (record.mode) rows.push(['mode', record.mode]);
-  if (peak) rows.push(['of peak', percent(record.rates.tflops / peak)]);
-  if (record.verdict?.expected)
-    rows.push(['expected', `${number(record.verdict.expected)} TFLOP/s`]);
-  if (record.notes?.algorithm) rows.push(['algorithm', record.notes.algorithm]);
-  return { title: row === BEST ? `${row}: ${shape(record.case)}` : row, rows };
-}
+const ofPeak = ({ place, case: c, rates }) =>
+  percent(rates.tflops / (place.ceiling.tflops?.[c.dtype] || NaN));
+
+const describe = (record, row) => (series) => {
+  const share = ofPeak(record);
+  const { rates, mode, verdict, notes } = record;
+  return {
+    title: row === BEST ? `${row}: ${shape(record.case)}` : row,
+    rows: {
+      series,
+      rate: `${number(rates.tflops)} TFLOP/s`,
+      median: seconds(record.seconds?.median),
+      mode,
+      'of peak': share === DASH ? '' : share,
+      expected: verdict?.expected && `${number(verdict.expected)} TFLOP/s`,
+      algorithm: notes?.algorithm,
+    },
+  };
+};
+
+const describeReported = ({ device, tflops, source }) => () => ({
+  title: `${device}, reported elsewhere`,
+  rows: { rate: `${number(tflops)} TFLOP/s`, source },
+});
 
 /** The pixels above the plot for the labels of peaks. */
 const topOf = ({ peaks }) => 26 + (peaks.filter(({ label }) => label).length > 1 ? LINE : 0);
 
-function option(panel, { width, theme }) {
-  const { rows, series, reported, peaks } = panel;
+function option(shown, { width, theme }) {
+  const { rows, series, reported, peaks } = shown;
   const narrow = width < 480;
   const place = (one, record, row) => ({
     value: [record.rates.tflops, row + shiftOf(series, series.indexOf(one))],
-    record,
-    row: rows[row],
+    ...{ record, told: describe(record, rows[row]) },
   });
   const dataOf = (one) => [
     ...one.records.map((record) => place(one, record, rows.indexOf(shape(record.case)))),
@@ -56,22 +68,10 @@ function option(panel, { width, theme }) {
   const elsewhere = (mark, i) =>
     reported
       .filter(({ device }) => device === mark.device)
-      .map((one) => ({ value: [one.tflops, one.row + shiftOf(others, i)], reported: one }));
-  const tip = pointTooltip(theme, ({ data, seriesName }) => {
-    if (data?.reported) {
-      const { device, tflops, source } = data.reported;
-      return {
-        title: `${device}, reported elsewhere`,
-        rows: [
-          ['rate', `${number(tflops)} TFLOP/s`],
-          ['source', source],
-        ],
-      };
-    }
-    if (!data?.record) return null;
-    const { title, rows: told } = describe(data.record, data.row);
-    return { title, rows: [['series', seriesName], ...told] };
-  });
+      .map((one) => ({
+        value: [one.tflops, one.row + shiftOf(others, i)],
+        told: describeReported(one),
+      }));
   const rates = [
     ...series.flatMap((one) => one.records.map((r) => r.rates.tflops)),
     ...reported.map((one) => one.tflops),
@@ -80,8 +80,8 @@ function option(panel, { width, theme }) {
   const xAxis = linearAxis(theme, rates, 'TFLOP/s', 28, plain, narrow ? 4 : 8);
   return {
     ...common(theme),
-    grid: { left: narrow ? 122 : 148, right: 18, top: topOf(panel), bottom: 46 },
-    tooltip: tip,
+    grid: { left: narrow ? 122 : 148, right: 18, top: topOf(shown), bottom: 46 },
+    tooltip: pointTooltip(theme),
     xAxis,
     yAxis: rowAxis(theme, rows),
     series: [
@@ -108,75 +108,59 @@ function peakLines(peaks, { min, max }, theme) {
   return lines;
 }
 
-function table({ series, reported, rows }) {
-  const columns = [
-    { name: 'M x N x K' },
-    { name: 'Series' },
-    { name: 'TFLOP/s', numeric: true },
-    { name: 'of peak', numeric: true },
-    { name: 'Algorithm or source' },
-  ];
-  const measured = series.flatMap((one) =>
-    one.records.map((record) => {
-      const peak = record.place.ceiling.tflops?.[record.case.dtype];
-      return [
-        shape(record.case),
-        one.mark.name,
-        number(record.rates.tflops),
-        peak ? percent(record.rates.tflops / peak) : '–',
-        record.notes?.algorithm ?? '',
-      ];
-    }),
+const table = ({ series, reported, rows }) =>
+  tableOf(
+    [
+      ...series.flatMap(({ mark: { name }, records }) => records.map((one) => ({ name, one }))),
+      ...reported.map((study) => ({ name: `${study.device}, reported elsewhere`, study })),
+    ],
+    {
+      'M x N x K': ({ one, study }) => (one ? shape(one.case) : rows[study.row]),
+      Series: ({ name }) => name,
+    },
+    {
+      'TFLOP/s': ({ one, study }) => number(one ? one.rates.tflops : study.tflops),
+      'of peak': ({ one }) => (one ? ofPeak(one) : DASH),
+    },
+    { 'Algorithm or source': ({ one, study }) => (one ? one.notes?.algorithm : study.source) },
   );
-  const elsewhere = reported.map((one) => [
-    rows[one.row],
-    `${one.device}, reported elsewhere`,
-    number(one.tflops),
-    '–',
-    one.source ?? '',
-  ]);
-  return { columns, rows: [...measured, ...elsewhere] };
-}
 
-function panelOf(model, key, records) {
+function panel(model, key, records) {
   const [dtype, layout, output, cpu] = key.split('/');
   const shapes = [...new Set(records.map((record) => shape(record.case)))];
-  const withBest =
-    (model.data.reported ?? []).some((one) => one.dtype === dtype && !one.m) &&
-    layout === 'nn' &&
-    !cpu;
-  const rows = withBest ? [...shapes, BEST] : shapes;
+  const best = (model.data.reported ?? []).some((one) => one.dtype === dtype && !one.m);
+  const rows = best && layout === 'nn' && !cpu ? [...shapes, BEST] : shapes;
   const { series, left } = seriesOf(records);
   const reported = reportedOf(model, key, rows);
   const shown = series.flatMap((one) => one.records);
-  const panel = { rows, series, reported, peaks: peaksOf(shown, dtype, reported.length > 0) };
-  return {
-    id: `gemm-${key.replaceAll('/', '-')}`,
-    title: `${dtype}${output !== dtype ? ` to ${output}` : ''}, layout ${layout}${cpu ? ', CPU' : ''}`,
+  const told = { rows, series, reported, peaks: peaksOf(shown, dtype, reported.length > 0) };
+  return panelOf({
+    id: `gemm-${key}`,
+    title: [
+      output === dtype ? dtype : `${dtype} to ${output}`,
+      `layout ${layout}`,
+      cpu && 'CPU',
+    ],
     caption: [
       simulatedNote(records.map(({ place }) => place)),
       'Rows: M x N x K.',
-      left ? `The fastest ${series.length} of ${series.length + left} series.` : '',
-      panel.peaks.length ? '' : 'No peak is known for this type.',
-      reported.length
-        ? 'Hollow grey marks were reported elsewhere; the data names their sources.'
-        : '',
-    ]
-      .filter(Boolean)
-      .join(' '),
-    findings: [],
+      fewer(series.length, series.length + left, 'series'),
+      !told.peaks.length && 'No peak is known for this type.',
+      reported.length &&
+        'Hollow grey marks were reported elsewhere; the data names their sources.',
+    ],
     span: 'full',
-    height: () => 46 + topOf(panel) + rows.length * rowHeight(series),
+    height: () => 46 + topOf(told) + rows.length * rowHeight(series),
     legend: [...series.map((one) => one.mark), ...reportedMarks(reported), ...doubtMarks(shown)],
     places: shown.map(({ place }) => place),
-    option: (how) => option(panel, how),
-    table: table(panel),
-  };
+    option: (how) => option(told, how),
+    table: table(told),
+  });
 }
 
 export function panels(model) {
   const gemms = model.records.filter(
     (record) => record.benchmark === 'gemm' && record.rates.tflops > 0 && record.case.m,
   );
-  return [...groupBy(gemms, panelKey)].map(([key, records]) => panelOf(model, key, records));
+  return [...groupBy(gemms, panelKey)].map(([key, records]) => panel(model, key, records));
 }

@@ -1,41 +1,39 @@
 // How halo exchange scales over ranks: a panel for each grid, scaling and norm, a curve for each engine.
 // Rates are of one rank, so that perfect scaling is a level line. What a study reports stands beside it.
 import { count, number, percentage, plural } from '../format.js';
-import { simulatedNote } from '../labels.js';
-import { groupBy } from '../model.js';
-import { valueAxis } from '../plot/axes.js';
-import {
-  boundOf,
-  conclusions,
-  curvesOf,
-  isMeasured,
-  ranksOf,
-  rateOf,
-  scalingOf,
-  section,
-} from '../plot/halo_series.js';
-import { reportedMarks } from '../plot/marks.js';
+import { differing } from '../labels.js';
+import { groupBy, ofSameCase } from '../model.js';
+import { counted, curveChart, MARGIN } from '../plot/curves.js';
+import { conclusions, isMeasured, makerKey, named, section } from '../plot/halo_series.js';
 import { LINEAR } from '../plot/scales.js';
-import { sizeCurves } from '../plot/size_curves.js';
+import { tableOf } from '../table.js';
 
 export const order = 21;
 export { section };
 
-const MARGIN = 0.2; // of a doubling, from the outer marks to the ends of the axis
+const ranksOf = ({ case: c, ranks }) => ranks ?? c.ranks;
 
-function ranksAxis(theme, ranks, text, name) {
-  const sorted = [...new Set(ranks)].sort((a, b) => a - b);
-  const axis = valueAxis(theme, sorted, name, text);
-  return { ...axis, min: axis.min - MARGIN, max: axis.max + MARGIN };
-}
+/** @returns {number} GB/s of one rank; of a record or of a study's row, which has 8 bytes a point too */
+const rateOf = (one) => {
+  const rate = one.rates?.gb_per_s ?? (8e-6 * one.nx * one.ny) / one.milliseconds;
+  return rate / ranksOf(one);
+};
 
-const drawn = sizeCurves({
+/** @returns {number} GB/s that the memory of a record's rank allows; 0: not known */
+const boundOf = (record) => {
+  const { verdict } = record;
+  return verdict?.rate === 'gb_per_s' && verdict.bound > 0 ? verdict.bound / ranksOf(record) : 0;
+};
+
+const drawn = curveChart({
   rateOf,
+  bestOf: (points) => rateOf(points.at(-1)),
+  boundOf: (points) => boundOf(points.at(-1)),
   unit: 'GB/s',
   name: 'rate of a rank',
   size: 'ranks',
   roof: 'memory',
-  over: { of: ranksOf, text: count, axis: ranksAxis, column: 'Ranks' },
+  over: counted(ranksOf, 'Ranks', MARGIN),
   start: LINEAR,
 });
 
@@ -46,9 +44,6 @@ const ARTEFACT =
 
 const panelKey = ({ case: c }) => [c.nx, c.ny, c.scaling, c.norm].join('-');
 
-const scalings = (model) =>
-  model.records.filter((one) => isMeasured(one) && one.case.scaling !== 'none');
-
 const reportedFor = (model, { nx, ny, scaling, norm }) =>
   scaling === 'strong'
     ? (model.data.reported_halo ?? []).filter(
@@ -56,93 +51,68 @@ const reportedFor = (model, { nx, ny, scaling, norm }) =>
       )
     : [];
 
-function studiesOf(reported) {
-  return reportedMarks(reported).map((mark) => ({
-    mark,
-    points: reported
-      .filter(({ device }) => device === mark.device)
-      .map((row) => ({ size: ranksOf(row), rate: rateOf(row) })),
-  }));
-}
+/** @returns {Object|undefined} the record `halo_scaling` of a measured one */
+const scalingOf = (model, record) => ofSameCase(model, record, 'halo_scaling');
 
 /** A row for each case, with its efficiency over the fastest case of one rank, and the studies' rows. */
 function table(model, curves, reported) {
   const own = ({ name, points }) =>
-    points.map((record) => [
-      name,
-      count(ranksOf(record)),
-      number(record.seconds.median * 1e3),
-      number(rateOf(record)),
-      percentage(100 * (scalingOf(model, record)?.rates.efficiency ?? NaN)),
-      (scalingOf(model, record)?.warnings ?? []).join(' '),
-    ]);
-  return {
-    columns: [
-      { name: 'Series' },
-      ...['Ranks', 'ms an iteration', 'GB/s a rank', 'efficiency'].map((name) => ({
-        name,
-        numeric: true,
-      })),
-      { name: 'Source, or a warning' },
-    ],
-    rows: [
-      ...curves.flatMap(own),
-      ...reported.map((one) => [
-        `${one.device}, ${one.variant}, reported elsewhere`,
-        count(one.ranks),
-        number(one.milliseconds),
-        number(rateOf(one)),
-        '–',
-        one.source,
-      ]),
-    ],
-  };
-}
-
-function captionOf(curves, all, reported) {
-  return [
-    simulatedNote(curves.map(({ place }) => place)),
-    'Perfect scaling is a level line; each point has its sweep and its exchange.',
-    curves.length < all.length ? `The fastest ${curves.length} of ${all.length} curves.` : '',
-    reported.length ? ARTEFACT : '',
-  ]
-    .filter(Boolean)
-    .join(' ');
+    points.map((record) => ({
+      ...{ name, one: record, ms: record.seconds.median * 1e3 },
+      ...{ efficiency: scalingOf(model, record)?.rates.efficiency ?? NaN },
+      source: (scalingOf(model, record)?.warnings ?? []).join(' '),
+    }));
+  const elsewhere = reported.map((one) => ({
+    ...{ name: `${one.device}, ${one.variant}, reported elsewhere`, one, ms: one.milliseconds },
+    ...{ efficiency: NaN, source: one.source },
+  }));
+  return tableOf(
+    [...curves.flatMap(own), ...elsewhere],
+    { Series: ({ name }) => name },
+    {
+      Ranks: ({ one }) => count(ranksOf(one)),
+      'ms an iteration': ({ ms }) => number(ms),
+      'GB/s a rank': ({ one }) => number(rateOf(one)),
+      efficiency: ({ efficiency }) => percentage(100 * efficiency),
+    },
+    { 'Source, or a warning': ({ source }) => source },
+  );
 }
 
 function panel(model, [key, records]) {
   const [{ case: c }] = records;
-  const all = curvesOf(records, ranksOf, rateOf, boundOf);
-  const curves = drawn.tell(all);
-  for (const one of curves) {
-    const reached = scalingOf(model, one.points.at(-1))?.rates.efficiency;
-    if (reached) one.mark.note = `${percentage(100 * reached)} on ${ranksOf(one.points.at(-1))}`;
-  }
+  const all = named(drawn.curves(records, makerKey, 1));
   const reported = reportedFor(model, c);
-  const studies = studiesOf(reported);
-  const ranks = [...curves.flatMap(({ points }) => points), ...reported].map(ranksOf);
-  const rows = c.scaling === 'weak' ? `${plural(c.ny, 'row')} a rank` : plural(c.ny, 'row');
-  return {
+  const weak = c.scaling === 'weak';
+  return drawn.panel({
+    all,
+    reported,
+    noteOf: ({ points, best }) => {
+      const reached = scalingOf(model, points.at(-1))?.rates.efficiency;
+      if (!reached) return `${number(best)} GB/s`;
+      return `${percentage(100 * reached)} on ${ranksOf(points.at(-1))}`;
+    },
     id: `halo-scaling-${key}`,
-    title: `${c.scaling === 'weak' ? 'Weak' : 'Strong'} scaling, ${count(c.nx)} columns, ${rows}, norm ${c.norm}`,
-    caption: captionOf(curves, all, reported),
+    title: [
+      `${weak ? 'Weak' : 'Strong'} scaling`,
+      `${count(c.nx)} columns`,
+      plural(c.ny, 'row') + (weak ? ' a rank' : ''),
+      `norm ${c.norm}`,
+    ],
+    about: () => 'Perfect scaling is a level line; each point has its sweep and its exchange.',
+    after: reported.length && ARTEFACT,
     findings: conclusions(all, {
       ...{ xOf: ranksOf, rateOf, lower: false },
       at: (some) => `On ${plural(some, 'rank')}`,
     }),
-    span: 'half',
     height: (width) => (width < 420 ? 300 : 360),
-    legend: [...drawn.legend(curves), ...studies.map(({ mark }) => mark)],
-    places: curves.map(({ place }) => place),
-    choices: drawn.choices,
-    option: (how) => drawn.option(curves, ranks, [], how, studies),
     table: table(model, all, reported),
-  };
+  });
 }
 
 export function panels(model) {
-  const several = ([, records]) => new Set(records.map(ranksOf)).size > 1;
-  return [...groupBy(scalings(model), panelKey)]
-    .filter(several)
+  const scalings = model.records.filter((one) => isMeasured(one) && one.case.scaling !== 'none');
+  return [...groupBy(scalings, panelKey)]
+    .filter(([, records]) => differing(records, [ranksOf]).length)
     .map((group) => panel(model, group));
 }

@@ -1,11 +1,14 @@
 // Figures over time, from a store of many runs: a panel for each benchmark, a curve for each device and
 // host. What is drawn is one figure of the benchmark, at first the one that its last run changed most.
-import { minute, number, percentage, plain, plural, unitOf, words } from '../format.js';
+import { commas, DASH, minute, number, percentage, plain, plural, unitOf, words } from '../format.js';
+import { differing } from '../labels.js';
 import { groupBy } from '../model.js';
 import { linearAxis, timeAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
 import { curve, MOST_LOOKS, symbolAt } from '../plot/marks.js';
+import { fewer, panelOf } from '../plot/panel.js';
 import { columnTooltip } from '../plot/tooltip.js';
+import { tableOf } from '../table.js';
 
 export const order = 80;
 export const section = { id: 'history', title: 'Figures over time', short: 'Over time' };
@@ -39,18 +42,17 @@ const largestChange = (series) =>
   Math.max(...series.map((one) => Math.abs(changeOf(one)) || 0));
 
 const signed = (change) =>
-  Number.isFinite(change) ? `${change > 0 ? '+' : ''}${percentage(100 * change)}` : '–';
+  Number.isFinite(change) ? `${change > 0 ? '+' : ''}${percentage(100 * change)}` : DASH;
 
 /** Marks of devices by key, named by the facts in which they differ. */
-function marksOf(series) {
-  const devices = [...groupBy(series, placeKey).values()].map(([first]) => first);
-  const differ = FACTS.filter((fact) => new Set(devices.map(fact)).size > 1);
-  const name = (one) => (differ.length ? differ : [FACTS[0]]).map((fact) => fact(one)).join(', ');
-  return new Map(
-    devices
-      .slice(0, MOST_LOOKS)
-      .map((one, i) => [placeKey(one), { ...symbolAt(i), colour: i, name: name(one), line: true }]),
-  );
+function marksOf(devices) {
+  const differ = differing(devices, FACTS);
+  const facts = differ.length ? differ : [FACTS[0]];
+  const markOf = (one, i) => ({
+    ...{ ...symbolAt(i), colour: i, line: true },
+    name: facts.map((fact) => fact(one)).join(', '),
+  });
+  return new Map(devices.slice(0, MOST_LOOKS).map((one, i) => [placeKey(one), markOf(one, i)]));
 }
 
 const pointsOf = ({ times, values, revisions }) =>
@@ -61,43 +63,33 @@ function option(figures, marks, { width, theme, chosen: [which] }) {
   const all = drawn.flatMap(pointsOf);
   const [times, values] = [0, 1].map((place) => (all.length ? all.map((p) => p[place]) : [0, 1]));
   const unit = unitOf(figures[which][0].rate);
-  const tip = columnTooltip(theme, (list) => {
-    if (!list.length) return null;
-    const text = ({ value: [, y, revision], seriesName }) => [
-      seriesName,
-      [`${number(y)} ${unit}`, revision].filter(Boolean).join(', '),
-    ];
-    return { title: minute(new Date(list[0].value[0]).toISOString()), rows: list.map(text) };
-  });
+  const textOf = ([, y, revision]) => commas(`${number(y)} ${unit}`, revision);
   return {
     ...common(theme),
     grid: { left: 66, right: 20, top: 14, bottom: 48 },
-    tooltip: tip,
+    tooltip: columnTooltip(theme, (time) => minute(new Date(time).toISOString()), textOf),
     xAxis: timeAxis(theme, times, 'when the run was started, UTC', width < 480 ? 3 : 7),
     yAxis: linearAxis(theme, values, unit, 50, plain, 6),
     series: drawn.map((one) => curve(marks.get(placeKey(one)), pointsOf(one), theme)),
   };
 }
 
-function table(figures) {
-  const line = (one) => [
-    figureName(one),
-    [one.device, one.model].filter(Boolean).join(', '),
-    one.host,
-    String(one.values.length),
-    number(one.values[0]),
-    number(medianOf(one.values)),
-    number(one.values.at(-1)),
-    signed(changeOf(one)),
-  ];
-  return {
-    columns: [
-      ...['Figure', 'Device', 'Host'].map((name) => ({ name })),
-      ...['Runs', 'First', 'Median', 'Last', 'Change'].map((name) => ({ name, numeric: true })),
-    ],
-    rows: figures.flat().map(line),
-  };
-}
+const table = (figures) =>
+  tableOf(
+    figures.flat(),
+    {
+      Figure: figureName,
+      Device: ({ device, model }) => commas(device, model),
+      Host: ({ host }) => host,
+    },
+    {
+      Runs: ({ values }) => String(values.length),
+      First: ({ values }) => number(values[0]),
+      Median: ({ values }) => number(medianOf(values)),
+      Last: ({ values }) => number(values.at(-1)),
+      Change: (one) => signed(changeOf(one)),
+    },
+  );
 
 /** What the last runs changed most. */
 function findings(figures) {
@@ -117,29 +109,27 @@ function panel(benchmark, series) {
   const figures = [...groupBy(series, figureKey).values()].sort(
     (a, b) => largestChange(b) - largestChange(a),
   );
-  const marks = marksOf(series);
-  const devices = groupBy(series, placeKey);
-  const left = devices.size - marks.size;
+  const devices = [...groupBy(series, placeKey).values()].map(([first]) => first);
+  const marks = marksOf(devices);
   const name = words(benchmark);
-  return {
+  return panelOf({
     id: `history-${benchmark}`,
-    title: `${name[0].toUpperCase()}${name.slice(1)} over time`,
-    caption: left > 0 ? `The first ${marks.size} of ${devices.size} devices.` : '',
+    title: [`${name[0].toUpperCase()}${name.slice(1)} over time`],
+    caption: [fewer(marks.size, devices.length, 'devices', 'first')],
     findings: findings(figures),
     span: 'full',
     height: (width) => (width < 480 ? 300 : 360),
     legend: [...marks.values()],
-    places: [...devices.values()].map(([{ model, device }]) => ({
+    places: devices.map(({ model, device }) => ({
       ...{ count: 1, model: model || device, simulated: device.startsWith('sim:') },
     })),
     choices: [{ name: 'Figure', values: figures.map(([one]) => figureName(one)), start: 0 }],
     option: (how) => option(figures, marks, how),
     table: table(figures),
-  };
+  });
 }
 
-export function panels({ data }) {
-  return [...groupBy(data.history ?? [], ({ benchmark }) => benchmark)].map(([benchmark, series]) =>
+export const panels = ({ data }) =>
+  [...groupBy(data.history ?? [], ({ benchmark }) => benchmark)].map(([benchmark, series]) =>
     panel(benchmark, series),
   );
-}

@@ -8,6 +8,7 @@ import { columns } from '../plot/bars.js';
 import { common } from '../plot/draw.js';
 import { points, referenceLines, symbolAt } from '../plot/marks.js';
 import { isPoint, metric, overlapGroups, policyOf, section } from '../plot/overlap_series.js';
+import { panelOf } from '../plot/panel.js';
 import { caseTable, lacks, leader, mean, METRICS, valuesOf } from '../plot/overlap_words.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
@@ -31,21 +32,20 @@ function marksOf({ policies, scenarios, order: all }) {
   });
 }
 
-function describe(record, label) {
-  const rows = METRICS.map(({ key, name }) => [name, ratio(metric(record, key))]);
+const describe = (record, label) => () => {
   const slowed = (side) => `${ratio(metric(record, `${side}_slowdown`))} of its time alone`;
   return {
     title: `${label}, ${policyOf(record)}`,
-    rows: [
-      ...rows,
-      ['ideal speedup', ratio(metric(record, 'ideal_speedup'))],
-      ['both', seconds(record.seconds.median)],
-      ['GEMM', slowed('compute')],
-      [words(record.case.collective), slowed('communication')],
-      ['class', record.notes?.class ?? '–'],
-    ],
+    rows: {
+      ...Object.fromEntries(METRICS.map(({ key, name }) => [name, ratio(metric(record, key))])),
+      'ideal speedup': ratio(metric(record, 'ideal_speedup')),
+      both: seconds(record.seconds.median),
+      GEMM: slowed('compute'),
+      [words(record.case.collective)]: slowed('communication'),
+      class: record.notes?.class ?? '–',
+    },
   };
-}
+};
 
 /** The ideal speedup of each scenario: a short line over its bars. */
 function ideals(scenarios, theme) {
@@ -72,7 +72,7 @@ function barsOf(scenarios, mark, left, { key, least, most }, theme) {
     const told = { show: true, formatter: () => ratio(figure), color: theme.text, fontSize: 10 };
     const position = figure < shown ? 'bottom' : 'top';
     const beyond = shown === figure ? {} : { label: { ...told, position } };
-    return [{ value: [at + left, shown], record, scenario: label, ...beyond }];
+    return [{ value: [at + left, shown], told: describe(record, label), ...beyond }];
   });
 }
 
@@ -94,9 +94,6 @@ function option({ scenarios, marks, groups }, { width, theme, chosen: [which] })
   const slot = GROUP / marks.length;
   const left = (i) => (i + 0.5) * slot - GROUP / 2;
   const data = marks.map((mark, i) => barsOf(scenarios, mark, left(i), drawn, theme));
-  const tip = pointTooltip(theme, ({ data: one }) =>
-    one?.record ? describe(one.record, one.scenario) : null,
-  );
   const lines = [
     ...(base === 1 ? [] : [{ axis: 'y', at: base, label: '', solid: true }]),
     { axis: 'y', at: 1, label: line, position },
@@ -104,7 +101,7 @@ function option({ scenarios, marks, groups }, { width, theme, chosen: [which] })
   return {
     ...common(theme),
     grid: { left: 52, right: 16, top: 18, bottom: below },
-    tooltip: tip,
+    tooltip: pointTooltip(theme),
     xAxis,
     yAxis: linearAxis(theme, reachOf(groups, drawn), name, 36, ratio, 6),
     series: [
@@ -120,22 +117,15 @@ function panel(group, groups, label) {
   const marks = marksOf(group);
   const swept = group.scenarios.some(({ records }) => records.some(isPoint));
   const told = { ...group, marks, groups };
-  return {
-    id: `overlap-${[group.key, group.origin]
-      .filter(Boolean)
-      .join('/')
-      .replaceAll(/[^\w]+/g, '-')}`,
-    title: [`${words(group.computing)} beside ${words(group.collective)}`, group.origin, label]
-      .filter(Boolean)
-      .join(', '),
+  return panelOf({
+    id: `overlap-${group.key}${group.origin ? `/${group.origin}` : ''}`,
+    title: [`${words(group.computing)} beside ${words(group.collective)}`, group.origin, label],
     caption: [
       simulatedNote([group.place]),
-      group.ranks ? `${group.ranks} ranks.` : '',
+      group.ranks && `${group.ranks} ranks.`,
       'Bars of speedup begin at 1, and the short lines above them are the ideal.',
-      swept ? 'A policy that was swept shows its fastest point; the data has all.' : '',
-    ]
-      .filter(Boolean)
-      .join(' '),
+      swept && 'A policy that was swept shows its fastest point; the data has all.',
+    ],
     findings: [...leader(group), ...lacks(group)],
     span: group.scenarios.length * marks.length > FEW_BARS ? 'full' : 'half',
     height: () => 400,
@@ -145,7 +135,7 @@ function panel(group, groups, label) {
     choices: [{ name: 'Metric', values: METRICS.map(({ name }) => name), start: 0 }],
     ...(marks.length ? { option: (how) => option(told, how) } : {}),
     table: caseTable(group),
-  };
+  });
 }
 
 /** Splits a group with many scenarios into one group for each origin. */

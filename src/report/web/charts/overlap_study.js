@@ -2,6 +2,8 @@
 // each study and device. The figures are means over scenarios; `duet report` computes them.
 import { plural, ratio, words } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
+import { panelOf } from '../plot/panel.js';
+import { headings } from '../table.js';
 import { section } from '../plot/overlap_series.js';
 
 export const order = 24.5; // behind the means of all policies
@@ -15,16 +17,8 @@ const collectivesOf = (rows) => [
 
 function tableOf({ name, rows }) {
   const collectives = collectivesOf(rows);
-  const columns = [
-    { name: `${name}’s figure` },
-    { name: 'Policy' },
-    ...[
-      'mean, reported',
-      'here',
-      ...collectives.flatMap((one) => [`${words(one)}, reported`, 'here']),
-      'scenarios',
-    ].map((column) => ({ name: column, numeric: true })),
-  ];
+  const means = ['mean, reported', 'here'];
+  const ranges = collectives.flatMap((one) => [`${words(one)}, reported`, 'here']);
   const cells = rows.map((row) => [
     row.name,
     row.policies,
@@ -36,6 +30,7 @@ function tableOf({ name, rows }) {
     ]),
     String(row.scenarios),
   ]);
+  const columns = headings([`${name}’s figure`, 'Policy'], [...means, ...ranges, 'scenarios']);
   return { columns, rows: cells };
 }
 
@@ -47,24 +42,19 @@ export function panels(model) {
     })),
   );
   const labels = placeLabels(studied.map(({ place }) => place));
-  return studied.map(({ study, place }) => {
-    const missing = study.rows.filter(({ scenarios }) => scenarios < study.scenarios);
-    return {
-      id: `study-${[place.journal.name, place.device, study.name].join('/').replaceAll(/[^\w]+/g, '-')}`,
-      title: [`Beside the ${study.name} study`, labels.get(place)].filter(Boolean).join(', '),
+  return studied.map(({ study, place }) =>
+    panelOf({
+      id: `study-${[place.journal.name, place.device, study.name].join('/')}`,
+      title: [`Beside the ${study.name} study`, labels.get(place)],
       caption: [
         simulatedNote([place]),
         'Mean fraction of ideal, and the lowest and the highest of the means of the study’s classes.',
         `Source: ${study.source}.`,
-        missing.length
-          ? `Of fewer than its ${plural(study.scenarios, 'scenario')} where the table says so.`
-          : '',
-      ]
-        .filter(Boolean)
-        .join(' '),
-      findings: [],
+        study.rows.some(({ scenarios }) => scenarios < study.scenarios) &&
+          `Of fewer than its ${plural(study.scenarios, 'scenario')} where the table says so.`,
+      ],
       span: 'full',
       table: tableOf(study),
-    };
-  });
+    }),
+  );
 }

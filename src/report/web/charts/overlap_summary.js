@@ -1,6 +1,6 @@
 // A table of policies over all scenarios: mean and least of the metrics, and how often a policy is the
 // fastest. Below it, folded, the same for each collective, and the points of sweeps.
-import { ratio, words } from '../format.js';
+import { commas, ratio, words } from '../format.js';
 import { placeLabels } from '../labels.js';
 import { groupBy } from '../model.js';
 import {
@@ -12,6 +12,8 @@ import {
   section,
 } from '../plot/overlap_series.js';
 import { mean } from '../plot/overlap_words.js';
+import { panelOf } from '../plot/panel.js';
+import { headings } from '../table.js';
 
 export const order = 24;
 export { section };
@@ -63,9 +65,6 @@ const together = (groups) => [
 const workOf = ({ computing, collective }) =>
   computing === 'GEMM' ? words(collective) : `${words(computing)} beside ${words(collective)}`;
 
-const columnsOf = (names) =>
-  [...names, ...NAMES].map((name) => ({ name, numeric: NAMES.includes(name) }));
-
 /** Each collective by itself, with the points of sweeps; all collectives first, if there are several. */
 function details(byPlace, where, named) {
   const rows = byPlace.flatMap((groups) => {
@@ -75,7 +74,7 @@ function details(byPlace, where, named) {
     );
     return groups.length < 2 ? each : [...rowsOf(...together(groups)).map(row('all')), ...each];
   });
-  return { columns: columnsOf([...named, 'Collective', 'Policy']), rows };
+  return { columns: headings([...named, 'Collective', 'Policy'], NAMES), rows };
 }
 
 export function panels(model) {
@@ -86,28 +85,24 @@ export function panels(model) {
     ...groupBy(groups, ({ place, ranks }) => `${model.places.indexOf(place)}/${ranks}`).values(),
   ];
   const named = byPlace.length > 1 ? ['Where'] : [];
-  const where = ({ place, ranks }) =>
-    named.map(() => [labels.get(place), `${ranks} ranks`].filter(Boolean).join(', '));
+  const where = ({ place, ranks }) => named.map(() => commas(labels.get(place), `${ranks} ranks`));
   const rows = byPlace.flatMap((some) =>
     meansOf(...together(some)).map((cells) => [...where(some[0]), ...cells]),
   );
-  const caption =
-    'Fraction of ideal: 0 is as long as one side after the other, 1 as long as the longer side alone. ' +
-    'Bound: how near to what the machine could do at all. Only what was measured counts. A policy that ' +
-    'was swept counts with its fastest point.';
   const full = details(byPlace, where, named);
+  const fold = { name: 'By collective, with the points of sweeps', table: full };
   return [
-    {
+    panelOf({
       id: 'overlap-policies',
-      title: 'Policies',
-      caption,
-      findings: [],
+      title: ['Policies'],
+      caption: [
+        'Fraction of ideal: 0 is as long as one side after the other, 1 as long as the longer side alone.',
+        'Bound: how near to what the machine could do at all.',
+        'Only what was measured counts. A policy that was swept counts with its fastest point.',
+      ],
       span: 'full',
-      table: { columns: columnsOf([...named, 'Policy']), rows },
-      folds:
-        full.rows.length > rows.length
-          ? [{ name: 'By collective, with the points of sweeps', table: full }]
-          : [],
-    },
+      table: { columns: headings([...named, 'Policy'], NAMES), rows },
+      folds: full.rows.length > rows.length ? [fold] : [],
+    }),
   ];
 }

@@ -6,9 +6,10 @@ import { groupBy } from '../model.js';
 import { linearAxis, rowAxis } from '../plot/axes.js';
 import { spans } from '../plot/bars.js';
 import { common } from '../plot/draw.js';
-import { referenceLines } from '../plot/marks.js';
+import { referenceLines, textLabel, texts } from '../plot/marks.js';
 import { isMeasured, lackOf, overlapGroups, policyOf, section } from '../plot/overlap_series.js';
 import { alone, medianLines } from '../plot/overlap_words.js';
+import { panelOf } from '../plot/panel.js';
 import { timelineOf, timelineTable } from '../plot/timeline.js';
 import { pointTooltip } from '../plot/tooltip.js';
 
@@ -26,15 +27,12 @@ const MARKS = [
   { name: 'communication', colour: 1, symbol: 'rect', hollow: true },
 ];
 
-const lines = (texts, theme) =>
-  texts.map((text, i) => ({
+const lines = (list, theme) =>
+  list.map((text, i) => ({
     type: 'text',
     silent: true,
     style: {
-      text,
-      x: 14,
-      y: 8 + i * LINE,
-      fill: i ? theme.muted : theme.text,
+      ...{ text, x: 14, y: 8 + i * LINE, fill: i ? theme.muted : theme.text },
       font: `${i ? '' : '600 '}12px system-ui, sans-serif`,
     },
   }));
@@ -51,57 +49,37 @@ function barsOf(side, record, ranks) {
   return [...first, ...rest];
 }
 
-const labelled = (bars, mark, scale, theme) => ({
-  type: 'scatter',
-  name: mark.name,
-  data: bars.map(({ to, row, text }) => ({ value: [to * scale, row + LANES[mark.name]], text })),
-  symbolSize: 0.01,
-  silent: true,
-  z: 6, // above the line of the longer side, which would strike through the texts
-  label: {
-    show: true,
-    position: 'right',
-    formatter: ({ data }) => data.text,
-    color: theme.text,
-    fontSize: 11,
-    backgroundColor: theme.background,
-    padding: [1, 2],
-  },
-});
+/** Lengths behind bars, above the line of the longer side, which would strike through them. */
+const labelled = (bars, mark, scale, theme) => {
+  const at = ({ to, row, text }) => ({ value: [to * scale, row + LANES[mark.name]], text });
+  const ground = { backgroundColor: theme.background, padding: [1, 2] };
+  const label = textLabel(theme.text, 'right', ground);
+  return { ...texts(mark, bars.map(at), label, 0.8), z: 6 };
+};
 
 function option(record, name, { theme, width }) {
   const ranks = timelineOf(record);
-  const texts = medianLines(record, name);
-  if (!ranks) texts.push('The journal has no timeline of it.');
+  const said = medianLines(record, name);
+  if (!ranks) said.push('The journal has no timeline of it.');
   const bars = MARKS.map((mark) => barsOf(mark.name, record, ranks ?? []));
   const last = Math.max(...bars.flat().map(({ to }) => to), 0);
   const [unit, scale] = last >= 1e-3 ? ['ms', 1e3] : ['us', 1e6];
   const rows = [ALONE, ...(ranks ?? []).map((_, i) => `rank ${i}`)];
   const { compute = 0, communication = 0 } = alone(record);
   const longer = Math.max(compute, communication);
+  const told = (title, from, to) => () => ({ title, rows: { from: micros(from), to: micros(to) } });
   const data = bars.map((some, i) =>
     some.map(({ from, row, to }) => ({
       value: [from * scale, row + LANES[MARKS[i].name], to * scale],
-      told: { title: `${MARKS[i].name}, ${rows[row]}`, from, to },
+      told: told(`${MARKS[i].name}, ${rows[row]}`, from, to),
     })),
-  );
-  const tip = pointTooltip(theme, ({ data: one }) =>
-    one?.told
-      ? {
-          title: one.told.title,
-          rows: [
-            ['from', micros(one.told.from)],
-            ['to', micros(one.told.to)],
-          ],
-        }
-      : null,
   );
   const values = [0, ...bars.flat().flatMap(({ from, to }) => [from * scale, to * scale])];
   return {
     ...common(theme),
     grid: { left: 62, right: 112, top: TOP, bottom: 46 },
-    graphic: { elements: lines(texts, theme) },
-    tooltip: tip,
+    graphic: { elements: lines(said, theme) },
+    tooltip: pointTooltip(theme),
     xAxis: linearAxis(theme, values, `time, ${unit}`, 28, plain, width < 600 ? 4 : 8),
     yAxis: { ...rowAxis(theme, rows), splitLine: { show: false } },
     series: [
@@ -115,9 +93,9 @@ function option(record, name, { theme, width }) {
 const micros = (value) => `${(value * 1e6).toFixed(1)} us`;
 
 /** The chart of a case that was not measured: the reason, without axes that would suggest a result. */
-const empty = (texts, { theme }) => ({
+const empty = (said, { theme }) => ({
   ...common(theme),
-  graphic: { elements: lines(texts, theme) },
+  graphic: { elements: lines(said, theme) },
   grid: { top: TOP, bottom: 0 },
   xAxis: { show: false },
   yAxis: { show: false },
@@ -139,17 +117,14 @@ function panel(groups, label) {
     return record ? option(record, name, how) : empty([`${name}, ${wanted}`, lackOf(own)], how);
   };
   const rows = 1 + Math.max(...scenarios.flatMap(({ records }) => records.map(rankCount)));
-  return {
-    id: `overlap-timeline-${[place.journal.name, place.device, ranks].join('/').replaceAll(/[^\w]+/g, '-')}`,
-    title: ['Both sides on each rank', label].filter(Boolean).join(', '),
+  return panelOf({
+    id: `overlap-timeline-${[place.journal.name, place.device, ranks].join('/')}`,
+    title: ['Both sides on each rank', label],
     caption: [
       simulatedNote([place]),
       'One iteration, the last; the words above it are of all iterations’ medians.',
       'Times begin where a rank’s first side is let go; the line is the longer side alone.',
-    ]
-      .filter(Boolean)
-      .join(' '),
-    findings: [],
+    ],
     span: 'full',
     height: () => TOP + 46 + rows * ROW,
     minWidth: 620,
@@ -161,7 +136,7 @@ function panel(groups, label) {
     ],
     option: draw,
     table: timelineTable(scenarios),
-  };
+  });
 }
 
 const rankCount = (record) => timelineOf(record)?.length ?? 0;

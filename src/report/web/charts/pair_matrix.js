@@ -1,6 +1,6 @@
 // Pair matrix: the rate of copies between every two devices, and the pairs that are slower than others.
 import { bytes, launch, number, pathText, percent, place as short, plural } from '../format.js';
-import { placeLabels } from '../labels.js';
+import { placeLabels, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { common } from '../plot/draw.js';
 import { copyTitle } from '../plot/copies.js';
@@ -12,8 +12,10 @@ import {
   matrixOf,
   reference,
 } from '../plot/matrix.js';
+import { panelOf } from '../plot/panel.js';
 import { pointTooltip } from '../plot/tooltip.js';
 import { diverging, divergingLabels, inkOn } from '../palette.js';
+import { tableOf } from '../table.js';
 
 export const order = 20;
 export const section = { id: 'pairs', title: 'Pair by pair', short: 'Pairs' };
@@ -107,26 +109,19 @@ function axis(theme, devices, name, at) {
 function option(matrix, height, { width, theme }) {
   const [from, to] = [devicesAt(matrix, 'source'), devicesAt(matrix, 'destination')];
   const both = matrix.case.bidirectional;
-  const data = matrix.pairs.map(({ case: c }) => [
-    to.indexOf(c.destination),
-    from.indexOf(c.source),
-  ]);
-  const tip = pointTooltip(theme, ({ dataIndex }) => {
-    const record = matrix.pairs[dataIndex];
-    const deviation = deviationOf(record, matrix);
-    const far = `${deviation < 0 ? '-' : '+'}${percent(Math.abs(deviation))}`;
-    return {
-      title: pathText(record.case),
-      rows: [
-        ['rate', `${number(record.rates.gb_per_s)} GB/s`],
-        [`from ${reference(matrix)}`, far],
-      ],
-    };
-  });
+  const data = matrix.pairs.map((record) => ({
+    value: [to.indexOf(record.case.destination), from.indexOf(record.case.source)],
+    told: () => {
+      const deviation = deviationOf(record, matrix);
+      const far = `${deviation < 0 ? '-' : '+'}${percent(Math.abs(deviation))}`;
+      const rate = `${number(record.rates.gb_per_s)} GB/s`;
+      return { title: pathText(record.case), rows: { rate, [`from ${reference(matrix)}`]: far } };
+    },
+  }));
   return {
     ...common(theme),
     grid: { left: 46, right: 12, top: 46, bottom: KEY_HEIGHT },
-    tooltip: tip,
+    tooltip: pointTooltip(theme),
     graphic: { elements: colourKey(theme, width, height(width)) },
     xAxis: axis(theme, to, both ? 'and' : 'destination', 'top'),
     yAxis: { ...axis(theme, from, both ? 'between' : 'source', 'left'), inverse: true },
@@ -142,46 +137,38 @@ function option(matrix, height, { width, theme }) {
   };
 }
 
-function table(matrix) {
-  const columns = [
-    { name: 'Source' },
-    { name: 'Destination' },
-    { name: 'GB/s', numeric: true },
-    { name: `of ${reference(matrix)}`, numeric: true },
-  ];
-  const rows = matrix.pairs.map((record) => [
-    record.case.source,
-    record.case.destination,
-    number(record.rates.gb_per_s),
-    percent(1 + deviationOf(record, matrix)),
-  ]);
-  return { columns, rows };
-}
+const table = (matrix) =>
+  tableOf(
+    matrix.pairs,
+    { Source: ({ case: c }) => c.source, Destination: ({ case: c }) => c.destination },
+    {
+      'GB/s': ({ rates }) => number(rates.gb_per_s),
+      [`of ${reference(matrix)}`]: (record) => percent(1 + deviationOf(record, matrix)),
+    },
+  );
 
 function panel(key, matrix, label) {
+  const { case: c, place, launches } = matrix;
   const rows = devicesAt(matrix, 'source').length;
   const count = Math.max(rows, devicesAt(matrix, 'destination').length);
   const height = (width) =>
     46 + KEY_HEIGHT + rows * Math.min(56, Math.max(26, (width - 58) / count));
-  const by = [matrix.case.executor, matrix.case.issue].join(' ');
-  const ways = matrix.case.bidirectional ? 'both ways' : 'one way';
-  const fastest =
-    matrix.launches > 1
-      ? ` The fastest of ${plural(matrix.launches, 'launch', 'launches')}: ${launch(matrix.case)}.`
-      : '';
-  return {
-    id: `pairs-${key.replaceAll(/[^\w]+/g, '-')}`,
-    title: [by, ways, label].filter(Boolean).join(', '),
-    caption: `${matrix.place.simulated ? 'Simulated. ' : ''}${copyTitle(matrix.case)}, ${bytes(matrix.size)}, in GB/s; colour: distance from ${reference(matrix)}.${fastest}`,
+  return panelOf({
+    id: `pairs-${key}`,
+    title: [[c.executor, c.issue].join(' '), c.bidirectional ? 'both ways' : 'one way', label],
+    caption: [
+      simulatedNote([place]),
+      `${copyTitle(c)}, ${bytes(matrix.size)}, in GB/s; colour: distance from ${reference(matrix)}.`,
+      launches > 1 && `The fastest of ${plural(launches, 'launch', 'launches')}: ${launch(c)}.`,
+    ],
     findings: findingsOf(matrix),
     span: count > 10 ? 'full' : 'half',
     height,
     minWidth: 58 + count * 30,
-    legend: [],
-    places: [matrix.place],
+    places: [place],
     option: (how) => option(matrix, height, how),
     table: table(matrix),
-  };
+  });
 }
 
 export function panels(model) {

@@ -1,12 +1,14 @@
 // Roofline: how close each record with FLOP comes to the limit of memory bandwidth or compute.
-import { caseText, number, percent, plain, plural } from '../format.js';
-import { modeLabel, placeLabels } from '../labels.js';
+import { caseText, number, percent, plain, plural, spaces } from '../format.js';
+import { differing, modeLabel, placeLabels } from '../labels.js';
 import { addedOf, groupBy, typeOf } from '../model.js';
 import { decadeAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
 import { doubtMarks, doubtRings, MOST_LOOKS, points, symbolAt, tellable } from '../plot/marks.js';
+import { panelOf } from '../plot/panel.js';
 import { roofAt, roofMarks, roofs, roofsOf } from '../plot/roofs.js';
 import { pointTooltip } from '../plot/tooltip.js';
+import { tableOf } from '../table.js';
 
 export const order = 40;
 export const section = { id: 'roofline', title: 'Roofline' };
@@ -29,10 +31,10 @@ function seriesOf(records, types) {
   const mode = modeLabel(records);
   const kind = (record) => `${record.engine} ${mode(record)} ${typeOf(record)}`;
   const shared = [...groupBy(records, kind).values()].some(
-    (some) => new Set(some.map(({ place }) => place)).size > 1,
+    (some) => differing(some, [({ place }) => place]).length,
   );
   const maker = (record) =>
-    [shared && labels.get(record.place), record.engine, mode(record)].filter(Boolean).join(' ');
+    spaces(shared && labels.get(record.place), record.engine, mode(record));
   const makers = [...groupBy(records, maker)];
   const rate = ([, some]) => Math.max(...some.map(rateOf));
   const shown = tellable(makers, rate, ([, [{ place }]]) => place);
@@ -58,35 +60,26 @@ function option(series, roofing, types, { width, theme }) {
     10 ** (Math.log10(Math.max(...xs)) + 0.15),
   ];
   const ys = [...all.map(rateOf), ...peaks];
+  const told = (record) => (name) => ({
+    title: caseText(record),
+    rows: {
+      series: name,
+      rate: `${number(rateOf(record))} TFLOP/s`,
+      'FLOP/byte': number(intensity(record)),
+    },
+  });
   const data = (some) =>
     some.map((record) => ({
       value: [intensity(record), rateOf(record)].map(Math.log10),
-      record,
+      ...{ record, told: told(record) },
     }));
-  const tip = pointTooltip(
-    theme,
-    ({ data: point, seriesName }) =>
-      point?.record && {
-        title: caseText(point.record),
-        rows: [
-          ['series', seriesName],
-          ['rate', `${number(rateOf(point.record))} TFLOP/s`],
-          ['FLOP/byte', number(intensity(point.record))],
-        ],
-      },
-  );
+  const name = width < 420 ? 'FLOP/byte' : 'arithmetic intensity, FLOP/byte of device memory';
   const yAxis = decadeAxis(theme, ys, 'TFLOP/s', 40, plain);
   return {
     ...common(theme),
     grid: { left: 58, right: 18, top: 18, bottom: 48 },
-    tooltip: tip,
-    xAxis: decadeAxis(
-      theme,
-      xs,
-      width < 420 ? 'FLOP/byte' : 'arithmetic intensity, FLOP/byte of device memory',
-      30,
-      plain,
-    ),
+    tooltip: pointTooltip(theme),
+    xAxis: decadeAxis(theme, xs, name, 30, plain),
     yAxis,
     series: [
       ...roofs(roofing, types, x, 10 ** yAxis.min, theme),
@@ -96,47 +89,36 @@ function option(series, roofing, types, { width, theme }) {
   };
 }
 
-function table(series) {
-  const columns = [
-    { name: 'Case' },
-    { name: 'Series' },
-    ...['FLOP/byte', 'TFLOP/s', 'of the roof'].map((name) => ({ name, numeric: true })),
-  ];
-  const rows = series.flatMap((one) =>
-    one.records.map((record) => {
-      const roof = roofAt(record, intensity(record));
-      return [
-        caseText(record),
-        one.mark.name,
-        number(intensity(record)),
-        number(rateOf(record)),
-        Number.isFinite(roof) ? percent(rateOf(record) / roof) : '–',
-      ];
-    }),
+const shareOfRoof = (record) => rateOf(record) / roofAt(record, intensity(record));
+
+const table = (series) =>
+  tableOf(
+    series.flatMap(({ mark, records }) => records.map((record) => ({ mark, record }))),
+    { Case: ({ record }) => caseText(record), Series: ({ mark }) => mark.name },
+    {
+      'FLOP/byte': ({ record }) => number(intensity(record)),
+      'TFLOP/s': ({ record }) => number(rateOf(record)),
+      'of the roof': ({ record }) => percent(shareOfRoof(record) || NaN),
+    },
   );
-  return { columns, rows };
-}
 
 function panel(model, records, without) {
   const types = [...new Set(records.map(typeOf))];
   const roofing = roofsOf(records, types);
   const { series, left } = seriesOf(records, types);
   const roofless = !roofing.peaks.length && !roofing.memories.length;
-  return {
-    id: `roofline-${model.replaceAll(/[^\w]+/g, '-')}`,
-    title: model,
+  const have = without === 1 ? 'has' : 'have';
+  return panelOf({
+    id: `roofline-${model}`,
+    title: [model],
     caption: [
-      roofless ? 'No roof is known for this device.' : '',
-      roofing.measured ? 'The roofs were measured.' : '',
-      records.some((one) => addedOf(one) > 1) ? 'Rates of works on all ranks are per device.' : '',
-      left ? `The fastest engines only; ${left} more cannot be told apart.` : '',
-      without
-        ? `${plural(without, 'other work')} of this device ${without === 1 ? 'has' : 'have'} no FLOP or no memory traffic, and so no place here.`
-        : '',
-    ]
-      .filter(Boolean)
-      .join(' '),
-    findings: [],
+      roofless && 'No roof is known for this device.',
+      roofing.measured && 'The roofs were measured.',
+      records.some((one) => addedOf(one) > 1) && 'Rates of works on all ranks are per device.',
+      left && `The fastest engines only; ${left} more cannot be told apart.`,
+      without &&
+        `${plural(without, 'other work')} of this device ${have} no FLOP or no memory traffic, and so no place here.`,
+    ],
     span: 'full',
     height: (width) => (width < 480 ? 300 : 380),
     legend: [
@@ -147,18 +129,14 @@ function panel(model, records, without) {
     places: records.map(({ place }) => place),
     option: (how) => option(series, roofing, types, how),
     table: table(series),
-  };
+  });
 }
 
 export function panels(model) {
   const title = ({ place }) => place.model + (place.simulated ? ' (simulated)' : '');
-  return [
-    ...groupBy(
-      model.records.filter((record) => record.outcome === 'measured' && isOfOneDevice(record)),
-      title,
-    ),
-  ]
-    .map(([name, records]) => [name, records.filter(hasPlace), records])
-    .filter(([, placed]) => placed.length)
-    .map(([name, placed, records]) => panel(name, placed, records.length - placed.length));
+  const measured = model.records.filter((one) => one.outcome === 'measured' && isOfOneDevice(one));
+  return [...groupBy(measured, title)].flatMap(([name, records]) => {
+    const placed = records.filter(hasPlace);
+    return placed.length ? [panel(name, placed, records.length - placed.length)] : [];
+  });
 }

@@ -1,13 +1,15 @@
 // Curves of training runs over steps: a panel for each text, a curve for each run. Marks are losses of the
 // part of the text that is not trained on.
-import { count, milliseconds, number, plain } from '../format.js';
-import { placeLabels, placeName, simulatedNote } from '../labels.js';
+import { commas, count, milliseconds, number, plain, semicolons, spaces } from '../format.js';
+import { differing, placeLabels, placeName, simulatedNote } from '../labels.js';
 import { groupBy } from '../model.js';
 import { linearAxis } from '../plot/axes.js';
 import { common } from '../plot/draw.js';
 import { markColour, MOST_LOOKS, points, symbolAt } from '../plot/marks.js';
+import { fewer, panelOf } from '../plot/panel.js';
 import { columnTooltip } from '../plot/tooltip.js';
 import { itemsText, section } from '../plot/training_series.js';
+import { tableOf } from '../table.js';
 
 export const order = 36;
 export { section };
@@ -43,15 +45,14 @@ const FACTS = [
  * other facts tell them apart. */
 function namesOf(records) {
   const labels = placeLabels(records.map(({ place }) => place));
-  const facts = records.map((record) => FACTS.map((fact) => fact(record)));
-  const differ = FACTS.map((_, i) => new Set(facts.map((own) => own[i])).size > 1);
-  const names = facts.map((own) => own.filter((_, i) => differ[i]).join(', '));
+  const facts = differing(records, FACTS);
+  const names = records.map((record) => commas(facts.map((fact) => fact(record))));
   const devices = new Set(records.map(({ place }) => placeName({ ...place, count: 1 }))).size;
   const [{ case: c }] = records;
   return names.map((name, i) => {
     const shared = names.filter((other) => other === name).length > 1;
     const label = (devices > 1 || shared) && labels.get(records[i].place);
-    return [name, label].filter(Boolean).join(', ') || `${c.model}, ${c.recipe}`;
+    return commas(name, label) || `${c.model}, ${c.recipe}`;
   });
 }
 
@@ -88,22 +89,13 @@ function option(runs, { width, theme, chosen: [which, range] }) {
   const lines = runs.map(({ record }) => from(curveOf(record, key)));
   const evaluations = runs.map(({ record }) => (which ? [] : from(evaluationsOf(record))));
   const all = [...lines, ...evaluations].flat();
-  const tip = columnTooltip(theme, (list) => {
-    const rows = list.filter(({ value }) => value);
-    if (!rows.length) return null;
-    const text = ({ value, seriesName, seriesType }) => [
-      seriesType === 'line' ? seriesName : `${seriesName}, evaluated`,
-      number(value[1]),
-    ];
-    return { title: `step ${count(rows[0].value[0])}`, rows: rows.map(text) };
-  });
   const steps = all.length ? all.map(([step]) => step) : [0, 1];
   const values = all.length ? all.map(([, value]) => value) : [0, 1];
   const xAxis = linearAxis(theme, ends(steps), 'step', 28, count, width < 480 ? 4 : 8);
   return {
     ...common(theme),
     grid: { left: 62, right: 18, top: 14, bottom: 46 },
-    tooltip: tip,
+    tooltip: columnTooltip(theme, (step) => `step ${count(step)}`, ([, y]) => number(y), rowName),
     xAxis: { ...xAxis, max: last },
     yAxis: linearAxis(theme, ends(values), name, 46, plain, 6),
     series: [
@@ -119,32 +111,28 @@ const ends = (values) => [
   values.reduce((a, b) => Math.max(a, b)),
 ];
 
+/** What a tooltip calls a point. */
+const rowName = ({ seriesName, seriesType }) =>
+  seriesType === 'line' ? seriesName : `${seriesName}, evaluated`;
+
+const sorted = (values) => [...new Set(values)].sort((a, b) => a - b);
+
 /** Losses at some steps, among them all of evaluations. */
 function table(runs) {
-  const curves = runs.map(({ record }) => new Map(curveOf(record, 'loss')));
+  const losses = runs.map(({ record }) => new Map(curveOf(record, 'loss')));
   const evaluated = runs.map(({ record }) => new Map(evaluationsOf(record)));
-  const every = [...new Set(curves.flatMap((curve) => [...curve.keys()]))].sort((a, b) => a - b);
+  const every = sorted(losses.flatMap((one) => [...one.keys()]));
   const step = Math.max(1, Math.ceil(every.length / TABLE_ROWS));
   const some = every.filter((_, i) => i % step === 0 || i === every.length - 1);
-  const steps = [...new Set([...some, ...evaluated.flatMap((one) => [...one.keys()])])];
-  return {
-    columns: [
-      { name: 'Step' },
-      ...runs.flatMap(({ mark }, i) => [
-        { name: `${mark.name}, loss`, numeric: true },
-        ...(evaluated[i].size ? [{ name: `${mark.name}, evaluated`, numeric: true }] : []),
-      ]),
-    ],
-    rows: steps
-      .sort((a, b) => a - b)
-      .map((at) => [
-        String(at),
-        ...runs.flatMap((_, i) => [
-          number(curves[i].get(at)),
-          ...(evaluated[i].size ? [number(evaluated[i].get(at))] : []),
-        ]),
-      ]),
-  };
+  const columns = runs.flatMap(({ mark }, i) => [
+    [`${mark.name}, loss`, losses[i]],
+    ...(evaluated[i].size ? [[`${mark.name}, evaluated`, evaluated[i]]] : []),
+  ]);
+  return tableOf(
+    sorted([...some, ...evaluated.flatMap((one) => [...one.keys()])]),
+    { Step: String },
+    Object.fromEntries(columns.map(([name, values]) => [name, (at) => number(values.get(at))])),
+  );
 }
 
 /** A finding of each run: where its loss began and ended, and how fast it was. */
@@ -152,13 +140,13 @@ function told({ mark, record }) {
   const losses = curveOf(record, 'loss');
   const [[first, before], [last, after]] = [losses[0], losses.at(-1)];
   const evaluated = evaluationsOf(record).at(-1);
-  const parts = [
+  const parts = semicolons(
     `loss ${number(before)} at step ${count(first)}, ${number(after)} at step ${count(last)}`,
     evaluated && `evaluated ${number(evaluated[1])}`,
     `${milliseconds(record.seconds.median)} a step`,
     itemsText(record.rates),
-  ];
-  return `${mark.name}: ${parts.filter(Boolean).join('; ')}.`;
+  );
+  return `${mark.name}: ${parts}.`;
 }
 
 function panel(data, records) {
@@ -172,18 +160,16 @@ function panel(data, records) {
   }));
   const runs = all.slice(0, MOST_LOOKS);
   const places = runs.map(({ record }) => record.place);
-  const several = new Set(records.map(({ case: c }) => c.model)).size > 1;
+  const several = differing(records, [({ case: c }) => c.model]).length;
   const { model, recipe } = records[0].case;
-  return {
-    id: `training-losses-${String(data).replaceAll(/[^\w]+/g, '-')}`,
-    title: `Runs on ${data}${several ? '' : `, ${model}`}${records.length > 1 ? '' : ` ${recipe}`}`,
+  return panelOf({
+    id: `training-losses-${data}`,
+    title: [`Runs on ${data}`, spaces(!several && model, records.length === 1 && recipe)],
     caption: [
       simulatedNote(places),
       'Marks: the loss of text that is not trained on.',
-      all.length > runs.length ? `The first ${runs.length} of ${all.length} runs.` : '',
-    ]
-      .filter(Boolean)
-      .join(' '),
+      fewer(runs.length, all.length, 'runs', 'first'),
+    ],
     findings: runs.map(told),
     span: 'full',
     height: (width) => (width < 480 ? 300 : 380),
@@ -195,7 +181,7 @@ function panel(data, records) {
     ],
     option: (how) => option(runs, how),
     table: table(runs),
-  };
+  });
 }
 
 export function panels(model) {

@@ -1,13 +1,14 @@
 // Throughput of training steps: a row for each model, a bar for each engine and recipe, beside what
 // studies report. Tokens/s differ a hundredfold between models, so bars are of TFLOP/s; tokens/s and the
 // time of a step stand behind them.
-import { count, milliseconds, number, percent, plain } from '../format.js';
+import { count, DASH, milliseconds, number, spaces, percent, plain } from '../format.js';
 import { simulatedNote } from '../labels.js';
 import { reasonOf } from '../model.js';
 import { linearAxis, rowAxis } from '../plot/axes.js';
 import { spans } from '../plot/bars.js';
 import { common } from '../plot/draw.js';
-import { doubtMarks, doubtRings, points, reportedMarks, symbolAt } from '../plot/marks.js';
+import { doubtMarks, doubtRings, points, reportedMarks, symbolAt, textLabel } from '../plot/marks.js';
+import { panelOf } from '../plot/panel.js';
 import { pointTooltip } from '../plot/tooltip.js';
 import {
   captionWords,
@@ -24,6 +25,7 @@ import {
   tflopsBy,
   trainingGroups,
 } from '../plot/training_series.js';
+import { tableOf } from '../table.js';
 
 export const order = 32;
 export { section };
@@ -44,19 +46,23 @@ function reportedTflops(one, by, record) {
   return (itemsOf(one) * tflopsBy(record, by)) / itemsOf(record.rates);
 }
 
-function describe(record, row, name) {
-  return {
-    title: `${row}, ${name}`,
-    rows: [
-      ['rate', itemsText(record.rates)],
-      ['a step', milliseconds(record.seconds.median)],
-      ...COUNTS.map((one) => [`TFLOP/s, ${one.name}`, number(tflopsBy(record, one))]),
-      ['of peak', percent(peakShare(record)?.reached)],
-      ['memory', gigabytes(memoryOf(record))],
-      ['parameters', count(record.case.parameters)],
-    ],
-  };
-}
+const flopOf = (record) =>
+  Object.fromEntries(COUNTS.map((by) => [`TFLOP/s, ${by.name}`, number(tflopsBy(record, by))]));
+
+const describe = ({ reported, record, row }) => (name) =>
+  reported
+    ? describeReported(reported)
+    : {
+        title: `${row}, ${name}`,
+        rows: {
+          rate: itemsText(record.rates),
+          'a step': milliseconds(record.seconds.median),
+          ...flopOf(record),
+          'of peak': percent(peakShare(record)?.reached),
+          memory: gigabytes(memoryOf(record)),
+          parameters: count(record.case.parameters),
+        },
+      };
 
 /**
  * The places of the bars, from the top: of each model its series, then what studies report; and of the
@@ -91,17 +97,12 @@ const textOf = ({ reported, record }) =>
 /** The ends of some bars that have a figure. */
 const endsOf = (bars, by) =>
   bars
-    .map((bar) => ({ ...bar, value: [figureOf(bar, by), bar.place], text: textOf(bar) }))
+    .map((bar) => ({
+      value: [figureOf(bar, by), bar.place],
+      text: textOf(bar),
+      ...{ record: bar.record, told: describe(bar) },
+    }))
     .filter(({ value: [figure] }) => figure > 0);
-
-const behind = (theme, muted) => ({
-  show: true,
-  position: 'right',
-  distance: 6,
-  formatter: ({ data }) => data.text,
-  color: muted ? theme.muted : theme.text,
-  fontSize: 11,
-});
 
 function option(told, { width, theme, chosen: [which] }) {
   const { rows, marks, others, bars, middles, slots } = told;
@@ -112,81 +113,74 @@ function option(told, { width, theme, chosen: [which] }) {
   const measured = marks.map((_, at) => endsOf(own(at), by));
   const elsewhere = others.map((_, at) => endsOf(reported(at), by));
   const figures = [...measured, ...elsewhere].flat().map(({ value }) => value[0]);
-  const tip = pointTooltip(theme, ({ data, seriesName }) => {
-    if (data?.reported) return describeReported(data.reported);
-    return data?.record ? describe(data.record, data.row, seriesName) : null;
-  });
-  const label = (muted) => (wide ? { label: behind(theme, muted) } : {});
+  const behind = (colour) => (wide ? { label: textLabel(colour, 'right', { distance: 6 }) } : {});
   const names = rows.map(({ name }) => name);
   const lengths = (ends) =>
-    ends.map(({ value: [end, place], record, row }) => ({ value: [0, place, end], record, row }));
+    ends.map(({ value: [end, place], told: tell }) => ({ value: [0, place, end], told: tell }));
   return {
     ...common(theme),
     grid: { left: told.left, right: wide ? TEXT : 18, top: 10, bottom: 46 },
-    tooltip: tip,
+    tooltip: pointTooltip(theme),
     xAxis: linearAxis(theme, [0, ...figures], `TFLOP/s, ${by.name}`, 28, plain, wide ? 8 : 4),
     yAxis: {
       ...rowAxis(theme, names, middles),
       ...{ min: -0.8, max: slots - 1.2, splitLine: { show: false } },
     },
     series: [
-      ...marks.map((mark, i) =>
-        spans({ ...mark, hollow: false }, lengths(measured[i]), BAR, theme),
-      ),
-      ...marks.map((mark, i) => ({ ...points(mark, measured[i], theme, 7), ...label(false) })),
-      ...others.map((mark, i) => ({ ...points(mark, elsewhere[i], theme, 9), ...label(true) })),
+      ...marks.map((mark, i) => spans({ ...mark, hollow: false }, lengths(measured[i]), BAR, theme)),
+      ...marks.map((mark, i) => ({ ...points(mark, measured[i], theme, 7), ...behind(theme.text) })),
+      ...others.map((mark, i) => ({ ...points(mark, elsewhere[i], theme), ...behind(theme.muted) })),
       ...marks.flatMap((mark, i) => doubtRings(mark.name, measured[i], theme)),
     ],
   };
 }
 
+const none = Object.fromEntries(COUNTS.map((by) => [`TFLOP/s, ${by.name}`, DASH]));
+
 /** All records of the chart's devices, also of sizes that it does not draw, and what others report. */
 function table({ rows, lacking }, all) {
   const nameOf = seriesNames(all);
-  const numeric = (name) => ({ name, numeric: true });
-  const others = rows.flatMap(({ reported }) => reported);
-  const measured = all.map((record) => [
-    record.case.model,
-    sizeText(record.case),
-    nameOf(record),
-    itemsText(record.rates),
-    (record.seconds.median * 1e3).toFixed(3),
-    ...COUNTS.map((one) => number(tflopsBy(record, one))),
-    percent(peakShare(record)?.reached),
-    gigabytes(memoryOf(record)),
-    '',
-  ]);
-  const without = lacking.map((record) => [
-    ...[record.case.model, sizeText(record.case), `${record.engine} ${record.case.recipe}`],
-    ...Array(4 + COUNTS.length).fill('–'),
-    `${record.outcome}: ${reasonOf(record)}`,
-  ]);
-  const elsewhere = others.map((one) => [
-    one.model,
-    sizeText(one),
-    `${one.device}, reported elsewhere`,
-    itemsText(one),
-    plain(one.milliseconds),
-    ...COUNTS.map((_, i) => (i === 0 ? number(one.tflops) : '–')),
-    '–',
-    gigabytes(one.memory_gb * 1e9),
-    one.source,
-  ]);
-  return {
-    columns: [
-      ...['Model', 'Batch x sequence', 'Series'].map((name) => ({ name })),
-      ...['Rate', 'ms a step', ...COUNTS.map(({ name }) => `TFLOP/s, ${name}`)].map(numeric),
-      ...['of peak', 'memory'].map(numeric),
-      { name: 'Source, or why there is no figure' },
-    ],
-    rows: [...measured, ...without, ...elsewhere],
-  };
+  const measured = all.map((record) => ({
+    ...{ of: record.case, series: nameOf(record), rate: itemsText(record.rates) },
+    ms: (record.seconds.median * 1e3).toFixed(3),
+    flop: flopOf(record),
+    peak: percent(peakShare(record)?.reached),
+    memory: gigabytes(memoryOf(record)),
+  }));
+  const without = lacking.map((record) => ({
+    ...{ of: record.case, series: `${record.engine} ${record.case.recipe}` },
+    why: `${record.outcome}: ${reasonOf(record)}`,
+  }));
+  const elsewhere = rows.flatMap(({ reported }) => reported).map((one) => ({
+    ...{ of: one, series: `${one.device}, reported elsewhere`, rate: itemsText(one) },
+    ms: plain(one.milliseconds),
+    flop: { ...none, 'TFLOP/s, 6N': number(one.tflops) },
+    memory: gigabytes(one.memory_gb * 1e9),
+    why: one.source,
+  }));
+  const flop = (name) => [name, (one) => (one.flop ?? none)[name]];
+  return tableOf(
+    [...measured, ...without, ...elsewhere],
+    {
+      Model: ({ of }) => of.model,
+      'Batch x sequence': ({ of }) => sizeText(of),
+      Series: ({ series }) => series,
+    },
+    {
+      Rate: ({ rate = DASH }) => rate,
+      'ms a step': ({ ms = DASH }) => ms,
+      ...Object.fromEntries(Object.keys(none).map(flop)),
+      'of peak': ({ peak = DASH }) => peak,
+      memory: ({ memory = DASH }) => memory,
+    },
+    { 'Source, or why there is no figure': ({ why = '' }) => why },
+  );
 }
 
 /** A finding: which cases have no bar. */
 function lacks(lacking) {
   const names = lacking.map(({ engine, case: c }) =>
-    [c.model, sizeText(c), engine, c.recipe].filter(Boolean).join(' '),
+    spaces(c.model, sizeText(c), engine, c.recipe),
   );
   return names.length ? [`Without a bar: ${names.join('; ')}. The data says why.`] : [];
 }
@@ -201,19 +195,16 @@ function panel(group, all) {
   const told = { ...group, ...laidOut(group, others), marks, others, left };
   const shown = series.flatMap((one) => one.records);
   const sizes = new Set(all.map(({ case: c }) => `${c.model} ${sizeText(c)}`)).size;
-  return {
+  return panelOf({
     id: `training-throughput${cpu ? '-cpu' : ''}`,
-    title: `Throughput by model${cpu ? ', CPU' : ''}`,
+    title: ['Throughput by model', cpu && 'CPU'],
     caption: [
       simulatedNote(shown.map(({ place }) => place)),
       ...captionWords(group, others.length),
-      others.length
-        ? 'Studies state TFLOP/s by 6N; by the other counts theirs follow from their tokens/s.'
-        : '',
-      sizes > rows.length ? 'Of several sizes one is shown; the data has all.' : '',
-    ]
-      .filter(Boolean)
-      .join(' '),
+      others.length &&
+        'Studies state TFLOP/s by 6N; by the other counts theirs follow from their tokens/s.',
+      sizes > rows.length && 'Of several sizes one is shown; the data has all.',
+    ],
     findings: lacks(lacking),
     span: 'full',
     height: () => 56 + Math.round((told.slots - 0.4) * SLOT),
@@ -223,7 +214,7 @@ function panel(group, all) {
     choices: [{ name: 'FLOP of a step', values: COUNTS.map(({ name }) => name), start: 0 }],
     option: (how) => option(told, how),
     table: table(group, all),
-  };
+  });
 }
 
 export function panels(model) {

@@ -1,12 +1,14 @@
 // When the operations of one training step ran on a rank, what was communicated beside them, and how long
 // they waited for that. The reader chooses the step.
-import { milliseconds, plain, plural, wayText } from '../format.js';
+import { commas, milliseconds, plain, plural, wayText } from '../format.js';
 import { placeLabels, simulatedNote } from '../labels.js';
 import { linearAxis, rowAxis } from '../plot/axes.js';
 import { spans } from '../plot/bars.js';
 import { common } from '../plot/draw.js';
+import { panelOf } from '../plot/panel.js';
 import { pointTooltip } from '../plot/tooltip.js';
 import { section, sizeText } from '../plot/training_series.js';
+import { tableOf } from '../table.js';
 
 export const order = 36;
 export { section };
@@ -43,40 +45,26 @@ const isDrawn = ({ benchmark, curves }) =>
 
 function option(record, { theme, width }) {
   const rows = rowsOf(record);
-  const all = rows.flatMap((row, at) =>
+  const told = (title, from, to) => () => {
+    const [begin, end, long] = [from, to, to - from].map(milliseconds);
+    return { title, rows: { from: begin, to: end, long } };
+  };
+  const bars = rows.flatMap((row, at) =>
     spansOf(record, row).map(([from, to]) => ({
       value: [from * 1e3, at, to * 1e3],
       mark: markOf(row),
-      told: { row, from, to },
+      told: told(row, from, to),
     })),
   );
-  const tip = pointTooltip(theme, ({ data }) =>
-    data?.told
-      ? {
-          title: data.told.row,
-          rows: [
-            ['from', milliseconds(data.told.from)],
-            ['to', milliseconds(data.told.to)],
-            ['long', milliseconds(data.told.to - data.told.from)],
-          ],
-        }
-      : null,
-  );
-  const ends = all.map(({ value }) => value[2]);
+  const ends = bars.map(({ value }) => value[2]);
+  const ofMark = (i) => bars.filter(({ mark }) => mark === i);
   return {
     ...common(theme),
     grid: { left: 112, right: 24, top: TOP, bottom: BOTTOM },
-    tooltip: tip,
+    tooltip: pointTooltip(theme),
     xAxis: linearAxis(theme, [0, ...ends], 'time, ms', 28, plain, width < 600 ? 4 : 8),
     yAxis: { ...rowAxis(theme, rows), splitLine: { show: false } },
-    series: MARKS.map((mark, i) =>
-      spans(
-        mark,
-        all.filter((one) => one.mark === i),
-        BAR,
-        theme,
-      ),
-    ),
+    series: MARKS.map((mark, i) => spans(mark, ofMark(i), BAR, theme)),
   };
 }
 
@@ -84,26 +72,23 @@ function option(record, { theme, width }) {
 function namesOf(records) {
   const labels = placeLabels(records.map(({ place }) => place));
   return records.map(({ place, engine, case: c }) =>
-    [
-      `${c.model}, ${sizeText(c)}`,
-      `${wayText(c)} by ${engine}`,
-      `${c.recipe}, ${plural(c.ranks, 'device')}`,
-      labels.get(place),
-    ]
-      .filter(Boolean)
-      .join(', '),
+    commas(
+      ...[c.model, sizeText(c), `${wayText(c)} by ${engine}`],
+      ...[c.recipe, plural(c.ranks, 'device'), labels.get(place)],
+    ),
   );
 }
 
 function table(records, names) {
-  const time = (record, row) => {
+  const time = (row) => (record) => {
     const list = spansOf(record, row);
     return list.length ? plain(sum(list) * 1e3) : '–';
   };
-  return {
-    columns: [{ name: 'Step' }, ...ROWS.map((row) => ({ name: `${row}, ms`, numeric: true }))],
-    rows: records.map((record, i) => [names[i], ...ROWS.map((row) => time(record, row))]),
-  };
+  return tableOf(
+    records,
+    { Step: (record) => names[records.indexOf(record)] },
+    Object.fromEntries(ROWS.map((row) => [`${row}, ms`, time(row)])),
+  );
 }
 
 export function panels(model) {
@@ -112,17 +97,14 @@ export function panels(model) {
   const names = namesOf(records);
   const places = records.map(({ place }) => place);
   return [
-    {
+    panelOf({
       id: 'training-timeline',
-      title: 'One step on rank 0',
+      title: ['One step on rank 0'],
       caption: [
         simulatedNote(places),
         'Operations were enqueued one by one and timed by events; a measured step is one graph.',
         'Waiting is of the stream that computes. The data has the sums.',
-      ]
-        .filter(Boolean)
-        .join(' '),
-      findings: [],
+      ],
       span: 'full',
       height: () => TOP + BOTTOM + ROWS.length * ROW,
       minWidth: 620,
@@ -131,6 +113,6 @@ export function panels(model) {
       choices: [{ name: 'Step', values: names, start: 0 }],
       option: (how) => option(records[how.chosen[0]], how),
       table: table(records, names),
-    },
+    }),
   ];
 }

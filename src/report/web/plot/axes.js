@@ -41,7 +41,7 @@ const logs = (values, log) => values.filter((value) => value > 0).map(log);
  * if the range is small.
  * @param {number[]} sizes @param {string} name the name of the axis
  */
-export function sizeAxis(theme, sizes, text, name = 'size of one copy') {
+export function sizeAxis(theme, sizes, text, name) {
   const min = Math.floor(Math.min(...logs(sizes, Math.log2)));
   const max = Math.ceil(Math.max(...logs(sizes, Math.log2)));
   const step = max - min > 8 ? 4 : 2;
@@ -50,18 +50,15 @@ export function sizeAxis(theme, sizes, text, name = 'size of one copy') {
   return axis(theme, { name, min, max, ticks, text: label, gap: 30 });
 }
 
-/** An axis over the binary logarithm of some values, with a tick at each of them. */
-export function valueAxis(theme, values, name, text) {
-  const ticks = values.map(Math.log2);
-  const [min, max] = [Math.min(...ticks), Math.max(...ticks)];
-  return axis(theme, {
-    name,
-    min,
-    max,
-    ticks,
-    text: (value) => text(Math.round(2 ** value)),
-    gap: 30,
-  });
+/**
+ * An axis over the binary logarithm of some values, with a tick at each of them.
+ * @param {number} [margin] of a doubling, from the outer ticks to the ends
+ */
+export function valueAxis(theme, values, name, text, margin = 0) {
+  const ticks = [...new Set(values)].sort((a, b) => a - b).map(Math.log2);
+  const [min, max] = [ticks[0] - margin, ticks.at(-1) + margin];
+  const label = (value) => text(Math.round(2 ** value));
+  return axis(theme, { name, min, max, ticks, text: label, gap: 30 });
 }
 
 /** An axis over the decimal logarithm, from a power of ten to a little above the largest value. */

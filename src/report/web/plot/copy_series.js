@@ -7,19 +7,8 @@ import { boundOf, fastestCopy, hostMemory, wayOrder } from './copies.js';
 const wayKey = ({ case: c }) =>
   [c.kind, c.pattern, Boolean(c.bidirectional), hostMemory(c)].join('/');
 
-const seriesKey = (record) => {
-  const c = record.case;
-  return [
-    record.place.journal.name,
-    record.device,
-    record.engine,
-    c.executor,
-    c.issue,
-    c.grid,
-    c.block,
-    record.mode,
-  ].join('/');
-};
+const seriesKey = ({ place, device, engine, mode, case: c }) =>
+  [place.journal.name, device, engine, c.executor, c.issue, c.grid, c.block, mode].join('/');
 const pathOf = ({ case: c }) => pathText(c);
 
 /** The path with the most sizes, and its records by size. */
@@ -66,24 +55,16 @@ function believed(fit, points, best) {
  *     `noFit`
  */
 function curvesOf(records, fits) {
-  const curves = [];
-  for (const some of groupBy(records, seriesKey).values()) {
+  return [...groupBy(records, seriesKey).values()].flatMap((some) => {
     const { path, records: points } = longestPath(some);
-    if (points.length < 2) continue;
+    if (points.length < 2) return [];
     const last = points.at(-1);
+    const { place, case: c, mode } = last;
     const best = fastestCopy(points).rates.gb_per_s;
-    curves.push({
-      place: last.place,
-      case: last.case,
-      mode: last.mode,
-      path,
-      points,
-      best,
-      bound: points.map(boundOf).filter(Boolean).at(-1),
-      ...believed(fitOf(fits, last), points, best),
-    });
-  }
-  return curves;
+    const bound = points.map(boundOf).filter(Boolean).at(-1);
+    const line = believed(fitOf(fits, last), points, best);
+    return [{ place, case: c, mode, path, points, best, bound, ...line }];
+  });
 }
 
 /** @returns {[string, Object[]][]} the curves of each way of copying, in the order of panels */

@@ -1,5 +1,5 @@
 // Groups GEMM records into series, and prepares the figures that others reported and device peaks.
-import { shape } from '../format.js';
+import { shape, spaces } from '../format.js';
 import { modeLabel, placeLabels, shortModel } from '../labels.js';
 import { fastest, groupBy } from '../model.js';
 import { symbolAt, tellable } from './marks.js';
@@ -25,7 +25,7 @@ export function seriesOf(records) {
   const series = tellable(groups, rate, ([{ place }]) => place).map((some, i) => {
     const [{ place, engine }] = some;
     const colour = places.length > 1 ? places.indexOf(place) : i;
-    const name = [labels.get(place), engine, mode(some[0])].filter(Boolean).join(' ');
+    const name = spaces(labels.get(place), engine, mode(some[0]));
     return { records: some, mark: { name, colour, ...symbolAt(i) } };
   });
   return { series, left: groups.length - series.length };

@@ -94,15 +94,10 @@ export const points = (mark, data, theme, size = 9) => ({
 });
 
 /** The rings around points with a LOW or SUSPECT-HIGH verdict, by its word. */
+const RING = { hollow: true, fixed: true };
 const DOUBTS = {
-  LOW: { name: 'lower than expected', colour: 'low', symbol: 'circle', hollow: true, fixed: true },
-  'SUSPECT-HIGH': {
-    name: 'higher than possible',
-    colour: 'high',
-    symbol: 'diamond',
-    hollow: true,
-    fixed: true,
-  },
+  LOW: { name: 'lower than expected', colour: 'low', symbol: 'circle', ...RING },
+  'SUSPECT-HIGH': { name: 'higher than possible', colour: 'high', symbol: 'diamond', ...RING },
 };
 
 /** @returns {Mark[]} marks that explain the rings around these records */
@@ -118,17 +113,26 @@ export const doubtMarks = (records) =>
 export function doubtRings(name, data, theme) {
   return Object.entries(DOUBTS).flatMap(([word, mark]) => {
     const some = data.filter(({ record }) => record.verdict?.word === word);
-    if (!some.length) return [];
-    const ring = points(
-      mark,
-      some.map(({ value }) => value),
-      theme,
-      15,
-    );
+    const at = some.map(({ value }) => value);
+    const ring = points(mark, at, theme, 15);
     const style = { ...ring.itemStyle, borderWidth: 2 };
-    return [{ ...ring, name, itemStyle: style, silent: true, tooltip: { show: false }, z: 5 }];
+    const silent = { silent: true, tooltip: { show: false }, z: 5 };
+    return some.length ? [{ ...ring, name, itemStyle: style, ...silent }] : [];
   });
 }
+
+/** Labels of points that are the `text` of their data. */
+export const textLabel = (colour, position, more = {}) => ({
+  ...{ show: true, position, color: colour, fontSize: 11 },
+  formatter: ({ data }) => data.text,
+  ...more,
+});
+
+/** Texts on invisible points of a mark's series. `data`: { value, text } for each */
+export const texts = (mark, data, label, opacity = 1) => ({
+  ...{ type: 'scatter', name: mark.name, data, symbolSize: 0.01, silent: true },
+  ...{ itemStyle: { opacity }, label },
+});
 
 /** The label of a reference line or a roof. */
 export const lineLabel = (theme, text, position = 'insideStartTop') => ({

@@ -1,7 +1,8 @@
 // Texts and tables of overlap records: the metrics, the fastest policies, the missing figures, and the
 // times of each side.
-import { number, plural, ratio, seconds } from '../format.js';
+import { commas, number, plural, ratio, seconds } from '../format.js';
 import { groupBy } from '../model.js';
+import { tableOf } from '../table.js';
 import { isMeasured, lackOf, metric, policyOf, sweepOf } from './overlap_series.js';
 
 /**
@@ -33,33 +34,32 @@ export const valuesOf = (scenarios, policy, key) =>
 
 const ms = (value) => (value > 0 ? (value * 1e3).toFixed(3) : '–');
 
+const ratioOf = (name) => ({ record }) => ratio(metric(record, name));
+const msOf = (name) => ({ record }) => ms(metric(record, name));
+
 /** A table of all records of a group, including points of sweeps and cases without a figure. */
-export function caseTable({ scenarios }) {
-  const numeric = (name) => ({ name, numeric: true });
-  const figures = ['fraction of ideal', 'bound', 'speedup', 'ideal speedup', 'both, ms'];
-  const sides = ['GEMM alone, ms', 'default library alone, ms', 'engine alone, ms'];
-  const slowed = ['GEMM slowdown', 'collective slowdown'];
-  const row = (label, record) => [
-    label,
-    record.notes?.class ?? '–',
-    policyOf(record),
-    ...['fraction_of_ideal', 'bound', 'speedup', 'ideal_speedup'].map((key) =>
-      ratio(metric(record, key)),
-    ),
-    ms(record.seconds?.median),
-    ...['compute', 'communication', 'engine'].map((of) => ms(metric(record, `${of}_seconds`))),
-    ...['compute', 'communication'].map((of) => ratio(metric(record, `${of}_slowdown`))),
-    isMeasured(record) ? '' : lackOf([record]),
-  ];
-  return {
-    columns: [
-      ...['Scenario', 'Class', 'Policy'].map((name) => ({ name })),
-      ...[...figures, ...sides, ...slowed].map(numeric),
-      { name: 'Without a figure' },
-    ],
-    rows: scenarios.flatMap(({ label, records }) => records.map((record) => row(label, record))),
-  };
-}
+export const caseTable = ({ scenarios }) =>
+  tableOf(
+    scenarios.flatMap(({ label, records }) => records.map((record) => ({ label, record }))),
+    {
+      Scenario: ({ label }) => label,
+      Class: ({ record }) => record.notes?.class ?? '–',
+      Policy: ({ record }) => policyOf(record),
+    },
+    {
+      'fraction of ideal': ratioOf('fraction_of_ideal'),
+      bound: ratioOf('bound'),
+      speedup: ratioOf('speedup'),
+      'ideal speedup': ratioOf('ideal_speedup'),
+      'both, ms': ({ record }) => ms(record.seconds?.median),
+      'GEMM alone, ms': msOf('compute_seconds'),
+      'default library alone, ms': msOf('communication_seconds'),
+      'engine alone, ms': msOf('engine_seconds'),
+      'GEMM slowdown': ratioOf('compute_slowdown'),
+      'collective slowdown': ratioOf('communication_slowdown'),
+    },
+    { 'Without a figure': ({ record }) => (isMeasured(record) ? '' : lackOf([record])) },
+  );
 
 /** A finding: the policy that is the fastest in most scenarios, and its fraction of ideal. */
 export function leader({ scenarios, policies }) {
@@ -120,7 +120,7 @@ export function medianLines(record, name) {
     record.notes?.class,
   ];
   return [
-    `${name}, ${policyOf(record)}: ${facts.filter(Boolean).join(', ')}`,
+    `${name}, ${policyOf(record)}: ${commas(facts)}`,
     `compute: ${seconds(compute)} alone, slowdown ${number(metric(record, 'compute_slowdown'))}`,
     `communication by ${record.engine}: ${seconds(communication)} alone${library}, ` +
       `slowdown ${number(metric(record, 'communication_slowdown'))}`,

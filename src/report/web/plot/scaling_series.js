@@ -1,8 +1,8 @@
 // Groups records of training steps of several devices: a group for each model and size, with a curve over
 // the number of devices for each engine, way of training in parallel and recipe.
-import { wayText } from '../format.js';
-import { placeName, shortModel } from '../labels.js';
-import { groupBy } from '../model.js';
+import { spaces, wayText } from '../format.js';
+import { differing, placeName, shortModel } from '../labels.js';
+import { groupBy, ofSameCase } from '../model.js';
 import { itemsOf, measuredSteps, parallelSteps, reportedOf } from './training_series.js';
 
 /** @returns {number} how many devices make a step; of a record or a study's step */
@@ -22,14 +22,12 @@ const sizeKey = (record) => {
 
 /** What else of a step is not as usual. */
 const variantOf = ({ case: c }) =>
-  [
+  spaces(
     c.optimizer,
     c.accumulate > 1 && `${c.accumulate} batches a step`,
     c.recompute && `recompute ${c.recompute}`,
     c.update && `update ${c.update}`,
-  ]
-    .filter(Boolean)
-    .join(' ');
+  );
 
 /** Equal for one kind of device: parts of a CPU with different numbers of cores are different ones. */
 const kindOf = ({ place }) => `${placeName({ ...place, count: 1 })}/${place.units}`;
@@ -43,14 +41,10 @@ function kindNames(records) {
   const values = (of) => new Set(records.map(of)).size;
   const model = ({ place }) => shortModel(place.model);
   const simulated = ({ place }) => (place.simulated ? 'simulated' : '');
-  const facts = [model, simulated].filter((fact) => values(fact) > 1);
+  const facts = differing(records, [model, simulated]);
   if (values((record) => `${model(record)}/${simulated(record)}`) < values(kindOf))
     facts.push(({ place }) => `${place.units} compute units`);
-  return (record) =>
-    facts
-      .map((fact) => fact(record))
-      .filter(Boolean)
-      .join(' ');
+  return (record) => spaces(facts.map((fact) => fact(record)));
 }
 
 const journalName = ({ place }) => place.journal.name.replace(/\.jsonl(?=$| \()/, '');
@@ -95,9 +89,7 @@ function curvesOf(records, single) {
       const last = own.at(-1);
       const base = baseOf(last, single);
       const nameOf = ({ engine, case: c }) =>
-        [kindName(last), engine, wayText(c), c.recipe, variantOf(last), source]
-          .filter(Boolean)
-          .join(' ');
+        spaces(kindName(last), engine, wayText(c), c.recipe, variantOf(last), source);
       return {
         name: nameOf(last),
         place: last.place,
@@ -136,13 +128,5 @@ export function scalingGroups(model) {
 }
 
 /** @returns {Object|undefined} the rates of the record that says what a parallel step's communication costs */
-export function communicationOf(model, { place, engine, case: c }) {
-  const axes = JSON.stringify(c);
-  return model.records.find(
-    (one) =>
-      one.benchmark === 'train_communication' &&
-      one.place === place &&
-      one.engine === engine &&
-      JSON.stringify(one.case) === axes,
-  )?.rates;
-}
+export const communicationOf = (model, record) =>
+  ofSameCase(model, record, 'train_communication')?.rates;

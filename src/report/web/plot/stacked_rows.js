@@ -1,12 +1,14 @@
 // The common part of charts that draw what training steps are made of: a bar for each model, engine and
 // recipe, of parts that stand one behind the other, and a mark for the whole.
-import { percent, plain, words } from '../format.js';
+import { DASH, percent, plain, words } from '../format.js';
 import { shortModel, simulatedNote } from '../labels.js';
 import { inkOn, tinted } from '../palette.js';
+import { tableOf } from '../table.js';
 import { linearAxis, rowAxis } from './axes.js';
 import { segments } from './bars.js';
 import { common } from './draw.js';
-import { markColour, points, reportedMarks } from './marks.js';
+import { markColour, points, reportedMarks, textLabel, texts } from './marks.js';
+import { panelOf } from './panel.js';
 import { pointTooltip } from './tooltip.js';
 import { captionWords, describeReported, section, trainingGroups } from './training_series.js';
 
@@ -88,19 +90,16 @@ function panel(group, kind) {
   const others = reportedMarks(bars.flatMap(({ reported }) => reported ?? []));
   const longest = Math.max(...bars.map(({ label }) => label.length));
   const told = { bars, marks, whole, others, kind, left: 14 + LETTER * longest };
-  return {
+  return panelOf({
     id: `training-${kind.id}${group.cpu ? '-cpu' : ''}`,
-    title: `${kind.title}${group.cpu ? ', CPU' : ''}`,
+    title: [kind.title, group.cpu && 'CPU'],
     caption: [
       simulatedNote(shown.map(({ place }) => place)),
       kind.caption,
-      bars.some((bar) => bar.record && !partSum(bar, marks)) ? kind.withoutParts : '',
+      bars.some((bar) => bar.record && !partSum(bar, marks)) && kind.withoutParts,
       'Parts stand in the order of the legend.',
       ...captionWords(group, others.length),
-    ]
-      .filter(Boolean)
-      .join(' '),
-    findings: [],
+    ],
     span: 'full',
     height: () => Math.round(10 + BOTTOM + (bars.at(-1).place + 1.2) * ROW),
     minWidth: told.left + 320,
@@ -109,7 +108,7 @@ function panel(group, kind) {
     choices: [{ name: 'Bars', values: [kind.unit, SHARE], start: startOf(bars, kind) }],
     option: (how) => option(told, how),
     table: table(told),
-  };
+  });
 }
 
 const partValue = ({ record }, { metric }) => record?.metrics[metric] ?? 0;
@@ -135,20 +134,20 @@ function placed(bar, marks, scale) {
   });
 }
 
-function describe(bar, { marks, kind }) {
+const describe = (bar, { marks, kind }) => () => {
   if (bar.reported) return describeReported(bar.reported);
   const all = partSum(bar, marks);
-  const rows = marks
-    .filter((mark) => partValue(bar, mark) > 0)
-    .map((mark) => {
-      const value = partValue(bar, mark);
-      return [mark.name, `${kind.text(value)}, ${percent(value / all)}`];
-    });
-  const whole = wholeOf(bar, kind);
-  const last = whole > 0 ? [[kind.wholeName, kind.text(whole)]] : [];
-  const parts = all > 0 ? [['all parts', kind.text(all)]] : [];
-  return { title: `${bar.row}, ${bar.series}`, rows: [...rows, ...parts, ...last] };
-}
+  const share = (value) => value > 0 && `${kind.text(value)}, ${percent(value / all)}`;
+  const total = (value) => value > 0 && kind.text(value);
+  return {
+    title: `${bar.row}, ${bar.series}`,
+    rows: {
+      ...Object.fromEntries(marks.map((mark) => [mark.name, share(partValue(bar, mark))])),
+      'all parts': total(all),
+      [kind.wholeName]: total(wholeOf(bar, kind)),
+    },
+  };
+};
 
 /** A part's name and figure, as much of both as has room in `pixels`. */
 function inside(name, figure, pixels) {
@@ -156,54 +155,31 @@ function inside(name, figure, pixels) {
   return texts.find((text) => text.length * LETTER + 12 <= pixels) ?? '';
 }
 
-/** Points that are not seen and carry texts. */
-const HIDDEN = { symbolSize: 0.01, silent: true, itemStyle: { opacity: 1 } };
-
 /** The texts within parts, on an invisible series of their mark's name. */
-const labels = (mark, parts, pixelsOf, figureOf, theme) => ({
-  type: 'scatter',
-  name: mark.name,
-  data: parts.map((part) => ({
+function labels(mark, parts, pixelsOf, figureOf, theme) {
+  const ink = inkOn(tinted(markColour(mark, theme), theme.background));
+  const data = parts.map((part) => ({
     value: [(part.from + part.to) / 2, part.bar.place],
     text: inside(mark.name, figureOf(part), pixelsOf(part)),
-  })),
-  ...HIDDEN,
-  z: 4,
-  label: {
-    show: true,
-    position: 'inside',
-    formatter: ({ data }) => data.text,
-    color: inkOn(tinted(markColour(mark, theme), theme.background)),
-    fontSize: 11,
-  },
-});
+  }));
+  return { ...texts(mark, data, textLabel(ink, 'inside')), z: 4 };
+}
 
 /** The mark of the whole, with its figure behind the bar; of what has no place only the figure. */
 function wholes(mark, bars, told, scaleOf, theme) {
   const { kind, marks } = told;
   const some = bars.filter((bar) => wholeOf(bar, kind) > 0);
   const at = (bar) => wholeOf(bar, kind) * scaleOf(bar);
-  const withMark = some.filter((bar) => scaleOf(bar) > 0);
-  const label = {
-    show: true,
-    position: 'right',
-    formatter: ({ data }) => data.text,
-    color: mark.hollow ? theme.muted : theme.text,
-    fontSize: 11,
-  };
   const behind = (bar) => Math.max(at(bar), partSum(bar, marks) * scaleOf(bar));
-  const data = withMark.map((bar) => ({ value: [at(bar), bar.place], bar }));
-  const text = some.map((bar) => ({
+  const data = some
+    .filter((bar) => scaleOf(bar) > 0)
+    .map((bar) => ({ value: [at(bar), bar.place], told: describe(bar, told) }));
+  const figures = some.map((bar) => ({
     value: [behind(bar), bar.place],
     text: kind.text(wholeOf(bar, kind)),
   }));
-  return [
-    { ...points(mark, data, theme, 8), z: 6 },
-    {
-      ...{ type: 'scatter', name: mark.name, data: text, ...HIDDEN },
-      label: { ...label, distance: 10 },
-    },
-  ];
+  const label = textLabel(mark.hollow ? theme.muted : theme.text, 'right', { distance: 10 });
+  return [{ ...points(mark, data, theme, 8), z: 6 }, texts(mark, figures, label)];
 }
 
 function option(told, { width, theme, chosen: [unit] }) {
@@ -223,64 +199,45 @@ function option(told, { width, theme, chosen: [unit] }) {
   const pixelsOf = ({ from, to }) => (to - from) * pixel;
   const figureOf = ({ from, to }) => (share ? `${Math.round(to - from)}%` : plain(to - from));
   const ofMark = (i) => parts.filter(({ at }) => at === i);
-  const tip = pointTooltip(theme, ({ data }) => (data?.bar ? describe(data.bar, told) : null));
+  const spanOf = ({ bar, from, to }) => ({
+    value: [from, bar.place, to],
+    told: describe(bar, told),
+  });
+  const wholesOf = (mark, has) => wholes(mark, bars.filter(has), told, scaleOf, theme);
   const names = bars.map(({ label }) => label);
   const places = bars.map(({ place }) => place);
   return {
     ...common(theme),
     grid: { left, right: SIDES + 20, top: 10, bottom: BOTTOM },
-    tooltip: tip,
+    tooltip: pointTooltip(theme),
     xAxis,
     yAxis: { ...rowAxis(theme, names, places), splitLine: { show: false } },
     series: [
-      ...marks.map((mark, i) =>
-        segments(
-          mark,
-          ofMark(i).map(({ bar, from, to }) => ({ value: [from, bar.place, to], bar })),
-          BAR,
-          theme,
-        ),
-      ),
+      ...marks.map((mark, i) => segments(mark, ofMark(i).map(spanOf), BAR, theme)),
       ...marks.map((mark, i) => labels(mark, ofMark(i), pixelsOf, figureOf, theme)),
-      ...wholes(
-        whole,
-        bars.filter(({ record }) => record),
-        told,
-        scaleOf,
-        theme,
-      ),
-      ...others.flatMap((mark) =>
-        wholes(
-          mark,
-          bars.filter(({ reported }) => reported?.device === mark.device),
-          told,
-          scaleOf,
-          theme,
-        ),
-      ),
+      ...wholesOf(whole, ({ record }) => record),
+      ...others.flatMap((mark) => wholesOf(mark, ({ reported: one }) => one?.device === mark.device)),
     ],
   };
 }
 
 function table({ bars, marks, kind }) {
-  const figure = (value) => (value > 0 ? plain(value * kind.scale) : '–');
-  const names = [...marks.map(({ name }) => name), 'all parts', kind.wholeName];
-  return {
-    columns: [
-      { name: 'Model' },
-      { name: 'Series' },
-      ...names.map((name) => ({ name: `${name}, ${kind.unit}`, numeric: true })),
-      { name: 'Source' },
-    ],
-    rows: bars.map((bar) => [
-      bar.row,
-      bar.reported ? `${bar.reported.device}, reported elsewhere` : bar.series,
-      ...marks.map((mark) => figure(partValue(bar, mark))),
-      figure(partSum(bar, marks)),
-      figure(wholeOf(bar, kind)),
-      bar.reported?.source ?? '',
-    ]),
-  };
+  const figure = (value) => (value > 0 ? plain(value * kind.scale) : DASH);
+  const part = (mark) => [`${mark.name}, ${kind.unit}`, (bar) => figure(partValue(bar, mark))];
+  return tableOf(
+    bars,
+    {
+      Model: ({ row }) => row,
+      Series: ({ reported, series }) =>
+        reported ? `${reported.device}, reported elsewhere` : series,
+    },
+    {
+      ...Object.fromEntries(marks.map(part)),
+      [`all parts, ${kind.unit}`]: (bar) => figure(partSum(bar, marks)),
+      [`${kind.wholeName}, ${kind.unit}`]: (bar) => figure(wholeOf(bar, kind)),
+    },
+    { Source: ({ reported }) => reported?.source ?? '' },
+  );
 }
 
 export { section };

@@ -2,6 +2,7 @@
 // seconds from the start of the rank's first side. Older journals have microseconds in the note
 // timeline_us: "0.0-980.6/20.8-1263.8, ...", for each rank the span of computing, then that of
 // communicating.
+import { headings } from '../table.js';
 import { policyOf } from './overlap_series.js';
 
 const NUMBER = '(-?\\d+(?:\\.\\d+)?)';
@@ -32,23 +33,18 @@ export function timelineOf({ timeline, notes }) {
 
 /** A table of the timelines of all records in microseconds, with a row for each rank. */
 export function timelineTable(scenarios) {
-  const columns = [
-    ...['Scenario', 'Policy', 'Rank'].map((name) => ({ name })),
-    ...['compute from, us', 'to, us', 'communication from, us', 'to, us'].map((name) => ({
-      name,
-      numeric: true,
-    })),
-  ];
-  const us = (value) => (value * 1e6).toFixed(1);
   const rows = scenarios.flatMap(({ name, records }) =>
     records.flatMap((record) =>
-      (timelineOf(record) ?? []).map(({ compute, communication }, rank) => [
-        name,
-        policyOf(record),
-        String(rank),
-        ...[...compute, ...communication].map(us),
-      ]),
+      (timelineOf(record) ?? []).map((rank, at) => ({ name, record, rank, at })),
     ),
   );
-  return { columns, rows };
+  const names = ['compute from, us', 'to, us', 'communication from, us', 'to, us'];
+  const us = (value) => (value * 1e6).toFixed(1);
+  return {
+    columns: headings(['Scenario', 'Policy', 'Rank'], names),
+    rows: rows.map(({ name, record, rank: { compute, communication }, at }) => [
+      ...[name, policyOf(record), String(at)],
+      ...[...compute, ...communication].map(us),
+    ]),
+  };
 }

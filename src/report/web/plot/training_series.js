@@ -1,9 +1,10 @@
 // Groups records of training steps: a row for each model, a series for each engine and recipe. Also
 // what studies report of the same models.
-import { count, milliseconds, number } from '../format.js';
-import { placeLabels, placeName } from '../labels.js';
+import { commas, count, milliseconds, number, spaces } from '../format.js';
+import { differing, placeLabels, placeName } from '../labels.js';
 import { groupBy, typeOf } from '../model.js';
 import { tellable } from './marks.js';
+import { fewer } from './panel.js';
 
 /** The section of all charts of training. */
 export const section = { id: 'training', title: 'Training steps', short: 'Training' };
@@ -91,14 +92,12 @@ function rowsOf(records, reported, has) {
     const own = oneSize(all, reported, has);
     const [{ case: c }] = own;
     const variant = names.filter((name) => name === c.model).length > 1 && `${c.layers} layers`;
-    const name = [c.model, variant, sizeText(c)].filter(Boolean).join(', ');
+    const name = commas(c.model, variant, sizeText(c));
     return { name, records: own, reported: reportedOf(reported, c) };
   });
 }
 
-const optimizerOf = ({ case: c }) => c.optimizer ?? '';
-const makerOf = (record) =>
-  [record.engine, record.case.recipe, optimizerOf(record)].filter(Boolean).join(' ');
+const makerOf = ({ engine, case: c }) => spaces(engine, c.recipe, c.optimizer);
 
 /**
  * Names records by engine, recipe and optimiser; by place and mode too, where several share these or
@@ -109,15 +108,13 @@ export function seriesNames(records) {
   const labels = placeLabels(records.map(({ place }) => place));
   const devices = new Set(records.map(({ place }) => placeName({ ...place, count: 1 })));
   const made = groupBy(records, makerOf);
-  const several = (record, of) => new Set(made.get(makerOf(record)).map(of)).size > 1;
+  const several = (record, of) => differing(made.get(makerOf(record)), [of]).length > 0;
   return (record) =>
-    [
+    spaces(
       (devices.size > 1 || several(record, ({ place }) => place)) && labels.get(record.place),
       makerOf(record),
       several(record, ({ mode }) => mode ?? '') && record.mode,
-    ]
-      .filter(Boolean)
-      .join(' ');
+    );
 }
 
 /** Up to MOST_LOOKS series, each { name, place, records }, and how many are left out. */
@@ -140,9 +137,10 @@ const isStep = ({ benchmark, case: c }) => benchmark === 'train' && c.model && !
 
 const isMeasured = ({ outcome, rates }) => outcome === 'measured' && itemsOf(rates) > 0;
 
+export const isMeasuredStep = (one) => isStep(one) && isMeasured(one);
+
 /** @returns {Object[]} records of measured training steps of one device */
-export const measuredSteps = ({ records }) =>
-  records.filter((one) => isStep(one) && isMeasured(one));
+export const measuredSteps = ({ records }) => records.filter(isMeasuredStep);
 
 /** @returns {Object[]} records of measured training steps that several devices, or one, make as ranks */
 export const parallelSteps = ({ records }) =>
@@ -175,20 +173,14 @@ export function trainingGroups(model, has = () => true, only = false) {
 }
 
 /** What a tooltip tells of a study's step; `figures` are rows instead of its rate and time. */
-export const describeReported = (
-  one,
-  figures = [
-    ['rate', itemsText(one)],
-    ['a step', milliseconds(one.milliseconds / 1e3)],
-  ],
-) => ({
-  title: `${[one.model, sizeText(one), one.recipe].filter(Boolean).join(', ')}: ${one.device}, reported elsewhere`,
-  rows: [
-    ...figures,
-    ...(one.tflops ? [['TFLOP/s, 6N', number(one.tflops)]] : []),
-    ...(one.memory_gb ? [['memory', `${number(one.memory_gb)} GB`]] : []),
-    ['source', one.source],
-  ],
+export const describeReported = (one, figures) => ({
+  title: `${commas(one.model, sizeText(one), one.recipe)}: ${one.device}, reported elsewhere`,
+  rows: {
+    ...(figures ?? { rate: itemsText(one), 'a step': milliseconds(one.milliseconds / 1e3) }),
+    'TFLOP/s, 6N': one.tflops && number(one.tflops),
+    memory: one.memory_gb && `${number(one.memory_gb)} GB`,
+    source: one.source,
+  },
 });
 
 export const REPORTED_MARKS =
@@ -197,6 +189,6 @@ export const REPORTED_MARKS =
 /** The sentences that captions of charts by model have in common. */
 export const captionWords = ({ series, left }, others) => [
   'Rows: model, batch x sequence.',
-  others ? REPORTED_MARKS : '',
-  left ? `The fastest ${series.length} of ${series.length + left} series.` : '',
+  others && REPORTED_MARKS,
+  fewer(series.length, series.length + left, 'series'),
 ];
