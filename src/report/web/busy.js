@@ -10,7 +10,8 @@ export function busyBanner(model) {
     const busy = records.filter((record) => wordOf(record) === 'unknown: busy');
     if (!busy.length) return [];
     const why = busy[0].verdict.sentence.replace(/^unknown: busy: /, '');
-    const text = `${name} was busy: ${plural(busy.length, 'figure')} of its CPU ${busy.length === 1 ? 'is' : 'are'} in doubt (for the first, ${why}). Measure again on a quiet machine.`;
-    return [h('p', { class: 'headline bad' }, text)];
+    const are = busy.length === 1 ? 'is' : 'are';
+    const text = `${name} was busy: ${plural(busy.length, 'figure')} of its CPU ${are} in doubt (for the first, ${why}). Measure again on a quiet machine.`;
+    return [h('p.headline.bad', text)];
   });
 }

@@ -1,7 +1,8 @@
 // A chart with its heading, caption, findings, legend, save buttons and data table. The chart is drawn
 // when it comes near the window, and again when the page is printed.
 import { chosenText, choiceFields } from './choices.js';
-import { h } from './dom.js';
+import { button, folded, h } from './dom.js';
+import { commas } from './format.js';
 import { legend } from './legend.js';
 import { themes } from './palette.js';
 import { chartIn, hiding, svgText } from './plot/draw.js';
@@ -13,19 +14,13 @@ import { currentTheme, onThemeChange } from './theme.js';
 const PAPER = { half: 420, full: 760 }; // CSS pixels; the browser scales them to the paper's width
 
 function findings(list) {
-  if (!list.length) return null;
-  const item = (finding) =>
-    h('li', { class: finding.alert ? 'alert' : null }, finding.text ?? finding);
-  return h('ul', { class: 'findings' }, list.map(item));
+  const item = (finding) => h(finding.alert ? 'li.alert' : 'li', finding.text ?? finding);
+  return list.length > 0 && h('ul.findings', list.map(item));
 }
 
 /** A folded table. It is built when it is first opened, because most never are. */
 function fold(name, title, table) {
-  const details = h(
-    'details',
-    { class: 'data' },
-    h('summary', {}, name, h('span', { class: 'off-screen' }, `: ${title}`)),
-  );
+  const details = folded([name, h('span.off-screen', `: ${title}`)], [], '.data');
   details.addEventListener('toggle', () => {
     if (details.open && !details.querySelector('table'))
       details.append(dataTable(table, `${name}: ${title}`));
@@ -79,13 +74,11 @@ function paperChart(panel, hidden) {
   return document.importNode(parsed, true);
 }
 
-/** Attributes of a chart's box. A chart wider than a phone scrolls, so the keyboard must reach it. */
-const scrolling = (panel) => ({
-  class: 'chart-box',
-  ...(panel.minWidth > 300
-    ? { tabindex: '0', role: 'group', 'aria-label': `Chart: ${panel.title}` }
-    : {}),
-});
+/** A chart's box. A chart wider than a phone scrolls, so the keyboard must reach it. */
+function scrolling({ minWidth, title }, content) {
+  const reached = { tabindex: '0', role: 'group', 'aria-label': `Chart: ${title}` };
+  return withHint(h('div.chart-box', minWidth > 300 ? reached : {}, content));
+}
 
 /** The panel with option() bound to `chosen`, the current values of its choices. */
 const asChosen = (panel, chosen) => ({
@@ -98,51 +91,36 @@ function chart(plain, section) {
   const choices = plain.choices ?? [];
   const chosen = choices.map(({ start }) => start);
   const panel = asChosen(plain, chosen);
-  const box = h('div', {
-    class: 'chart',
-    role: 'img',
-    'aria-label': `${panel.title}. ${panel.caption} The numbers are in the data below.`,
-  });
+  const said = `${panel.title}. ${panel.caption} The numbers are in the data below.`;
+  const box = h('div.chart', { role: 'img', 'aria-label': said });
   box.style.minHeight = `${panel.height(480)}px`;
-  const paper = h('div', { class: 'paper', 'aria-hidden': 'true' });
+  const paper = h('div.paper', { 'aria-hidden': 'true' });
   const drawing = new Drawing(panel, box, hidden);
-  const marks = h('div', {});
-  const showLegend = (theme) =>
-    marks.replaceChildren(
-      panel.legend.length ? legend(panel.legend, theme, hidden, () => drawing.draw()) : '',
-    );
-  showLegend(currentTheme());
-  onThemeChange(() => showLegend(currentTheme()));
-  const fields = choiceFields(choices, chosen, panel.id, () => drawing.draw());
-  const title = () => [panel.title, ...chosenText(choices, chosen)].join(', ');
-  const save = (name, how) =>
-    h(
-      'button',
-      {
-        type: 'button',
-        'aria-label': `${name}: ${panel.title}`,
-        on: { click: () => how({ ...panel, title: title(), section }, hidden, currentTheme()) },
-      },
-      name,
-    );
-  const tools = h('div', { class: 'tools' }, save('Save PNG', savePng), save('Save SVG', saveSvg));
+  const draw = () => drawing.draw();
+  const marks = h('div');
+  const showLegend = (theme = currentTheme()) =>
+    marks.replaceChildren(panel.legend.length ? legend(panel.legend, theme, hidden, draw) : '');
+  showLegend();
+  onThemeChange(() => showLegend());
+  const fields = choiceFields(choices, chosen, panel.id, draw);
+  const title = () => commas(panel.title, chosenText(choices, chosen));
+  const save = (name, how) => {
+    const click = () => how({ ...panel, title: title(), section }, hidden, currentTheme());
+    return button(name, click, { 'aria-label': `${name}: ${panel.title}` });
+  };
+  const tools = h('div.tools', save('Save PNG', savePng), save('Save SVG', saveSvg));
   const draws = {
     forPaper() {
       showLegend(themes.light);
       paper.replaceChildren(paperChart(panel, hidden));
     },
     forScreen() {
-      showLegend(currentTheme());
+      showLegend();
       paper.replaceChildren();
     },
   };
-  return {
-    parts: [
-      ...[fields, marks, withHint(h('div', scrolling(panel), box)), paper, tools],
-      fold('Data', panel.title, panel.table),
-    ],
-    draws,
-  };
+  const data = fold('Data', panel.title, panel.table);
+  return { parts: [fields, marks, scrolling(panel, box), paper, tools, data], draws };
 }
 
 const tables = ({ title, table, folds = [] }) => [
@@ -162,10 +140,10 @@ export function chartCard(panel, section) {
     ? chart(panel, section)
     : { parts: tables(panel), draws: null };
   const element = h(
-    'figure',
-    { class: `card ${panel.span}`, id: panel.id },
-    h('h3', {}, panel.title),
-    panel.caption && h('figcaption', {}, panel.caption),
+    `figure.card.${panel.span}`,
+    { id: panel.id },
+    h('h3', panel.title),
+    panel.caption && h('figcaption', panel.caption),
     findings(panel.findings),
     parts,
   );

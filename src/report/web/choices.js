@@ -17,14 +17,14 @@ export function choiceFields(choices, chosen, id, changed) {
   if (!choices.length) return null;
   const field = ({ name, values }, i) => {
     const option = (text, at) => h('option', { value: at, selected: at === chosen[i] }, text);
-    const select = h('select', { id: `${id}-choice-${i}` }, values.map(option));
-    select.addEventListener('change', () => {
-      chosen[i] = Number(select.value);
+    const change = ({ target }) => {
+      chosen[i] = Number(target.value);
       changed();
-    });
-    return h('label', {}, h('span', {}, name), select);
+    };
+    const attributes = { id: `${id}-choice-${i}`, on: { change } };
+    return h('label', h('span', name), h('select', attributes, values.map(option)));
   };
-  return h('div', { class: 'choices' }, choices.map(field));
+  return h('div.choices', choices.map(field));
 }
 
 /** @returns {string[]} the chosen values */

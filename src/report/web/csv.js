@@ -21,52 +21,32 @@ const keysOf = (records, of) => [
  *   journal's digits
  */
 export function csv(records) {
-  const axes = keysOf(records, (record) => record.case);
-  const figures = keysOf(records, (record) => ({ ...record.rates, ...record.metrics }));
-  const notes = keysOf(records, (record) => record.notes);
-  const head = [
-    'journal',
-    'benchmark',
-    'device',
-    'engine',
-    ...axes,
-    'outcome',
-    'verdict',
-    'median_seconds',
-    'ci_low_seconds',
-    'ci_high_seconds',
-    'samples',
-    ...figures,
-    'verdict_expected',
-    'verdict_bound',
-    'sampling',
-    'throttle',
-    'reason',
-    ...notes.map((note) => `note_${note}`),
-    'warnings',
+  const all = (of, cell) =>
+    keysOf(records, of).map((key) => [key, (record) => cell(of(record) ?? {}, key)]);
+  const columns = [
+    ['journal', ({ place }) => place.journal.name],
+    ['benchmark', ({ benchmark }) => benchmark],
+    ['device', ({ device }) => device],
+    ['engine', ({ engine }) => engine],
+    ...all(({ case: c }) => c, (axes, axis) => plain(axes[axis])),
+    ['outcome', ({ outcome }) => outcome],
+    ['verdict', (record) => record.verdict && wordOf(record)],
+    ['median_seconds', ({ seconds }) => seconds?.median],
+    ['ci_low_seconds', ({ seconds }) => seconds?.ci_low],
+    ['ci_high_seconds', ({ seconds }) => seconds?.ci_high],
+    ['samples', ({ seconds }) => seconds?.n],
+    ...all(({ rates, metrics }) => ({ ...rates, ...metrics, ...rates }), (figures, name) => figures[name]),
+    ['verdict_expected', ({ verdict }) => verdict?.expected],
+    ['verdict_bound', ({ verdict }) => verdict?.bound],
+    ['sampling', ({ mode }) => mode],
+    ['throttle', throttleOf],
+    ['reason', reasonOf],
+    ...all(({ notes }) => notes, (notes, name) => notes[name]).map(([note, of]) => [`note_${note}`, of]),
+    ['warnings', ({ warnings }) => warnings?.join('; ')],
   ];
-  const line = (record) => [
-    record.place.journal.name,
-    record.benchmark,
-    record.device,
-    record.engine,
-    ...axes.map((axis) => plain(record.case[axis])),
-    record.outcome,
-    record.verdict && wordOf(record),
-    record.seconds?.median,
-    record.seconds?.ci_low,
-    record.seconds?.ci_high,
-    record.seconds?.n,
-    ...figures.map((figure) => record.rates?.[figure] ?? record.metrics?.[figure]),
-    record.verdict?.expected,
-    record.verdict?.bound,
-    record.mode,
-    throttleOf(record),
-    reasonOf(record),
-    ...notes.map((note) => record.notes?.[note]),
-    record.warnings?.join('; '),
-  ];
-  return [head, ...records.map(line)].map((cells) => `${cells.map(cell).join(',')}\n`).join('');
+  const lines = records.map((record) => columns.map(([, of]) => of(record)));
+  const head = columns.map(([name]) => name);
+  return [head, ...lines].map((cells) => `${cells.map(cell).join(',')}\n`).join('');
 }
 
 const plain = (value) => (Array.isArray(value) ? value.join(' ') : value);

@@ -1,7 +1,7 @@
 // Lists wrong and failed cases, then figures that are LOW or SUSPECT-HIGH. A few are listed one by one;
 // many are grouped by what they share, the worst first.
-import { h } from './dom.js';
-import { caseText, percent, plural, rateText } from './format.js';
+import { folded, h, list } from './dom.js';
+import { caseText, commas, percent, plural, rateText } from './format.js';
 import { placeLabels } from './labels.js';
 import { groupBy, reasonOf, shareOf, wordOf } from './model.js';
 import { wordMark } from './word.js';
@@ -19,55 +19,37 @@ export function byWeight(a, b) {
 
 function groupKey(record) {
   const shared = Object.entries(record.case).filter(([axis]) => !VARYING.includes(axis));
-  return JSON.stringify([
-    wordOf(record),
-    record.benchmark,
-    record.place.journal.name,
-    record.device,
-    record.engine,
-    shared,
-  ]);
+  const { benchmark, place, device, engine } = record;
+  return JSON.stringify([wordOf(record), benchmark, place.journal.name, device, engine, shared]);
 }
 
 function figures(record) {
-  const { verdict } = record;
-  if (verdict?.value === undefined) return null;
-  const of =
-    verdict.expected > 0 &&
-    `${percent(shareOf(record))} of the ${rateText(verdict.rate, verdict.expected)} expected`;
-  const bound =
-    verdict.word === 'SUSPECT-HIGH' &&
-    verdict.bound > 0 &&
-    `at most ${rateText(verdict.rate, verdict.bound)} is possible`;
-  const line = (text) => text && h('span', {}, text);
+  const { rate, value, expected, bound, word } = record.verdict ?? {};
+  if (value === undefined) return null;
+  const share = () => `${percent(shareOf(record))} of the ${rateText(rate, expected)} expected`;
+  const lines = [
+    expected > 0 && share(),
+    word === 'SUSPECT-HIGH' && bound > 0 && `at most ${rateText(rate, bound)} is possible`,
+  ];
   return h(
-    'p',
-    { class: 'figures' },
-    h('strong', {}, rateText(verdict.rate, verdict.value)),
-    line(of),
-    line(bound),
+    'p.figures',
+    h('strong', rateText(rate, value)),
+    lines.map((text) => text && h('span', text)),
   );
 }
 
-function fault(record, labels, tag, more) {
-  const where = [labels.get(record.place), record.engine === 'duet' ? '' : record.engine]
-    .filter(Boolean)
-    .join(', ');
+function fault(record, labels, more) {
+  const { benchmark, place, engine, verdict } = record;
+  const where = commas(labels.get(place), engine !== 'duet' && engine);
+  const whose = where && h('span.where', ` (${where})`);
   return h(
-    tag,
-    { class: 'fault' },
+    'li.fault',
     wordMark(wordOf(record)),
     h(
       'div',
-      {},
-      h(
-        'p',
-        { class: 'case' },
-        `${record.benchmark} ${caseText(record)}`,
-        where && h('span', { class: 'where' }, ` (${where})`),
-      ),
-      [reasonOf(record), record.verdict?.sentence].filter(Boolean).map((text) => h('p', {}, text)),
-      record.verdict?.advice && h('p', { class: 'advice' }, `To try: ${record.verdict.advice}`),
+      h('p.case', `${benchmark} ${caseText(record)}`, whose),
+      [reasonOf(record), verdict?.sentence].map((text) => text && h('p', text)),
+      verdict?.advice && h('p.advice', `To try: ${verdict.advice}`),
       more,
     ),
     figures(record),
@@ -77,29 +59,18 @@ function fault(record, labels, tag, more) {
 /** The worst record of a group; the others are folded below it. */
 function group(records, labels) {
   const [worst, ...others] = records;
-  if (!others.length) return fault(worst, labels, 'li');
-  const line = (record) =>
-    h(
-      'li',
-      {},
-      `${caseText(record)}: `,
-      record.verdict?.value === undefined
-        ? reasonOf(record)
-        : `${rateText(record.verdict.rate, record.verdict.value)}, ${percent(shareOf(record))} of expected`,
-    );
+  if (!others.length) return fault(worst, labels);
+  const figure = (record) =>
+    `${rateText(record.verdict.rate, record.verdict.value)}, ${percent(shareOf(record))} of expected`;
+  const line = (record) => [
+    `${caseText(record)}: `,
+    record.verdict?.value === undefined ? reasonOf(record) : figure(record),
+  ];
   const rest = others.length - MOST_LINES;
-  const fold = h(
-    'details',
-    {},
-    h('summary', {}, `and ${plural(others.length, 'other')} like it`),
-    h(
-      'ul',
-      {},
-      others.slice(0, MOST_LINES).map(line),
-      rest > 0 && h('li', {}, `${rest} more, among the records`),
-    ),
-  );
-  return fault(worst, labels, 'li', fold);
+  const lines = others.slice(0, MOST_LINES).map(line);
+  if (rest > 0) lines.push(`${rest} more, among the records`);
+  const fold = folded(`and ${plural(others.length, 'other')} like it`, list('ul', lines));
+  return fault(worst, labels, fold);
 }
 
 /** The FEW groups that are shown open. The worst group of each word is always among them. */
@@ -119,21 +90,17 @@ export function faultList(bad) {
       ? [...groupBy(sorted, groupKey).values()]
       : sorted.map((record) => [record]);
   const first = openGroups(groups);
-  const list = (some) =>
+  const shown = (some) =>
     h(
-      'ol',
-      { class: 'faults' },
+      'ol.faults',
       some.map((records) => group(records, labels)),
     );
   const rest = groups.filter((one) => !first.has(one));
-  const fold =
-    rest.length &&
-    h(
-      'details',
-      {},
-      h('summary', {}, `${plural(rest.length, 'more group')} of figures`),
-      list(rest),
-    );
-  const open = list(groups.filter((one) => first.has(one)));
-  return [h('h3', {}, 'Not as it should be'), open, fold].filter(Boolean);
+  return [
+    h('h3', 'Not as it should be'),
+    shown(groups.filter((one) => first.has(one))),
+    ...(rest.length
+      ? [folded(`${plural(rest.length, 'more group')} of figures`, shown(rest))]
+      : []),
+  ];
 }

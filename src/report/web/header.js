@@ -1,6 +1,6 @@
 // The page's head: what was measured, when and by what; and the bar with links to the sections.
-import { append, h } from './dom.js';
-import { day, minute, plural } from './format.js';
+import { append, h, list } from './dom.js';
+import { commas, day, minute, plural, semicolons, spaces } from './format.js';
 import { placeName } from './labels.js';
 import { themeSwitch } from './theme.js';
 
@@ -13,7 +13,7 @@ export function measured(model) {
     const name = placeName({ ...place, count: 1 });
     if (!(most.get(name)?.count >= place.count)) most.set(name, place);
   }
-  return [...most.values()].map(placeName).join('; ') || 'Nothing measured';
+  return semicolons([...most.values()].map(placeName)) || 'Nothing measured';
 }
 
 function dates(model) {
@@ -25,9 +25,7 @@ function dates(model) {
 function tools(model) {
   const runs = model.journals.flatMap(({ environments }) => environments);
   const names = runs.map(({ run, imported }) =>
-    (imported ? [imported.tool, imported.version] : ['Duet', run?.duet, run?.revision])
-      .filter(Boolean)
-      .join(' '),
+    imported ? spaces(imported.tool, imported.version) : spaces('Duet', run?.duet, run?.revision),
   );
   return unique(names).join('; ');
 }
@@ -35,39 +33,26 @@ function tools(model) {
 /** Fills the page's head. */
 export function showHeader(element, model) {
   const { data, journals } = model;
-  const facts = [
-    ['Measured', dates(model)],
-    [
-      journals.length === 1 ? 'Journal' : 'Journals',
-      journals.length > 6
-        ? plural(journals.length, 'journal')
-        : journals.map(({ name }) => name).join(', '),
-    ],
-    ['Measured with', tools(model)],
-    [
-      'Report made with',
-      [['Duet', data.duet, data.revision].filter(Boolean).join(' '), minute(data.made_utc)]
-        .filter(Boolean)
-        .join(', '),
-    ],
-  ];
+  const many = plural(journals.length, 'journal');
+  const names = journals.length > 6 ? many : journals.map(({ name }) => name).join(', ');
+  const facts = {
+    Measured: dates(model),
+    [journals.length === 1 ? 'Journal' : 'Journals']: names,
+    'Measured with': tools(model),
+    'Report made with': commas(spaces('Duet', data.duet, data.revision), minute(data.made_utc)),
+  };
+  const pairs = Object.entries(facts).map(([name, text]) => h('div', h('dt', name), h('dd', text)));
   append(element, [
-    h('p', { class: 'kicker' }, 'Duet report'),
-    h('h1', {}, measured(model)),
-    h(
-      'dl',
-      { class: 'facts' },
-      facts.map(([name, text]) => h('div', {}, h('dt', {}, name), h('dd', {}, text))),
-    ),
+    h('p.kicker', 'Duet report'),
+    h('h1', measured(model)),
+    h('dl.facts', pairs),
   ]);
 }
 
 /** Fills the bar with a link to each section and the theme switch. */
 export function showBar(element, sections) {
-  const links = sections.map(({ id, short, title }) =>
-    h('li', {}, h('a', { href: `#${id}` }, short ?? title)),
-  );
-  element.replaceChildren(h('div', { class: 'page' }, h('ul', {}, links), themeSwitch()));
+  const links = sections.map(({ id, short, title }) => h('a', { href: `#${id}` }, short ?? title));
+  element.replaceChildren(h('div.page', list('ul', links), themeSwitch()));
   followScroll(element, sections);
 }
 

@@ -1,8 +1,8 @@
 // The headlines: for each machine what is wrong with it and what its best figures are. What was measured
 // and what was simulated never stand in one number.
-import { h } from './dom.js';
+import { folded, h } from './dom.js';
 import { byWeight } from './faults.js';
-import { caseText, count, percent, plural, rateText } from './format.js';
+import { caseText, commas, count, percent, plural, rateText, semicolons } from './format.js';
 import { bestFigures } from './key_rows.js';
 import { shareOf, wordOf } from './model.js';
 
@@ -32,13 +32,13 @@ function judgement(counts, ofWord) {
     const one = counts[word] === 1;
     return `${some} ${one ? 'is' : 'are'} ${text} (${one ? '' : 'the worst: '}${worst(ofWord(word))})`;
   };
-  const faults = [
+  const faults = semicolons(
     counts.wrong && `${plural(counts.wrong, 'case')} left wrong data`,
     counts.failed && `${plural(counts.failed, 'case')} failed`,
     doubt('LOW', 'lower than expected'),
     doubt('SUSPECT-HIGH', 'higher than possible'),
-  ].filter(Boolean);
-  if (faults.length) return faults.join('; ');
+  );
+  if (faults) return faults;
   if (judged === 1) return 'the one judged figure is as expected';
   return judged ? `all ${count(judged)} judged figures are as expected` : '';
 }
@@ -57,12 +57,8 @@ export function sentencesOf({ records }, counts) {
   ].filter(Boolean);
   if (!sentences.length && measured.length)
     sentences.push(`${plural(measured.length, 'figure')} without a verdict`);
-  if (!sentences.length)
-    sentences.push(
-      ['nothing was measured', counts.skipped && `${plural(counts.skipped, 'case')} skipped`]
-        .filter(Boolean)
-        .join(', '),
-    );
+  const skipped = counts.skipped && `${plural(counts.skipped, 'case')} skipped`;
+  if (!sentences.length) sentences.push(commas('nothing was measured', skipped));
   return sentences.map((text) => `${text[0].toUpperCase()}${text.slice(1)}.`);
 }
 
@@ -73,24 +69,17 @@ const state = (counts) => {
 
 /** @param {{machine: Object, counts: Object<string, number>}[]} tallies @returns {Node[]} */
 export function headlines(tallies) {
-  if (!tallies.length) return [h('p', { class: 'headline open' }, 'Nothing was measured.')];
-  const shown = tallies.map(({ machine, counts }) =>
-    h(
-      'p',
-      { class: `headline ${state(counts)}` },
-      h('strong', {}, machine.name, ': '),
-      sentencesOf(machine, counts).join(' '),
-    ),
-  );
+  if (!tallies.length) return [h('p.headline.open', 'Nothing was measured.')];
+  const shown = tallies.map(({ machine, counts }) => {
+    const sentences = sentencesOf(machine, counts).join(' ');
+    return h(`p.headline.${state(counts)}`, h('strong', machine.name, ': '), sentences);
+  });
   if (shown.length <= MOST_OPEN) return shown;
   // What is bad stands open.
   const order = [...tallies.keys()].sort(
     (a, b) => (state(tallies[b].counts) === 'bad') - (state(tallies[a].counts) === 'bad') || a - b,
   );
   const sorted = order.map((at) => shown[at]);
-  const folded = sorted.slice(MOST_OPEN);
-  return [
-    ...sorted.slice(0, MOST_OPEN),
-    h('details', {}, h('summary', {}, `${plural(folded.length, 'more machine')}`), folded),
-  ];
+  const rest = sorted.slice(MOST_OPEN);
+  return [...sorted.slice(0, MOST_OPEN), folded(plural(rest.length, 'more machine'), rest)];
 }

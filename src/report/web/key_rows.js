@@ -2,165 +2,161 @@
 // `figure`'s name, its `value` and that as a `text`, its share `of` the ceiling ('–': none is known), and
 // what reached it, `by`. Rows with one `like` (by default the figure) can be compared between machines:
 // by their ratio or, if `share` is true, by their difference; a `like` of null with none.
-import { bytes, caseText, number, percent, plain, plural, ratio, words } from './format.js';
+import {
+  bytes,
+  caseText,
+  commas,
+  DASH,
+  number,
+  percent,
+  plain,
+  plural,
+  ratio,
+  semicolons,
+  words,
+} from './format.js';
 import { addedOf, fastest, groupBy, typeOf, wordOf } from './model.js';
 import { boundOf, copyTitle, fastestCopy, wayOrder } from './plot/copies.js';
 import { overlapGroups } from './plot/overlap_series.js';
 import { mean, valuesOf } from './plot/overlap_words.js';
-import { itemsOf, itemsText, measuredSteps, peakShare, sizeText } from './plot/training_series.js';
+import { isMeasuredStep, itemsOf, itemsText, peakShare, sizeText } from './plot/training_series.js';
 
-const COLLECTIVE_ORDER = 1000; // after all copies
-const OVERLAP_ORDER = 1001;
-const ISOLATED_ORDER = 1002;
-const FABRIC_ORDER = 1003;
-const TRAINING_ORDER = 1004;
-const RUN_ORDER = 1005;
+/** After those of GEMMs and all copies. */
+const ORDER = { collective: 1000, overlap: 1001, isolated: 1002, fabric: 1003, training: 1004, run: 1005 };
 
 /** The note on a best figure that is SUSPECT-HIGH. */
 const doubt = (record) =>
   ['SUSPECT-HIGH', 'unknown: busy'].includes(wordOf(record)) ? ` (${wordOf(record)})` : '';
 
-function gemmRows(records, mode) {
-  const gemms = records.filter((r) => r.benchmark === 'gemm' && r.rates.tflops > 0);
-  return [...groupBy(gemms, (record) => record.case.dtype)].map(([dtype, some]) => {
-    const top = fastest(some, 'tflops');
-    const peak = top.place.ceiling.tflops?.[dtype];
-    const kind = top.place.ceiling.source === 'measured' ? 'measured peak' : 'dense peak';
-    const of = peak > 0 ? `${percent(top.rates.tflops / peak)} of ${kind} ${plain(peak)}` : '–';
-    return {
-      order: -1,
-      figure: `GEMM, ${dtype}`,
-      value: top.rates.tflops,
-      text: `${number(top.rates.tflops)} TFLOP/s${doubt(top)}`,
-      of,
-      by: [caseText(top), top.engine, mode(top)].filter(Boolean).join(', '),
-    };
-  });
-}
+const has = (benchmark, rate) => (one) => one.benchmark === benchmark && one.rates[rate] > 0;
+
+/** "62% of peak 989.4"; "" if no limit is known */
+const shareText = (value, limit, kind = '') =>
+  limit > 0 ? `${percent(value / limit)} of ${kind}${plain(limit)}` : '';
+
+const peakOf = (record) => record.place.ceiling.tflops?.[typeOf(record)];
+
+/** How figures of a rate are told: that of the fastest record, with its unit. */
+const byRate = (rate, unit) => ({
+  best: (some) => fastest(some, rate),
+  value: ({ rates }) => rates[rate],
+  text: (top) => `${number(top.rates[rate])} ${unit}${doubt(top)}`,
+});
+
+/**
+ * The kinds of work of which the best record has a row: those records that `is` says, with a row for each
+ * `figure`. All else is of the `best` of these; `value` and `text` get all of them as well.
+ */
+const GEMM = {
+  order: () => -1,
+  is: has('gemm', 'tflops'),
+  figure: ({ case: c }) => `GEMM, ${c.dtype}`,
+  ...byRate('tflops', 'TFLOP/s'),
+  of: (top) => {
+    const kind = top.place.ceiling.source === 'measured' ? 'measured peak ' : 'dense peak ';
+    return shareText(top.rates.tflops, peakOf(top), kind);
+  },
+  by: (top, mode) => commas(caseText(top), top.engine, mode.gemm(top)),
+};
+
+const COPY = {
+  order: (top) => wayOrder(top.case),
+  is: has('copy', 'gb_per_s'),
+  figure: ({ case: c }) => `${copyTitle(c)}, by ${c.executor}`,
+  ...byRate('gb_per_s', 'GB/s'),
+  best: fastestCopy,
+  of: (top) => shareText(top.rates.gb_per_s, boundOf(top)),
+  by: (top, mode) => commas(caseText(top), mode.copy(top)),
+};
+
+/** Over all sizes, in place and out of place. */
+const COLLECTIVE = {
+  order: () => ORDER.collective,
+  is: has('collective', 'busbw_gb_per_s'),
+  figure: ({ case: c }) => commas(words(c.collective), c.type, plural(c.ranks, 'rank')),
+  ...byRate('busbw_gb_per_s', 'GB/s'),
+  of: (top) => shareText(top.rates.busbw_gb_per_s, top.verdict?.bound),
+  by: ({ engine, case: c }) => {
+    const cut = c.packet && `packets of ${bytes(c.packet)}`;
+    return commas(engine, bytes(c.bytes), cut, c.in_place && 'in place');
+  },
+};
 
 /** The fastest GEMM of each type among sides of overlaps alone; rates are of one device. */
-function isolatedRows(records) {
-  const gemms = records.filter((r) => r.benchmark === 'overlap_isolated' && r.rates.tflops > 0);
-  const rate = (record) => record.rates.tflops / addedOf(record);
-  return [...groupBy(gemms, typeOf)].map(([dtype, some]) => {
-    const top = some.reduce((a, b) => (rate(b) > rate(a) ? b : a));
-    const peak = top.place.ceiling.tflops?.[dtype];
-    return {
-      order: ISOLATED_ORDER,
-      figure: `GEMM of an overlap alone, ${dtype}, a device`,
-      value: rate(top),
-      text: `${number(rate(top))} TFLOP/s`,
-      of: peak > 0 ? `${percent(rate(top) / peak)} of peak ${plain(peak)}` : '–',
-      by: [caseText(top), top.engine].join(', '),
-    };
-  });
-}
+const rateOfOne = (record) => record.rates.tflops / addedOf(record);
+const ISOLATED = {
+  order: () => ORDER.isolated,
+  is: has('overlap_isolated', 'tflops'),
+  figure: (record) => `GEMM of an overlap alone, ${typeOf(record)}, a device`,
+  best: (some) => some.reduce((a, b) => (rateOfOne(b) > rateOfOne(a) ? b : a)),
+  value: rateOfOne,
+  text: (top) => `${number(rateOfOne(top))} TFLOP/s`,
+  of: (top) => shareText(rateOfOne(top), peakOf(top), 'peak '),
+  by: (top) => commas(caseText(top), top.engine),
+};
 
-function copyRows(records, mode) {
-  const copies = records.filter((r) => r.benchmark === 'copy' && r.rates.gb_per_s > 0);
-  const groups = groupBy(copies, ({ case: c }) => `${copyTitle(c)}, by ${c.executor}`);
-  return [...groups].map(([name, some]) => {
-    const top = fastestCopy(some);
-    const bound = boundOf(top);
-    return {
-      order: wayOrder(top.case),
-      figure: name,
-      value: top.rates.gb_per_s,
-      text: `${number(top.rates.gb_per_s)} GB/s${doubt(top)}`,
-      of: bound ? `${percent(top.rates.gb_per_s / bound)} of ${plain(bound)}` : '–',
-      by: [caseText(top), mode(top)].filter(Boolean).join(', '),
-    };
-  });
-}
+/** Of each operation over the network, for each kind of memory. */
+const FABRIC = {
+  order: () => ORDER.fabric,
+  is: has('fabric', 'gbit_per_s'),
+  figure: ({ case: c }) =>
+    commas(
+      words(c.operation),
+      c.bidirectional && c.operation !== 'all_to_all' && 'both ways',
+      c.memory_path ? `GPU memory ${c.memory_path}` : `${c.memory} memory`,
+      c.provider,
+    ),
+  ...byRate('gbit_per_s', 'Gbit/s'),
+  of: ({ rates: { percent_of_link: share } }) =>
+    share > 0 ? `${percent(share / 100)} of the link` : '',
+  by: ({ case: c }) =>
+    commas(bytes(c.bytes), plural(c.rails, 'rail'), c.window && `window ${c.window}`),
+};
 
-/** The best bus bandwidth of each collective over all sizes, in place and out of place. */
-function collectiveRows(records) {
-  const some = records.filter((r) => r.benchmark === 'collective' && r.rates.busbw_gb_per_s > 0);
-  const call = ({ case: c }) =>
-    [words(c.collective), c.type, plural(c.ranks, 'rank')].filter(Boolean).join(', ');
-  return [...groupBy(some, call)].map(([name, calls]) => {
-    const top = fastest(calls, 'busbw_gb_per_s');
-    const { bound } = top.verdict ?? {};
-    const { bytes: size, in_place: inPlace, packet } = top.case;
-    const cut = packet && `packets of ${bytes(packet)}`;
-    return {
-      order: COLLECTIVE_ORDER,
-      figure: name,
-      value: top.rates.busbw_gb_per_s,
-      text: `${number(top.rates.busbw_gb_per_s)} GB/s${doubt(top)}`,
-      of: bound > 0 ? `${percent(top.rates.busbw_gb_per_s / bound)} of ${plain(bound)}` : '–',
-      by: [top.engine, bytes(size), cut, inPlace && 'in place'].filter(Boolean).join(', '),
-    };
-  });
-}
-
-/** The best rate of each operation over the network, for each kind of memory. */
-function fabricRows(records) {
-  const some = records.filter((r) => r.benchmark === 'fabric' && r.rates.gbit_per_s > 0);
-  const way = ({ case: c }) =>
-    [words(c.operation), c.bidirectional && c.operation !== 'all_to_all' && 'both ways']
-      .concat(c.memory_path ? `GPU memory ${c.memory_path}` : `${c.memory} memory`, c.provider)
-      .filter(Boolean)
-      .join(', ');
-  return [...groupBy(some, way)].map(([name, messages]) => {
-    const top = fastest(messages, 'gbit_per_s');
-    const share = top.rates.percent_of_link;
-    return {
-      order: FABRIC_ORDER,
-      figure: name,
-      value: top.rates.gbit_per_s,
-      text: `${number(top.rates.gbit_per_s)} Gbit/s${doubt(top)}`,
-      of: share > 0 ? `${percent(share / 100)} of the link` : '–',
-      by: [
-        bytes(top.case.bytes),
-        plural(top.case.rails, 'rail'),
-        top.case.window && `window ${top.case.window}`,
-      ]
-        .filter(Boolean)
-        .join(', '),
-    };
-  });
-}
-
-/** The fastest training step of each model. */
-function trainingRows(records) {
-  const steps = measuredSteps({ records });
-  return [...groupBy(steps, ({ case: c }) => c.model)].map(([name, some]) => {
-    const top = fastest(some, 'tflops');
-    const share = peakShare(top);
-    return {
-      order: TRAINING_ORDER,
-      figure: `training, ${name}`,
-      value: itemsOf(top.rates),
-      text: `${itemsText(top.rates)}${doubt(top)}`,
-      of: share === undefined ? '–' : `${percent(share.reached)} of peak ${plain(share.peak)}`,
-      by: `${top.engine}, ${top.case.recipe}, ${sizeText(top.case)}`,
-      like: `training ${name} ${top.case.recipe} ${sizeText(top.case)}`,
-    };
-  });
-}
+const TRAINING = {
+  order: () => ORDER.training,
+  is: isMeasuredStep,
+  figure: ({ case: c }) => `training, ${c.model}`,
+  ...byRate('tflops', ''),
+  value: ({ rates }) => itemsOf(rates),
+  text: (top) => `${itemsText(top.rates)}${doubt(top)}`,
+  of: (top) => shareText(top.rates.tflops, peakShare(top)?.peak, 'peak '),
+  by: ({ engine, case: c }) => `${engine}, ${c.recipe}, ${sizeText(c)}`,
+  like: ({ case: c }) => `training ${c.model} ${c.recipe} ${sizeText(c)}`,
+};
 
 const lastEvaluation = ({ curves }) => curves?.evaluation_loss?.filter(Number.isFinite).at(-1);
 const lastLoss = ({ curves }) => curves?.loss?.filter(Number.isFinite).at(-1);
+const areEvaluated = (runs) => runs.every((run) => lastEvaluation(run) !== undefined);
+const lossOf = (runs) => (areEvaluated(runs) ? lastEvaluation : lastLoss);
 
 /** The lowest loss of the runs of each model on each text: by the evaluation part, if all have that. */
-function runRows(records) {
-  const runs = records.filter((r) => r.benchmark === 'train_run' && lastLoss(r) !== undefined);
-  return [...groupBy(runs, ({ case: c }) => `${c.model} on ${c.data}`)].map(([name, some]) => {
-    const evaluated = some.every((run) => lastEvaluation(run) !== undefined);
-    const lossOf = evaluated ? lastEvaluation : lastLoss;
-    const best = some.reduce((a, b) => (lossOf(b) < lossOf(a) ? b : a));
+const RUN = {
+  order: () => ORDER.run,
+  is: (record) => record.benchmark === 'train_run' && lastLoss(record) !== undefined,
+  figure: ({ case: c }) => `trained, ${c.model} on ${c.data}`,
+  best: (some) => some.reduce((a, b) => (lossOf(some)(b) < lossOf(some)(a) ? b : a)),
+  value: (top, some) => lossOf(some)(top),
+  text: (top, some) =>
+    `${areEvaluated(some) ? 'evaluation loss' : 'loss'} ${number(lossOf(some)(top))}`,
+  of: () => '',
+  by: ({ engine, case: c }) => `${engine}, ${c.recipe}, ${plural(c.steps, 'step')}`,
+  like: () => null,
+};
+
+const rowsOf = (records, kind, mode) =>
+  [...groupBy(records.filter(kind.is), kind.figure)].map(([figure, some]) => {
+    const top = kind.best(some);
     return {
-      order: RUN_ORDER,
-      figure: `trained, ${name}`,
-      value: lossOf(best),
-      text: `${evaluated ? 'evaluation loss' : 'loss'} ${number(lossOf(best))}`,
-      of: '–',
-      by: `${best.engine}, ${best.case.recipe}, ${plural(best.case.steps, 'step')}`,
-      like: null,
+      order: kind.order(top),
+      figure,
+      value: kind.value(top, some),
+      text: kind.text(top, some),
+      of: kind.of(top) || DASH,
+      by: kind.by(top, mode),
+      like: kind.like?.(top),
     };
   });
-}
 
 /** For each pair of works that overlap, the policy with the highest mean fraction of ideal. */
 function overlapRows(records) {
@@ -175,7 +171,7 @@ function overlapRows(records) {
     const best = all.reduce((a, b) => (b.fraction > a.fraction ? b : a));
     return [
       {
-        order: OVERLAP_ORDER,
+        order: ORDER.overlap,
         figure: `${words(group.computing)} beside ${words(group.collective)}, mean`,
         value: best.fraction,
         share: true,
@@ -196,14 +192,9 @@ const same = () => '';
  *     like?: string|null, share?: boolean}[]}
  */
 export const keyRows = (records, mode = { gemm: same, copy: same }) => [
-  ...gemmRows(records, mode.gemm),
-  ...copyRows(records, mode.copy),
-  ...collectiveRows(records),
+  ...[GEMM, COPY, COLLECTIVE].flatMap((kind) => rowsOf(records, kind, mode)),
   ...overlapRows(records),
-  ...isolatedRows(records),
-  ...fabricRows(records),
-  ...trainingRows(records),
-  ...runRows(records),
+  ...[ISOLATED, FABRIC, TRAINING, RUN].flatMap((kind) => rowsOf(records, kind, mode)),
 ];
 
 const SENTENCE_ROWS = 2;
@@ -213,10 +204,9 @@ export function bestFigures(records) {
   const rows = keyRows(records);
   const first = [...groupBy(rows, ({ order }) => order).values()].map(([row]) => row);
   const chosen = [...new Set([...first, ...rows])].slice(0, SENTENCE_ROWS);
-  return chosen
-    .map(({ figure, text, of, by }) => {
-      const facts = [of !== '–' && of, by].filter(Boolean).join('; ');
-      return `${figure}: ${text}${facts && ` (${facts})`}`;
-    })
-    .join('; ');
+  const sentences = chosen.map(({ figure, text, of, by }) => {
+    const facts = semicolons(of !== DASH && of, by);
+    return `${figure}: ${text}${facts && ` (${facts})`}`;
+  });
+  return semicolons(sentences);
 }

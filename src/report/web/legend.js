@@ -1,6 +1,6 @@
 // A chart's legend: one button for each series, which hides and shows the series. The legend is outside
 // the chart, so that the keyboard reaches its buttons and it wraps on narrow pages.
-import { h, svg } from './dom.js';
+import { button, h, svg } from './dom.js';
 import { markColour } from './plot/marks.js';
 
 const SHAPES = {
@@ -13,33 +13,17 @@ const SHAPES = {
 /** @returns {SVGElement} a picture of a mark as the chart draws it */
 function icon(mark, theme) {
   const colour = markColour(mark, theme);
-  const picture = svg('svg', {
-    width: 26,
-    height: 12,
-    viewBox: '0 0 26 12',
-    'aria-hidden': 'true',
-  });
-  if (mark.line) {
-    picture.append(
-      svg('path', {
-        d: 'M0 6 H26',
-        stroke: colour,
-        'stroke-width': 1.6,
-        'stroke-dasharray': mark.dash === 'dashed' ? '4 3' : 'none',
-      }),
-    );
-  }
-  if (!mark.symbol) return picture;
-  const { tag, ...place } = SHAPES[mark.symbol];
-  picture.append(
-    svg(tag, {
-      ...place,
-      fill: mark.hollow ? theme.background : colour,
-      stroke: colour,
-      'stroke-width': 1.5,
-    }),
+  const size = { width: 26, height: 12, viewBox: '0 0 26 12', 'aria-hidden': 'true' };
+  const dash = mark.dash === 'dashed' ? '4 3' : 'none';
+  const stroke = { stroke: colour, 'stroke-width': 1.6, 'stroke-dasharray': dash };
+  const { tag, ...place } = SHAPES[mark.symbol] ?? {};
+  const fill = mark.hollow ? theme.background : colour;
+  return svg(
+    'svg',
+    size,
+    mark.line && svg('path', { d: 'M0 6 H26', ...stroke }),
+    tag && svg(tag, { ...place, fill, stroke: colour, 'stroke-width': 1.5 }),
   );
-  return picture;
 }
 
 /**
@@ -49,23 +33,17 @@ function icon(mark, theme) {
  * @param {() => void} changed called when a button has changed `hidden`
  */
 export function legend(marks, theme, hidden, changed) {
-  const items = marks.map((mark) => {
-    const told = [
-      icon(mark, theme),
-      h('span', {}, mark.name, mark.note && h('span', { class: 'note' }, ` ${mark.note}`)),
-    ];
-    if (mark.fixed) return h('li', { class: 'fixed' }, told);
-    const button = h(
-      'button',
-      { type: 'button', 'aria-pressed': String(!hidden.has(mark.name)) },
-      told,
-    );
-    button.addEventListener('click', () => {
+  const item = (mark) => {
+    const note = mark.note && h('span.note', ` ${mark.note}`);
+    const told = [icon(mark, theme), h('span', mark.name, note)];
+    if (mark.fixed) return h('li.fixed', told);
+    const pressed = () => String(!hidden.has(mark.name));
+    const click = ({ currentTarget }) => {
       if (!hidden.delete(mark.name)) hidden.add(mark.name);
-      button.setAttribute('aria-pressed', String(!hidden.has(mark.name)));
+      currentTarget.setAttribute('aria-pressed', pressed());
       changed();
-    });
-    return h('li', {}, button);
-  });
-  return h('ul', { class: 'legend', 'aria-label': 'Series: press to hide or show' }, items);
+    };
+    return h('li', button(told, click, { 'aria-pressed': pressed() }));
+  };
+  return h('ul.legend', { 'aria-label': 'Series: press to hide or show' }, marks.map(item));
 }

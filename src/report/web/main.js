@@ -25,13 +25,8 @@ function orComplaint(make) {
     return make();
   } catch (error) {
     console.error(error);
-    return [
-      h(
-        'p',
-        { class: 'headline bad' },
-        `This part of the report could not be made: ${error.message}`,
-      ),
-    ];
+    const text = `This part of the report could not be made: ${error.message}`;
+    return [h('p.headline.bad', text)];
   }
 }
 
@@ -48,16 +43,10 @@ function chartSections(model, cards) {
     sections.get(id).made.push(...content);
     cards.push(...content.filter((card) => card.draws));
   }
-  const grid = (made) =>
-    h(
-      'div',
-      { class: 'cards' },
-      made.map((card) => card.element ?? card),
-    );
-  return [...sections.values()].map(({ made, ...section }) => ({
-    ...section,
-    content: () => [grid(made)],
-  }));
+  return [...sections.values()].map(({ made, ...section }) => {
+    const elements = made.map((card) => card.element ?? card);
+    return { ...section, content: () => [h('div.cards', elements)] };
+  });
 }
 
 const nextTask = () => new Promise((done) => setTimeout(done));
@@ -94,7 +83,7 @@ async function show(model) {
 }
 
 function tell(error) {
-  document.getElementById('main').replaceChildren(h('p', { class: 'headline bad' }, error.message));
+  document.getElementById('main').replaceChildren(h('p.headline.bad', error.message));
   throw error;
 }
 

@@ -1,14 +1,5 @@
 // The data behind the table of records: columns, filters and order.
-import {
-  caseText,
-  namedRate,
-  number,
-  percent,
-  rateText,
-  ratio,
-  seconds,
-  words,
-} from './format.js';
+import { caseText, commas, namedRate, number, percent, rateText, ratio, seconds, words } from './format.js';
 import { addedOf, shareOf, wordOf } from './model.js';
 import { remarksOf } from './remarks.js';
 
@@ -39,17 +30,17 @@ function figureOrder(record) {
 }
 
 /** The record's other rates as "name value". */
-const otherRates = (record) =>
-  Object.entries(record.rates)
-    .filter(([name]) => name !== rateNameOf(record))
-    .map(([name, value]) => namedRate(name, value))
-    .join(', ');
+function otherRates(record) {
+  const own = rateNameOf(record);
+  const others = Object.entries(record.rates).filter(([name]) => name !== own);
+  return commas(others.map(([name, value]) => namedRate(name, value)));
+}
 
 /** Metrics are ratios, or seconds or bytes where their names say so. */
 const metricText = ([name, value]) =>
   /_(seconds|bytes)$/.test(name) ? namedRate(name, value) : `${words(name)} ${number(value)}`;
 
-const metricsText = ({ metrics }) => Object.entries(metrics).map(metricText).join(', ');
+const metricsText = ({ metrics }) => commas(Object.entries(metrics).map(metricText));
 
 /**
  * The columns: `value` to sort by, `text` to show (by default the value) and `kind` for the layout.

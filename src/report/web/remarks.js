@@ -1,6 +1,6 @@
 // Remarks on a record: why it has no figures, its verdict, what the engine chose, whether the device was
 // throttled, warnings.
-import { words } from './format.js';
+import { semicolons, words } from './format.js';
 import { reasonOf } from './model.js';
 
 /** @returns {string} why the device was throttled: "power cap; heat"; "" if it was not */
@@ -15,12 +15,11 @@ function noteText([name, text]) {
 /** @returns {string} */
 export function remarksOf(record) {
   const throttled = throttleOf(record);
-  const parts = [
+  return semicolons(
     reasonOf(record),
     record.verdict?.sentence,
-    ...Object.entries(record.notes ?? {}).map(noteText),
+    Object.entries(record.notes ?? {}).map(noteText),
     throttled && `throttled: ${throttled}`,
-    ...(record.warnings ?? []),
-  ];
-  return parts.filter(Boolean).join('; ');
+    record.warnings ?? [],
+  );
 }

@@ -1,5 +1,6 @@
 // Saves charts as SVG and PNG and texts as files, and copies texts to the clipboard.
-import { h } from './dom.js';
+import { button, h } from './dom.js';
+import { spaces } from './format.js';
 import { placeName } from './labels.js';
 import { common, hiding, svgText } from './plot/draw.js';
 import { markColour, points, pointStyle } from './plot/marks.js';
@@ -46,27 +47,17 @@ const LINE_ICON = 'path://M0 4h10v1.5h-10z';
 
 function savedLegend(marks, hidden, theme, top) {
   const notes = new Map(marks.map(({ name, note }) => [name, note]));
-  const formatter = (name) => [name, notes.get(name)].filter(Boolean).join(' ');
+  const formatter = (name) => spaces(name, notes.get(name));
   const data = marks.map((mark) => ({
     name: mark.name,
     icon: mark.symbol ?? LINE_ICON,
-    itemStyle: {
-      ...pointStyle(mark, theme),
-      borderColor: markColour(mark, theme),
-      borderWidth: 1.5,
-    },
+    itemStyle: { ...pointStyle(mark, theme), borderColor: markColour(mark, theme), borderWidth: 1.5 },
     lineStyle: { color: markColour(mark, theme), type: mark.dash ?? 'solid' },
   }));
   return {
     ...hiding(hidden),
-    show: true,
-    data,
-    formatter,
-    left: 20,
-    top,
-    itemWidth: 10,
-    itemHeight: 10,
-    itemGap: 16,
+    ...{ show: true, data, formatter, left: 20, top },
+    ...{ itemWidth: 10, itemHeight: 10, itemGap: 16 },
     textStyle: { color: theme.text },
   };
 }
@@ -149,7 +140,7 @@ async function toClipboard(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const field = h('textarea', { class: 'off-screen', 'aria-hidden': 'true' });
+    const field = h('textarea.off-screen', { 'aria-hidden': 'true' });
     field.value = text;
     document.body.append(field);
     field.select();
@@ -161,11 +152,10 @@ async function toClipboard(text) {
 
 /** A button that copies what `text()` returns and shows whether that succeeded. */
 export function copyButton(name, text) {
-  const button = h('button', { type: 'button', 'aria-live': 'polite' }, name);
-  button.addEventListener('click', async () => {
-    button.textContent = (await toClipboard(text())) ? 'Copied' : 'Not allowed by the browser';
-    button.focus();
-    setTimeout(() => (button.textContent = name), 1500);
-  });
-  return button;
+  const click = async ({ currentTarget: own }) => {
+    own.textContent = (await toClipboard(text())) ? 'Copied' : 'Not allowed by the browser';
+    own.focus();
+    setTimeout(() => (own.textContent = name), 1500);
+  };
+  return button(name, click, { 'aria-live': 'polite' });
 }

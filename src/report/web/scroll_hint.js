@@ -6,8 +6,8 @@ import { h } from './dom.js';
  * @returns {HTMLElement} the box with a hint, which is shown only if content is hidden to the right
  */
 export function withHint(box) {
-  const hint = h('p', { class: 'scroll-hint', 'aria-hidden': 'true' }, 'Scroll sideways for more');
-  const around = h('div', { class: 'scrolls' }, h('div', { class: 'shaded' }, box), hint);
+  const hint = h('p.scroll-hint', { 'aria-hidden': 'true' }, 'Scroll sideways for more');
+  const around = h('div.scrolls', h('div.shaded', box), hint);
   const look = () => {
     const left = box.scrollWidth - box.clientWidth - box.scrollLeft;
     around.classList.toggle('more', left > 1);

@@ -1,13 +1,13 @@
 // The summary: for each machine a headline and the numbers of its figures by verdict; the faults, the
 // machines side by side, and the key figures.
-import { h } from './dom.js';
-import { count, plural, words } from './format.js';
+import { folded, h, list } from './dom.js';
+import { commas, count, plural, words } from './format.js';
 import { faultList } from './faults.js';
 import { headlines } from './headline.js';
 import { ceilings, keyFigures, sideBySide } from './key_figures.js';
 import { machinesOf } from './machines.js';
 import { groupBy, wordOf } from './model.js';
-import { dataTable } from './table.js';
+import { dataTable, tableOf } from './table.js';
 import { wordMark } from './word.js';
 
 const WORDS = ['PASS', 'LOW', 'SUSPECT-HIGH', 'unknown: busy', 'no expectation', 'wrong', 'failed', 'skipped'];
@@ -37,67 +37,52 @@ function reasons(model) {
 
 /** The numbers of one machine's figures by verdict. */
 function tiles({ machine, counts }) {
-  const tile = (number, word) =>
-    h('div', { class: number ? null : 'none' }, h('dt', {}, wordMark(word)), h('dd', {}, count(number)));
+  const tile = (word) =>
+    h(`div${counts[word] ? '' : '.none'}`, h('dt', wordMark(word)), h('dd', count(counts[word])));
   const name = `Figures by verdict${machine.simulated ? ', simulated' : ''}`;
-  return h(
-    'dl',
-    { class: 'tiles', 'aria-label': name },
-    WORDS.map((word) => tile(counts[word], word)),
-  );
+  return h('dl.tiles', { 'aria-label': name }, WORDS.map(tile));
 }
 
 /** The numbers of figures by verdict: tiles or, of several machines, a table with a row for each. */
 function verdicts(tallies) {
   if (tallies.length < 2) return tallies.map(tiles);
-  const columns = [
-    { name: 'Figures by verdict' },
-    ...WORDS.map((word) => ({ name: word, numeric: true })),
-  ];
-  const rows = tallies.map(({ machine, counts }) => [
-    machine.name,
-    ...WORDS.map((word) => count(counts[word])),
-  ]);
-  return [h('div', { class: 'tallies' }, dataTable({ columns, rows }, 'Figures by verdict'))];
+  const name = 'Figures by verdict';
+  const number = (word) => [word, ({ counts }) => count(counts[word])];
+  const numbers = Object.fromEntries(WORDS.map(number));
+  const table = tableOf(tallies, { [name]: ({ machine }) => machine.name }, numbers);
+  return [h('div.tallies', dataTable(table, name))];
 }
 
 function remarks(model) {
-  const simulated = [
-    ...new Set(model.places.filter((place) => place.simulated).map((place) => place.device)),
-  ];
+  const places = model.places.filter((place) => place.simulated);
+  const simulated = [...new Set(places.map((place) => place.device))].join(', ');
   const warnings = model.journals.reduce((sum, journal) => sum + journal.warnings.length, 0);
   return [
-    simulated.length
-      ? `Simulated: the figures of ${simulated.join(', ')} come from a model in virtual time, not from hardware.`
-      : '',
-    warnings ? `${plural(warnings, 'warning')} about the journals: see Environment.` : '',
+    simulated &&
+      `Simulated: the figures of ${simulated} come from a model in virtual time, not from hardware.`,
+    warnings && `${plural(warnings, 'warning')} about the journals: see Environment.`,
   ]
     .filter(Boolean)
-    .map((text) => h('p', { class: 'remark' }, text));
+    .map((text) => h('p.remark', text));
 }
 
 /** "12 measured, 3 simulated" */
 function numbers(records) {
   const simulated = records.filter(({ place }) => place.simulated).length;
   const measured = records.length - simulated;
-  return [measured && `${count(measured)} measured`, simulated && `${count(simulated)} simulated`]
-    .filter(Boolean)
-    .join(', ');
+  return commas(
+    measured && `${count(measured)} measured`,
+    simulated && `${count(simulated)} simulated`,
+  );
 }
 
 /** A folded list of the reasons why figures have no verdict, each with the numbers of figures. */
 function unjudged(model) {
   const all = unjudgedRecords(model);
   if (!all.length) return [];
-  const lines = reasons(model).map(([text, some]) => h('li', {}, `${numbers(some)}: ${text}`));
-  return [
-    h(
-      'details',
-      { class: 'remark' },
-      h('summary', {}, `Figures without a verdict: ${numbers(all)}`),
-      h('ul', {}, lines),
-    ),
-  ];
+  const lines = reasons(model).map(([text, some]) => `${numbers(some)}: ${text}`);
+  const title = `Figures without a verdict: ${numbers(all)}`;
+  return [folded(title, list('ul', lines), '.remark')];
 }
 
 /** What simulated figures are fitted to and were compared with: a line for each device and kind of work. */
@@ -108,24 +93,15 @@ function basis(model) {
   const line = (records) => {
     const [{ place, notes }] = records;
     const works = [...new Set(records.map(({ benchmark }) => words(benchmark)))].join(', ');
-    return h(
-      'li',
-      {},
-      `${place.model}, ${works}: fitted to ${notes.fitted_to}; compared with: ${notes.compared_with}.`,
-    );
+    return `${place.model}, ${works}: fitted to ${notes.fitted_to}; compared with: ${notes.compared_with}.`;
   };
   const scenarios = [...new Set(simulated.map(({ notes }) => notes.fitted_scenario).filter(Boolean))];
-  return [
-    h(
-      'details',
-      { class: 'remark basis' },
-      h('summary', {}, 'What the simulated figures are fitted to'),
-      h('ul', {}, [
-        ...[...groupBy(simulated, key).values()].map(line),
-        ...scenarios.map((text) => h('li', {}, `Of single scenarios: ${text}.`)),
-      ]),
-    ),
+  const lines = [
+    ...[...groupBy(simulated, key).values()].map(line),
+    ...scenarios.map((text) => `Of single scenarios: ${text}.`),
   ];
+  const title = 'What the simulated figures are fitted to';
+  return [folded(title, list('ul', lines), '.remark.basis')];
 }
 
 /** @param {import('./model.js').Model} model @returns {Node[]} the section's content */

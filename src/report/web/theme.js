@@ -43,16 +43,16 @@ export function onThemeChange(listener) {
 
 /** @returns {HTMLElement} the control that chooses the theme */
 export function themeSwitch() {
-  const select = h('select', { id: 'theme' });
-  for (const name of ['auto', 'light', 'dark']) {
-    select.append(h('option', { value: name, selected: name === choice }, name));
-  }
-  select.addEventListener('change', () => {
-    choice = select.value;
+  const change = ({ target }) => {
+    choice = target.value;
     remember();
     apply();
-  });
-  return h('label', { class: 'theme' }, h('span', {}, 'Theme'), select);
+  };
+  const options = ['auto', 'light', 'dark'].map((name) =>
+    h('option', { value: name, selected: name === choice }, name),
+  );
+  const select = h('select', { id: 'theme', on: { change } }, options);
+  return h('label.theme', h('span', 'Theme'), select);
 }
 
 /** Sets the theme and from then on follows changes of the system's theme. */

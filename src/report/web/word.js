@@ -3,4 +3,4 @@ import { h } from './dom.js';
 
 /** @param {string} word of wordOf() in model.js @returns {HTMLElement} */
 export const wordMark = (word) =>
-  h('span', { class: `word ${word.toLowerCase().replaceAll(/[: ]+/g, '-')}` }, word);
+  h(`span.word.${word.toLowerCase().replaceAll(/[: ]+/g, '-')}`, word);
