@@ -135,7 +135,7 @@ export const texts = (mark, data, label, opacity = 1) => ({
 });
 
 /** The label of a reference line or a roof. */
-export const lineLabel = (theme, text, position = 'insideStartTop') => ({
+const lineLabel = (theme, text, position = 'insideStartTop') => ({
   show: true,
   formatter: () => text,
   position,
