@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { everyFigureIsDrawn } from './chart_checks.mjs';
 import { BAD, FORMULA, HIGH, HOSTILE, NO_FIT } from './journals.mjs';
-import { csvLines, dataOf, drawnText, saved } from './page_facts.mjs';
+import { cellsOf, csvLines, dataOf, drawnText, saved } from './page_facts.mjs';
 import { rowIsRecord } from './text_checks.mjs';
 
 export const doctoredChecks = {
@@ -66,9 +66,7 @@ export const manyChecks = {
     assert.ok(machines.length >= 3 && new Set(machines).size === machines.length, machines);
     const simulated = machines.map((name) => /simulated/.test(name));
     assert.deepEqual(simulated, [...simulated].sort(), 'simulated machines stand behind');
-    const rows = await page
-      .locator('.tallies tbody tr')
-      .evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
+    const rows = await cellsOf(page.locator('.tallies tbody tr'));
     assert.deepEqual(
       rows.map(([name]) => `${name}: `),
       machines,

@@ -1,7 +1,7 @@
 // Checks of a report of sides of overlaps alone, of four H200, and of all policies with sweeps: rates of all
 // ranks are told from those of one, the section says what each side needs, and wide charts fit.
 import assert from 'node:assert/strict';
-import { dataOfCard, drawnText, near, scrollTo } from './page_facts.mjs';
+import { dataOfCard, drawnText, near, unfolded } from './page_facts.mjs';
 
 const KEY = '#isolated-isolated-jsonl-cuda-4';
 const PEAK = 989.4; // TFLOP/s of one H200 in bf16
@@ -42,9 +42,9 @@ export const isolatedChecks = {
       .reduce((a, b) => (b.case.units < a.case.units ? b : a));
     assert.equal(first['Compute units'], String(least.case.units));
     near(first[`${c.work}, times`], least.metrics.slowdown);
-    const pairs = await dataOfFold(page.locator(`${KEY}-pairs`));
+    const pairs = await unfolded(page.locator(`${KEY}-pairs`));
     const told = journal.records.filter(({ benchmark }) => benchmark === 'overlap_isolated_pair');
-    assert.equal(pairs, told.length);
+    assert.equal(await pairs.locator('tbody tr').count(), told.length);
   },
   async 'all policies of fifteen scenarios fit a window of 1,300 pixels'(page) {
     await page.setViewportSize({ width: 1300, height: 900 });
@@ -59,16 +59,7 @@ export const isolatedChecks = {
   async 'before the first chart of overlap stand means only'(page) {
     const rows = await page.locator('#overlap-policies > .scrolls tbody tr').count();
     assert.ok(rows > 0 && rows <= 8, `${rows} rows`);
-    const points = page.locator('#overlap-policies .data');
-    await points.locator('summary').click();
-    await points.locator('table').waitFor();
+    const points = await unfolded(page.locator('#overlap-policies'));
     assert.match(await points.textContent(), /dma\+partition:8/);
   },
 };
-
-async function dataOfFold(card) {
-  await scrollTo(card);
-  await card.locator('.data summary').click();
-  await card.locator('.data table').waitFor();
-  return card.locator('.data tbody tr').count();
-}

@@ -72,43 +72,31 @@ export const TORCH = {
   one: { engine: 'torch-graph', share: 0.8 },
   several: { engine: 'torch-compile-blocks', share: 0.7 },
 };
-const CPU = fileURLToPath(new URL('../../docs/results/epyc-2-cores/gemm-1.jsonl', import.meta.url));
-const H200 = fileURLToPath(
-  new URL('../../docs/results/h200-4/overlap/paper.jsonl', import.meta.url),
-);
-const ISOLATED = fileURLToPath(
-  new URL('../../docs/results/h200-4/overlap/isolated.jsonl', import.meta.url),
-);
-const SWEEP = fileURLToPath(
-  new URL('../../docs/results/h200-4/overlap/sweep.jsonl', import.meta.url),
-);
-const FABRIC = fileURLToPath(
-  new URL('../../docs/results/h200-2/fabric/memory-shm-ipc.jsonl', import.meta.url),
-);
+const inTree = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const result = (path) => inTree(`docs/results/${path}.jsonl`);
+const CPU = result('epyc-2-cores/gemm-1');
+const H200 = result('h200-4/overlap/paper');
+const ISOLATED = result('h200-4/overlap/isolated');
+const SWEEP = result('h200-4/overlap/sweep');
+const FABRIC = result('h200-2/fabric/memory-shm-ipc');
 /** TFLOP/s that no MI300X can reach in bf16, of the shape of `HIGH.k` */
 export const HIGH = { tflops: 1500, k: 8192 };
 
+const call = (duet, words) =>
+  execFileSync(duet, words, { stdio: ['ignore', 'ignore', 'inherit'] });
+
 function run(duet, words, file) {
-  execFileSync(duet, [...words, '--quiet', '--json', file], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  call(duet, [...words, '--quiet', '--json', file]);
   return file;
 }
 
 /** Output of another tool (tests/importing) as a journal. */
 function imported(duet, name, journal) {
-  const output = fileURLToPath(new URL(`../importing/${name}`, import.meta.url));
-  execFileSync(duet, ['import', output, '--out', journal], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  call(duet, ['import', inTree(`tests/importing/${name}`), '--out', journal]);
   return journal;
 }
 
-const parse = (text) =>
-  text
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+const parse = (text) => text.trimEnd().split('\n').map((line) => JSON.parse(line));
 const format = (records) => records.map((record) => `${JSON.stringify(record)}\n`).join('');
 
 /** A journal as the tests hold the page against it. @returns {{name, environment, records}} */
@@ -161,20 +149,9 @@ function slower(record, share) {
   return record;
 }
 
-function broken(record, outcome, reason) {
-  const { type, schema, benchmark, device, engine, case: axes } = record;
-  return {
-    type,
-    schema,
-    benchmark,
-    device,
-    engine,
-    case: axes,
-    outcome,
-    failed: { reason },
-    notes: {},
-    warnings: [],
-  };
+function broken({ type, schema, benchmark, device, engine, case: axes }, outcome, reason) {
+  const which = { type, schema, benchmark, device, engine, case: axes };
+  return { ...which, outcome, failed: { reason }, notes: {}, warnings: [] };
 }
 
 function doctor(text) {
@@ -265,29 +242,29 @@ function exaggerate(text) {
  *     most of them in `folder`
  */
 export function makeJournals(duet, folder) {
-  const file = (name) => join(folder, name);
-  const copy = run(duet, COPY, file('copy.jsonl'));
-  const gemm = run(duet, [...GEMM, 'sim:h200-4'], file('gemm.jsonl'));
-  const other = run(duet, [...GEMM, 'sim:mi300x-8'], file('other.jsonl'));
-  const grid = run(duet, GRID, file('grid.jsonl'));
-  const collective = run(duet, COLLECTIVE, file('collective.jsonl'));
-  writeFileSync(collective, withSecondEngine(readFileSync(collective, 'utf8')));
-  const bad = file('doctored.jsonl');
+  const file = (name) => join(folder, `${name}.jsonl`);
+  /** Runs a command, and changes the text of its journal. */
+  const made = (name, words, change = null, ...how) => {
+    const journal = run(duet, words, file(name));
+    if (change) writeFileSync(journal, change(readFileSync(journal, 'utf8'), ...how));
+    return journal;
+  };
+  const copy = made('copy', COPY);
+  const gemm = made('gemm', [...GEMM, 'sim:h200-4']);
+  const other = made('other', [...GEMM, 'sim:mi300x-8'], exaggerate);
+  const grid = made('grid', GRID);
+  const collective = made('collective', COLLECTIVE, withSecondEngine);
+  const bad = file('doctored');
   writeFileSync(bad, doctor(readFileSync(copy, 'utf8')));
-  writeFileSync(other, exaggerate(readFileSync(other, 'utf8')));
-  const overlap = run(duet, OVERLAP, file('overlap.jsonl'));
-  writeFileSync(overlap, doctorOverlap(readFileSync(overlap, 'utf8')));
-  const steps = run(duet, [...STEPS, ...MODELS], file('steps.jsonl'));
-  writeFileSync(steps, withOtherEngine(readFileSync(steps, 'utf8')));
-  const batches = run(duet, [...STEPS, ...BATCHES], file('batches.jsonl'));
-  const mlp = run(duet, MLP, file('mlp.jsonl'));
-  const one = run(duet, ONE_DEVICE, file('one-device.jsonl'));
-  writeFileSync(one, withTorch(readFileSync(one, 'utf8'), { model: '7b' }, TORCH.one));
-  const parallel = run(duet, PARALLEL, file('parallel.jsonl'));
+  const overlap = made('overlap', OVERLAP, doctorOverlap);
+  const steps = made('steps', [...STEPS, ...MODELS], withOtherEngine);
+  const batches = made('batches', [...STEPS, ...BATCHES]);
+  const mlp = made('mlp', MLP);
+  const one = made('one-device', ONE_DEVICE, withTorch, { model: '7b' }, TORCH.one);
   const several = { model: '7b', ranks: 8 };
-  writeFileSync(parallel, withTorch(readFileSync(parallel, 'utf8'), several, TORCH.several));
-  const sharded = run(duet, SHARDED, file('sharded.jsonl'));
-  const late = run(duet, LATE, file('late.jsonl'));
+  const parallel = made('parallel', PARALLEL, withTorch, several, TORCH.several);
+  const sharded = made('sharded', SHARDED);
+  const late = made('late', LATE);
   return {
     good: [copy, gemm],
     bad: [bad],
@@ -295,13 +272,9 @@ export function makeJournals(duet, folder) {
     overlap: [overlap, H200],
     isolated: [ISOLATED, SWEEP],
     imported: ['nvbandwidth.txt', 'all_reduce.txt', 'transferbench.csv'].map((name) =>
-      imported(duet, name, file(`${name}.jsonl`)),
+      imported(duet, name, file(name)),
     ),
-    halo: [
-      run(duet, HALO, file('halo.jsonl')),
-      run(duet, OVER_NODES, file('nodes.jsonl')),
-      run(duet, NORMS, file('norms.jsonl')),
-    ],
+    halo: [made('halo', HALO), made('nodes', OVER_NODES), made('norms', NORMS)],
     training: [steps, batches, mlp, one, parallel, sharded, late, ...trainingRuns(duet, folder)],
   };
 }
@@ -341,8 +314,6 @@ export function makeStore(duet, journal, folder) {
 
 /** The report of journals, as `duet report` makes it. @returns {string} its file */
 export function makeReport(duet, journals, file, more = []) {
-  execFileSync(duet, ['report', ...journals, ...more, '--output', file], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  call(duet, ['report', ...journals, ...more, '--output', file]);
   return file;
 }

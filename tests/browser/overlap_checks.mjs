@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { chartChecks, everyFigureIsDrawn } from './chart_checks.mjs';
 import { OVERLAPS } from './journals.mjs';
-import { csvLines, drawnMarks, drawnText, saved } from './page_facts.mjs';
+import { cellsOf, csvLines, drawnMarks, drawnText, saved, unfolded } from './page_facts.mjs';
 
 const MANY = '#overlap-paper-jsonl-cuda-4-all_gather';
 const TIMELINE = '#overlap-timeline-paper-jsonl-cuda-4';
@@ -15,22 +15,18 @@ const overlapsOf = ({ records }) => records.filter(({ benchmark }) => benchmark 
 /** Chooses by the words of a field and of its value. */
 const choose = (card, field, value) => card.getByLabel(field).selectOption(value);
 
+const scenariosOf = (journal) => [...new Set(overlapsOf(journal).map(({ case: c }) => c.scenario))];
+/** The case of the first record of a scenario, by its place. */
+const caseOf = (journal, place) =>
+  overlapsOf(journal).find(({ case: c }) => c.scenario === scenariosOf(journal)[place]).case;
+
 /** Rows of the summary, or of what is folded below it, whose cells begin so. */
-async function summaryRows(page, ...begin) {
-  return rowsOf(page, '#overlap-policies > .scrolls tbody tr', begin);
-}
-async function detailRows(page, ...begin) {
-  const fold = page.locator('#overlap-policies .data');
-  if (!(await fold.evaluate((one) => one.open))) await fold.locator('summary').click();
-  await fold.locator('table').waitFor();
-  return rowsOf(page, '#overlap-policies .data tbody tr', begin);
-}
-async function rowsOf(page, selector, begin) {
-  const cells = await page
-    .locator(selector)
-    .evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
-  return cells.filter((row) => begin.every((text, i) => row[i].includes(text)));
-}
+const beginning = async (rows, begin) =>
+  (await cellsOf(rows)).filter((row) => begin.every((text, i) => row[i].includes(text)));
+const summaryRows = (page, ...begin) =>
+  beginning(page.locator('#overlap-policies > .scrolls tbody tr'), begin);
+const detailRows = async (page, ...begin) =>
+  beginning((await unfolded(page.locator('#overlap-policies'))).locator('tbody tr'), begin);
 
 /** In how many scenarios each policy is the fastest; a point of a sweep is no policy. */
 function firstsOf(journal) {
@@ -93,10 +89,7 @@ export const overlapChecks = {
   },
   async 'a sweep has one bar and a row for each point'(page, [model]) {
     const { points, swept } = OVERLAPS;
-    const scenarios = [...new Set(overlapsOf(model).map(({ case: c }) => c.scenario))];
-    const { case: c } = overlapsOf(model).find(
-      ({ case: one }) => one.scenario === scenarios[swept],
-    );
+    const c = caseOf(model, swept);
     const card = page.locator(`#overlap-overlap-jsonl-sim-mi300x-8-8-${c.collective}`);
     const legend = await card.locator('.legend').textContent();
     assert.ok(legend.includes('partition') && !legend.includes('partition:'), legend);
@@ -104,12 +97,8 @@ export const overlapChecks = {
       assert.ok((await detailRows(page, '', '', `partition:${units}`)).length > 0, `${units}`);
     const means = await summaryRows(page, '', '');
     assert.ok(means.every(([, policy]) => !policy.includes(':')));
-    const [[, , , count]] = await detailRows(
-      page,
-      'MI300X',
-      c.collective.replace('_', ' '),
-      'partition',
-    );
+    const collective = c.collective.replace('_', ' ');
+    const [[, , , count]] = await detailRows(page, 'MI300X', collective, 'partition');
     assert.equal(count, '1');
   },
   async 'what is missing is said and not drawn'(page, [model]) {
@@ -123,7 +112,7 @@ export const overlapChecks = {
       said.some((text) => /dma: no fraction of ideal in 1 of \d scenarios/.test(text)),
       said,
     );
-    const scenarios = [...new Set(overlapsOf(model).map(({ case: c }) => c.scenario))];
+    const scenarios = scenariosOf(model);
     const card = page.locator(MODEL);
     await choose(card, 'Scenario', { label: scenarios[OVERLAPS.withoutTimeline] });
     await choose(card, 'Policy', { label: 'dma' });
@@ -137,13 +126,8 @@ export const overlapChecks = {
   },
   async 'a bar that leaves the axis has its figure at its end'(page, [model]) {
     const { place, fraction } = OVERLAPS.far;
-    const scenarios = [...new Set(overlapsOf(model).map(({ case: c }) => c.scenario))];
-    const { case: c } = overlapsOf(model).find(
-      ({ case: one }) => one.scenario === scenarios[place],
-    );
-    const text = await drawnText(
-      page.locator(`#overlap-overlap-jsonl-sim-mi300x-8-8-${c.collective}`),
-    );
+    const { collective } = caseOf(model, place);
+    const text = await drawnText(page.locator(`#overlap-overlap-jsonl-sim-mi300x-8-8-${collective}`));
     assert.ok(text.includes(fraction.toFixed(2)) && !text.includes('-40.00'), text);
   },
   async 'no line strikes through the times in a timeline'(page) {

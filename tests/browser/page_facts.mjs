@@ -11,15 +11,24 @@ export const dataOf = (page) =>
 export const scrollTo = (element) =>
   element.evaluate((box) => box.scrollIntoView({ block: 'center' }));
 
+/** @returns {Promise<string[][]>} the texts of the cells of some rows */
+export const cellsOf = (rows) =>
+  rows.evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
+
+/** Opens what is folded below a card. @returns {Object} the locator of its table */
+export async function unfolded(card) {
+  await scrollTo(card);
+  const data = card.locator('.data');
+  if (!(await data.evaluate((one) => one.open))) await data.locator('summary').click();
+  await data.locator('table').waitFor();
+  return data.locator('table');
+}
+
 /** The lines of a chart's data, each with its cells by their column. */
 export async function dataOfCard(card) {
-  await scrollTo(card);
-  await card.locator('.data summary').click();
-  await card.locator('.data table').waitFor();
-  const names = await card.locator('.data thead th').allTextContents();
-  const rows = await card
-    .locator('.data tbody tr')
-    .evaluateAll((list) => list.map((row) => [...row.children].map((cell) => cell.textContent)));
+  const table = await unfolded(card);
+  const names = await table.locator('thead th').allTextContents();
+  const rows = await cellsOf(table.locator('tbody tr'));
   return rows.map((cells) => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
 }
 
