@@ -26,12 +26,10 @@ void launch(const EmbeddingBackward& o, void* occurrences, Stream& stream);
 
 // The widest row that the norms take.
 inline constexpr std::int64_t kWidestNorm = 16384;
-void launch(const LayerNorm& o, Stream& stream);
-// `partials`: for each of `blocks`, which may be any number, 2 * columns fp32 in device memory.
-void launch(const LayerNormBackward& o, float* partials, int blocks, Stream& stream);
-void launch(const RmsNorm& o, Stream& stream);
-// `partials`: for each of `blocks`, columns fp32.
-void launch(const RmsNormBackward& o, float* partials, int blocks, Stream& stream);
+void launch(const Norm& o, Stream& stream);
+// `partials`: for each of `blocks`, which may be any number, columns fp32 in device memory, of a
+// LayerNorm 2 * columns.
+void launch(const NormBackward& o, float* partials, int blocks, Stream& stream);
 
 // Exact, in the order of the bits of absolute values. At most `blocks`.
 void launch(const Magnitude& o, int blocks, Stream& stream);

@@ -25,7 +25,7 @@ struct Place {
 };
 
 template <typename T>
-struct NormForward {
+struct NormForwardRows {
   const T *x, *weight, *bias;
   T* y;
   float *mean, *inverse;  // inverse deviation or inverse rms
@@ -34,7 +34,7 @@ struct NormForward {
 
 // `centred`: LayerNorm; otherwise RMSNorm.
 template <typename T, bool centred, int lanes, int packs>
-__global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
+__global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForwardRows<T> n) {
   const Place<lanes> my;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kRowThreads / lanes) + my.group;
   const bool inside = row < n.rows;  // groups after the last row take part in the sums
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_kernel(NormForward<T> n) {
 }
 
 template <typename T>
-struct NormBackward {
+struct NormBackwardRows {
   const T *x, *weight, *dy;
   T* dx;
   const float *mean, *inverse;  // inverse deviation or inverse rms
@@ -104,7 +104,7 @@ struct NormRow {
   float mean, inverse;
 
   template <bool centred, int lanes>
-  __device__ void load(const NormBackward<T>& n, const Place<lanes>& my, std::int64_t row) {
+  __device__ void load(const NormBackwardRows<T>& n, const Place<lanes>& my, std::int64_t row) {
     const bool inside = row < n.rows;
     mean = centred && inside ? n.mean[row] : 0;
     inverse = inside ? n.inverse[row] : 0;
@@ -124,7 +124,7 @@ struct NormRow {
 // RMSNorm without mean(g).
 template <typename T, bool centred, int lanes, int packs>
 __global__ void __launch_bounds__(kRowThreads, packs <= 4 ? 2 : 1)
-    norm_backward_kernel(NormBackward<T> n) {
+    norm_backward_kernel(NormBackwardRows<T> n) {
   constexpr int kGroups = kRowThreads / lanes;
   const Place<lanes> my;
   const float scale = 1.0f / static_cast<float>(n.columns);
@@ -226,7 +226,7 @@ void backward_by_columns(std::int64_t columns, const Launch& launch) {
 
 template <typename T, bool centred>
 struct ForwardLaunch {
-  NormForward<T> norm;
+  NormForwardRows<T> norm;
   Stream& stream;
 
   template <int lanes, int packs>
@@ -239,7 +239,7 @@ struct ForwardLaunch {
 
 template <typename T, bool centred>
 struct BackwardLaunch {
-  NormBackward<T> norm;
+  NormBackwardRows<T> norm;
   int blocks;
   Stream& stream;
 
@@ -252,61 +252,36 @@ struct BackwardLaunch {
 
 }  // namespace
 
-void launch(const LayerNorm& o, Stream& stream) {
+void launch(const Norm& o, Stream& stream) {
+  const NormTensors& norm = o.norm;
   by_type(o.y.dtype, [&](auto element) {
     using T = decltype(element);
-    const NormForward<T> forward{data<T>(o.norm.x),
-                                 data<T>(o.norm.weight),
-                                 data<T>(o.norm.bias),
-                                 data<T>(o.y),
-                                 data<float>(o.norm.mean),
-                                 data<float>(o.norm.inverse_deviation),
-                                 o.y.rows,
-                                 o.y.columns};
-    forward_by_columns(o.y.columns, ForwardLaunch<T, true>{forward, stream});
-  });
-}
-
-void launch(const LayerNormBackward& o, float* partials, int blocks, Stream& stream) {
-  by_type(o.dy.dtype, [&](auto element) {
-    using T = decltype(element);
-    const NormBackward<T> backward{data<T>(o.norm.x),
-                                   data<T>(o.norm.weight),
-                                   data<T>(o.dy),
-                                   data<T>(o.dx),
-                                   data<float>(o.norm.mean),
-                                   data<float>(o.norm.inverse_deviation),
-                                   partials,
-                                   o.dy.rows,
-                                   o.dy.columns,
-                                   o.accumulate == Accumulate::yes};
-    backward_by_columns(o.dy.columns, BackwardLaunch<T, true>{backward, blocks, stream});
-  });
-  launch_column_sums(partials, blocks, o.norm.weight_gradient, o.norm.bias_gradient, o.gradients,
-                     stream);
-}
-
-void launch(const RmsNorm& o, Stream& stream) {
-  by_type(o.y.dtype, [&](auto element) {
-    using T = decltype(element);
-    const NormForward<T> forward{
-        data<T>(o.norm.x), data<T>(o.norm.weight),          nullptr,  data<T>(o.y),
-        nullptr,           data<float>(o.norm.inverse_rms), o.y.rows, o.y.columns};
+    const NormForwardRows<T> forward{
+        data<T>(norm.x),        data<T>(norm.weight),      data<T>(norm.bias), data<T>(o.y),
+        data<float>(norm.mean), data<float>(norm.inverse), o.y.rows,           o.y.columns};
+    if (norm.centred()) {
+      return forward_by_columns(o.y.columns, ForwardLaunch<T, true>{forward, stream});
+    }
     forward_by_columns(o.y.columns, ForwardLaunch<T, false>{forward, stream});
   });
 }
 
-void launch(const RmsNormBackward& o, float* partials, int blocks, Stream& stream) {
+void launch(const NormBackward& o, float* partials, int blocks, Stream& stream) {
+  const NormTensors& norm = o.norm;
   by_type(o.dy.dtype, [&](auto element) {
     using T = decltype(element);
-    const NormBackward<T> backward{
-        data<T>(o.norm.x), data<T>(o.norm.weight),          data<T>(o.dy), data<T>(o.dx),
-        nullptr,           data<float>(o.norm.inverse_rms), partials,      o.dy.rows,
-        o.dy.columns,      o.accumulate == Accumulate::yes};
+    const NormBackwardRows<T> backward{
+        data<T>(norm.x),        data<T>(norm.weight),           data<T>(o.dy), data<T>(o.dx),
+        data<float>(norm.mean), data<float>(norm.inverse),      partials,      o.dy.rows,
+        o.dy.columns,           o.accumulate == Accumulate::yes};
+    if (norm.centred()) {
+      return backward_by_columns(o.dy.columns, BackwardLaunch<T, true>{backward, blocks, stream});
+    }
     backward_by_columns(o.dy.columns, BackwardLaunch<T, false>{backward, blocks, stream});
   });
-  if (o.norm.weight_gradient.count() == 0) return;
-  launch_column_sums(partials, blocks, o.norm.weight_gradient, {}, o.gradients, stream);
+  if (norm.weight_gradient.count() == 0) return;
+  launch_column_sums(partials, blocks, norm.weight_gradient, norm.bias_gradient, o.gradients,
+                     stream);
 }
 
 }  // namespace duet::DUET_GPU

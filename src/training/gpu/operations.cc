@@ -68,26 +68,15 @@ class GpuOperations : public LinearOperations {
     launch(o, partials(stream, kOccurrenceWords * o.dtoken_table.rows), stream);
   }
 
-  void enqueue(Stream& stream, const LayerNorm& o) {
+  void enqueue(Stream& stream, const Norm& o) {
     require_norm(o.y);
     launch(o, stream);
   }
 
-  void enqueue(Stream& stream, const LayerNormBackward& o) {
+  void enqueue(Stream& stream, const NormBackward& o) {
     require_norm(o.dx);
     const int count = blocks(kNormBlocksPerUnit);
-    launch(o, partials(stream, count * 2 * o.dx.columns), count, stream);
-  }
-
-  void enqueue(Stream& stream, const RmsNorm& o) {
-    require_norm(o.y);
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const RmsNormBackward& o) {
-    require_norm(o.dx);
-    const int count = blocks(kNormBlocksPerUnit);
-    launch(o, partials(stream, count * o.dx.columns), count, stream);
+    launch(o, partials(stream, count * (o.norm.centred() ? 2 : 1) * o.dx.columns), count, stream);
   }
 
   void enqueue(Stream& stream, const Relu& o) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "training/gpu/operations_fixture.h"
 
 namespace duet {
@@ -56,50 +58,38 @@ TEST_P(DeviceOperations, EmbedAPartOfTheVocabulary) {
 }
 
 TEST_P(DeviceOperations, Normalise) {
-  for (const std::int64_t width : {8, 264, 520, 776, 1024, 1032, 1536, 2056, 3080, 5120, 16384}) {
+  for (const std::int64_t width :
+       {8, 264, 520, 776, 1024, 1032, 1536, 2056, 3080, 4096, 5120, 16384}) {
     for (const std::int64_t rows : {std::int64_t{1}, kManyRows}) {
-      const Pair x = normal(rows, width, 1), weight = normal(1, width, 2),
-                 bias = normal(1, width, 3), dy = normal(rows, width, 4),
-                 y = normal(rows, width, 5), dx = normal(rows, width, 6),
-                 dweight = normal(1, width, 7), dbias = normal(1, width, 8);
-      const Pair mean = sums(rows), inverse = sums(rows);
-      const Accumulate accumulate = rows == 1 ? Accumulate::no : Accumulate::yes;
-      both([&](const Side& on) {
-        const NormTensors norm{on(x),       on(weight),  on(bias), on(mean),
-                               on(inverse), on(dweight), on(dbias)};
-        on.run(LayerNorm{norm, on(y)});
-        on.run(LayerNormBackward{norm, on(dy), on(dx), accumulate, accumulate});
-      });
-      const std::string shape = std::to_string(rows) + " x " + std::to_string(width);
-      expect_same(y, shape.c_str());
-      expect_same(dx, ("dx of " + shape).c_str());
-      expect_same(dweight, ("dweight of " + shape).c_str());
-      expect_same(dbias, ("dbias of " + shape).c_str());
-    }
-  }
-}
-
-TEST_P(DeviceOperations, NormaliseByTheRootMeanSquare) {
-  for (const std::int64_t width : {8, 264, 520, 776, 1024, 1032, 2056, 4096, 5120, 16384}) {
-    for (const std::int64_t rows : {std::int64_t{1}, kManyRows}) {
-      const Pair x = normal(rows, width, 1), weight = normal(1, width, 2),
-                 dy = normal(rows, width, 3), y = normal(rows, width, 4),
-                 dx = normal(rows, width, 5), dweight = normal(1, width, 6), inverse = sums(rows);
-      const Accumulate accumulate = rows == 1 ? Accumulate::no : Accumulate::yes;
-      both([&](const Side& on) {
-        const RmsNormTensors norm{on(x), on(weight), on(inverse), on(dweight)};
-        on.run(RmsNorm{norm, on(y)});
-        on.run(RmsNormBackward{norm, on(dy), on(dx), accumulate, accumulate});
-        const RmsNormTensors frozen{on(x), on(weight), on(inverse), {}};
-        on.run(RmsNormBackward{frozen, on(dy), on(dx), Accumulate::yes, Accumulate::no});
-        on.run(RmsNormBackward{norm, on(dy), on(dy), Accumulate::no, Accumulate::yes});
-      });
-      const std::string shape = std::to_string(rows) + " x " + std::to_string(width);
-      expect_same(y, shape.c_str());
-      expect_same(inverse, ("inverse of " + shape).c_str(), 1e-5);
-      expect_same(dx, ("dx of " + shape).c_str());
-      expect_same(dy, ("dx in place of dy of " + shape).c_str());
-      expect_same(dweight, ("dweight of " + shape).c_str());
+      for (const bool centred : {true, false}) {
+        const Pair x = normal(rows, width, 1), weight = normal(1, width, 2),
+                   bias = normal(1, width, 3), dy = normal(rows, width, 4),
+                   y = normal(rows, width, 5), dx = normal(rows, width, 6),
+                   dweight = normal(1, width, 7), dbias = normal(1, width, 8), mean = sums(rows),
+                   inverse = sums(rows);
+        const Accumulate accumulate = rows == 1 ? Accumulate::no : Accumulate::yes;
+        both([&](const Side& on) {
+          NormTensors norm{on(x), on(weight), {}, {}, on(inverse), on(dweight), {}};
+          if (centred) {
+            norm.bias = on(bias);
+            norm.mean = on(mean);
+            norm.bias_gradient = on(dbias);
+          }
+          on.run(Norm{norm, on(y)});
+          on.run(NormBackward{norm, on(dy), on(dx), accumulate, accumulate});
+          NormTensors frozen = norm;
+          frozen.weight_gradient = frozen.bias_gradient = {};
+          on.run(NormBackward{frozen, on(dy), on(dx), Accumulate::yes, Accumulate::no});
+          on.run(NormBackward{norm, on(dy), on(dy), Accumulate::no, Accumulate::yes});
+        });
+        const std::string shape = fmt::format("{}{} x {}", centred ? "" : "rms, ", rows, width);
+        expect_same(y, shape.c_str());
+        expect_same(inverse, ("inverse of " + shape).c_str(), 1e-5);
+        expect_same(dx, ("dx of " + shape).c_str());
+        expect_same(dy, ("dx in place of dy of " + shape).c_str());
+        expect_same(dweight, ("dweight of " + shape).c_str());
+        expect_same(dbias, ("dbias of " + shape).c_str());
+      }
     }
   }
 }

@@ -7,10 +7,9 @@
 #include "training/host/activations.h"
 #include "training/host/attention.h"
 #include "training/host/embedding.h"
-#include "training/host/layer_norm.h"
 #include "training/host/layers_fixture.h"
 #include "training/host/loss.h"
-#include "training/host/rms_norm.h"
+#include "training/host/norm.h"
 #include "training/host/rotary.h"
 #include "training/host/vectors.h"
 
@@ -44,8 +43,7 @@ TEST(LayerNorm, OfAConstantRowIsTheBias) {
                                        bias = normal_values<double>(7, 2);
   std::vector<double> y(7);
   double mean = 0, inverse = 0;
-  layer_norm<double>({x.data(), 1, 7}, weight.data(), bias.data(), {y.data(), 1, 7}, &mean,
-                     &inverse);
+  norm<double>({{x.data(), 1, 7}, weight.data(), bias.data(), &mean, &inverse}, {y.data(), 1, 7});
   EXPECT_EQ(y, bias);
   EXPECT_EQ(mean, 3.5);
   EXPECT_NEAR(inverse, 1 / std::sqrt(1e-5), 1e-9);
@@ -56,23 +54,10 @@ TEST(LayerNorm, OfTwoValues) {
   const std::vector<double> x{1, 3}, weight{2, 4}, bias{10, 20};
   std::vector<double> y(2);
   double mean = 0, inverse = 0;
-  layer_norm<double>({x.data(), 1, 2}, weight.data(), bias.data(), {y.data(), 1, 2}, &mean,
-                     &inverse);
+  norm<double>({{x.data(), 1, 2}, weight.data(), bias.data(), &mean, &inverse}, {y.data(), 1, 2});
   const double expected = 1 / std::sqrt(1.00001);
   EXPECT_NEAR(y[0], 10 - 2 * expected, 1e-14);
   EXPECT_NEAR(y[1], 20 + 4 * expected, 1e-14);
-}
-
-TEST(LayerNorm, AddsItsGradientToAnother) {
-  const auto x = normal_values<double>(15, 1), weight = normal_values<double>(5, 2),
-             dy = normal_values<double>(15, 3), residual = normal_values<double>(15, 4);
-  std::vector<double> y(15), mean(3), inverse(3), written(15), added = residual;
-  layer_norm<double>({x.data(), 3, 5}, weight.data(), weight.data(), {y.data(), 3, 5}, mean.data(),
-                     inverse.data());
-  const LayerNormed<double> kept{{x.data(), 3, 5}, weight.data(), mean.data(), inverse.data()};
-  layer_norm_backward_input(kept, {dy.data(), 3, 5}, {written.data(), 3, 5}, Accumulate::no);
-  layer_norm_backward_input(kept, {dy.data(), 3, 5}, {added.data(), 3, 5}, Accumulate::yes);
-  for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(added[i], residual[i] + written[i], 1e-14);
 }
 
 TEST(RmsNorm, OfTwoValues) {
@@ -80,7 +65,7 @@ TEST(RmsNorm, OfTwoValues) {
   const std::vector<double> x{1, 3}, weight{2, 4};
   std::vector<double> y(2);
   double inverse = 0;
-  rms_norm<double>({x.data(), 1, 2}, weight.data(), {y.data(), 1, 2}, &inverse);
+  norm<double>({{x.data(), 1, 2}, weight.data(), nullptr, nullptr, &inverse}, {y.data(), 1, 2});
   const double expected = 1 / std::sqrt(5.000001);
   EXPECT_NEAR(inverse, expected, 1e-15);
   EXPECT_NEAR(y[0], 2 * expected, 1e-14);
@@ -91,25 +76,30 @@ TEST(RmsNorm, OfZerosIsFinite) {
   const std::vector<float> x(9, 0.0f), weight(9, 1.0f), dy(9, 1.0f);
   std::vector<float> y(9), dx(9);
   float inverse = 0;
-  rms_norm<float>({x.data(), 1, 9}, weight.data(), {y.data(), 1, 9}, &inverse);
+  const NormRows<float> rows{{x.data(), 1, 9}, weight.data(), nullptr, nullptr, &inverse};
+  norm(rows, {y.data(), 1, 9});
   EXPECT_EQ(y, x);
-  const RmsNormed<float> kept{{x.data(), 1, 9}, weight.data(), &inverse};
-  rms_norm_backward_input<float>(kept, {dy.data(), 1, 9}, {dx.data(), 1, 9}, Accumulate::no);
+  norm_backward_input<float>(rows, {dy.data(), 1, 9}, {dx.data(), 1, 9}, Accumulate::no);
   for (const float value : dx) EXPECT_NEAR(value, 1000, 0.01);
 }
 
-TEST(RmsNorm, AddsItsGradientToAnother) {
+TEST(Norms, AddTheirGradientToAnother) {
   const auto x = normal_values<double>(15, 1), weight = normal_values<double>(5, 2),
              dy = normal_values<double>(15, 3), residual = normal_values<double>(15, 4);
-  std::vector<double> y(15), inverse(3), written(15), added = residual, in_place = dy;
-  rms_norm<double>({x.data(), 3, 5}, weight.data(), {y.data(), 3, 5}, inverse.data());
-  const RmsNormed<double> kept{{x.data(), 3, 5}, weight.data(), inverse.data()};
-  rms_norm_backward_input(kept, {dy.data(), 3, 5}, {written.data(), 3, 5}, Accumulate::no);
-  rms_norm_backward_input(kept, {dy.data(), 3, 5}, {added.data(), 3, 5}, Accumulate::yes);
-  for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(added[i], residual[i] + written[i], 1e-14);
-  rms_norm_backward_input<double>(kept, {in_place.data(), 3, 5}, {in_place.data(), 3, 5},
-                                  Accumulate::no);
-  EXPECT_EQ(in_place, written);
+  std::vector<double> y(15), mean(3), inverse(3);
+  const Matrix<const double> of_x{x.data(), 3, 5};
+  for (const NormRows<double>& rows :
+       {NormRows<double>{of_x, weight.data(), weight.data(), mean.data(), inverse.data()},
+        NormRows<double>{of_x, weight.data(), nullptr, nullptr, inverse.data()}}) {
+    std::vector<double> written(15), added = residual, in_place = dy;
+    norm(rows, {y.data(), 3, 5});
+    norm_backward_input(rows, {dy.data(), 3, 5}, {written.data(), 3, 5}, Accumulate::no);
+    norm_backward_input(rows, {dy.data(), 3, 5}, {added.data(), 3, 5}, Accumulate::yes);
+    for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(added[i], residual[i] + written[i], 1e-14);
+    norm_backward_input<double>(rows, {in_place.data(), 3, 5}, {in_place.data(), 3, 5},
+                                Accumulate::no);
+    EXPECT_EQ(in_place, written);
+  }
 }
 
 TEST(Gelu, AtZeroAtOneAndFarOut) {

@@ -9,10 +9,9 @@
 #include "training/host/activations.h"
 #include "training/host/attention.h"
 #include "training/host/embedding.h"
-#include "training/host/layer_norm.h"
 #include "training/host/layers_fixture.h"
 #include "training/host/loss.h"
-#include "training/host/rms_norm.h"
+#include "training/host/norm.h"
 #include "training/host/rotary.h"
 
 namespace duet {
@@ -36,56 +35,40 @@ Matrix<Real> matrix(std::vector<Real>& values, std::int64_t rows, std::int64_t c
 
 namespace layers {
 
-template <int kRows, int kWidth>
-struct LayerNorm {
+template <int kRows, int kWidth, bool kCentred>
+struct Norm {
   static constexpr std::size_t kFirstParameter = 1;
 
   template <class Real>
   static Tensors<Real> inputs() {
-    return {normal_values<Real>(kRows * kWidth, 1), normal_values<Real>(kWidth, 2),
-            normal_values<Real>(kWidth, 3)};
+    Tensors<Real> all{normal_values<Real>(kRows * kWidth, 1), normal_values<Real>(kWidth, 2)};
+    if (kCentred) all.push_back(normal_values<Real>(kWidth, 3));
+    return all;
   }
+
+  template <class Real>
+  struct Rows {
+    explicit Rows(const Tensors<Real>& in)
+        : norm{matrix(in[0], kRows, kWidth), in[1].data(), kCentred ? in[2].data() : nullptr,
+               kCentred ? mean.data() : nullptr, inverse.data()} {}
+    std::vector<Real> y = std::vector<Real>(kRows * kWidth), mean = std::vector<Real>(kRows),
+                      inverse = mean;
+    NormRows<Real> norm;
+  };
+
   template <class Real>
   static std::vector<Real> forward(const Tensors<Real>& in) {
-    std::vector<Real> y(kRows * kWidth), mean(kRows), inverse(kRows);
-    layer_norm(matrix(in[0], kRows, kWidth), in[1].data(), in[2].data(), matrix(y, kRows, kWidth),
-               mean.data(), inverse.data());
-    return y;
+    Rows<Real> rows(in);
+    norm(rows.norm, matrix(rows.y, kRows, kWidth));
+    return rows.y;
   }
   template <class Real>
   static void backward(const Tensors<Real>& in, const std::vector<Real>& dy, Tensors<Real>& d) {
-    std::vector<Real> y(kRows * kWidth), mean(kRows), inverse(kRows);
-    const Matrix<const Real> x = matrix(in[0], kRows, kWidth), dy_rows = matrix(dy, kRows, kWidth);
-    layer_norm(x, in[1].data(), in[2].data(), matrix(y, kRows, kWidth), mean.data(),
-               inverse.data());
-    const LayerNormed<Real> kept{x, in[1].data(), mean.data(), inverse.data()};
-    layer_norm_backward_input(kept, dy_rows, matrix(d[0], kRows, kWidth), Accumulate::no);
-    layer_norm_backward_parameters(kept, dy_rows, d[1].data(), d[2].data());
-  }
-};
-
-template <int kRows, int kWidth>
-struct RmsNorm {
-  static constexpr std::size_t kFirstParameter = 1;
-
-  template <class Real>
-  static Tensors<Real> inputs() {
-    return {normal_values<Real>(kRows * kWidth, 1), normal_values<Real>(kWidth, 2)};
-  }
-  template <class Real>
-  static std::vector<Real> forward(const Tensors<Real>& in) {
-    std::vector<Real> y(kRows * kWidth), inverse(kRows);
-    rms_norm(matrix(in[0], kRows, kWidth), in[1].data(), matrix(y, kRows, kWidth), inverse.data());
-    return y;
-  }
-  template <class Real>
-  static void backward(const Tensors<Real>& in, const std::vector<Real>& dy, Tensors<Real>& d) {
-    std::vector<Real> y(kRows * kWidth), inverse(kRows);
-    const Matrix<const Real> x = matrix(in[0], kRows, kWidth), dy_rows = matrix(dy, kRows, kWidth);
-    rms_norm(x, in[1].data(), matrix(y, kRows, kWidth), inverse.data());
-    const RmsNormed<Real> kept{x, in[1].data(), inverse.data()};
-    rms_norm_backward_input(kept, dy_rows, matrix(d[0], kRows, kWidth), Accumulate::no);
-    rms_norm_backward_weight(kept, dy_rows, d[1].data());
+    Rows<Real> rows(in);
+    norm(rows.norm, matrix(rows.y, kRows, kWidth));
+    const Matrix<const Real> dy_rows = matrix(dy, kRows, kWidth);
+    norm_backward_input(rows.norm, dy_rows, matrix(d[0], kRows, kWidth), Accumulate::no);
+    norm_backward_parameters(rows.norm, dy_rows, d[1].data(), kCentred ? d[2].data() : nullptr);
   }
 };
 
@@ -327,8 +310,8 @@ struct MeanSquaredError {
 
 // Odd shapes of one task, and shapes of several tasks and blocks with a rest.
 using All =
-    ::testing::Types<LayerNorm<5, 7>, LayerNorm<13, 150>, RmsNorm<5, 7>, RmsNorm<13, 150>, Gelu<35>,
-                     Gelu<9001>, Relu<35>, Relu<9001>, SwiGlu<5, 7>, SwiGlu<9, 150>,
+    ::testing::Types<Norm<5, 7, true>, Norm<13, 150, true>, Norm<5, 7, false>, Norm<13, 150, false>,
+                     Gelu<35>, Gelu<9001>, Relu<35>, Relu<9001>, SwiGlu<5, 7>, SwiGlu<9, 150>,
                      Embedding<2, 5, 4, 7>, Embedding<3, 17, 11, 150>, TokenEmbedding<9, 4, 7>,
                      TokenEmbedding<51, 11, 150>, Attention<2, 9, 3, 5>, Attention<1, 150, 2, 20>,
                      Attention<1, 64, 1, 64>, Attention<2, 9, 6, 5, 2>, Attention<1, 70, 3, 20, 1>,

@@ -17,11 +17,10 @@
 #include "training/host/activations.h"
 #include "training/host/attention.h"
 #include "training/host/embedding.h"
-#include "training/host/layer_norm.h"
 #include "training/host/loss.h"
+#include "training/host/norm.h"
 #include "training/host/optimisers.h"
 #include "training/host/quantise.h"
-#include "training/host/rms_norm.h"
 #include "training/host/rotary.h"
 #include "training/operations/linear_operations.h"
 
@@ -159,43 +158,22 @@ class CpuOperations : public LinearOperations {
     });
   }
 
-  void enqueue(Stream& stream, const LayerNorm& o) {
-    compute(stream, o, bytes_of({&o.norm.x, &o.y}), o.y, [=] {
-      layer_norm<float>(matrix(o.norm.x), data(o.norm.weight), data(o.norm.bias), matrix(o.y),
-                        data(o.norm.mean), data(o.norm.inverse_deviation));
-    });
+  void enqueue(Stream& stream, const Norm& o) {
+    compute(stream, o, bytes_of({&o.norm.x, &o.y}), o.y,
+            [=] { norm<float>(norm_rows(o.norm), matrix(o.y)); });
   }
 
-  void enqueue(Stream& stream, const LayerNormBackward& o) {
+  void enqueue(Stream& stream, const NormBackward& o) {
     const double again = o.accumulate == Accumulate::yes ? bytes_of({&o.dx}) : 0;
     compute(stream, o, bytes_of({&o.norm.x, &o.dy, &o.dx}) + again, o.dx, [=] {
-      const NormTensors& norm = o.norm;
-      clear_unless(o.gradients, norm.weight_gradient);
-      clear_unless(o.gradients, norm.bias_gradient);
-      const LayerNormed<float> forward{matrix(norm.x), data(norm.weight), data(norm.mean),
-                                       data(norm.inverse_deviation)};
-      layer_norm_backward_parameters<float>(forward, matrix(o.dy), data(norm.weight_gradient),
-                                            data(norm.bias_gradient));
-      layer_norm_backward_input<float>(forward, matrix(o.dy), matrix(o.dx), o.accumulate);
-    });
-  }
-
-  void enqueue(Stream& stream, const RmsNorm& o) {
-    compute(stream, o, bytes_of({&o.norm.x, &o.y}), o.y, [=] {
-      rms_norm<float>(matrix(o.norm.x), data(o.norm.weight), matrix(o.y), data(o.norm.inverse_rms));
-    });
-  }
-
-  void enqueue(Stream& stream, const RmsNormBackward& o) {
-    const double again = o.accumulate == Accumulate::yes ? bytes_of({&o.dx}) : 0;
-    compute(stream, o, bytes_of({&o.norm.x, &o.dy, &o.dx}) + again, o.dx, [=] {
-      const RmsNormTensors& norm = o.norm;
-      const RmsNormed<float> forward{matrix(norm.x), data(norm.weight), data(norm.inverse_rms)};
-      if (norm.weight_gradient.count() > 0) {
-        clear_unless(o.gradients, norm.weight_gradient);
-        rms_norm_backward_weight<float>(forward, matrix(o.dy), data(norm.weight_gradient));
+      const Tensor &dweight = o.norm.weight_gradient, &dbias = o.norm.bias_gradient;
+      if (dweight.count() > 0) {
+        clear_unless(o.gradients, dweight);
+        clear_unless(o.gradients, dbias);
+        norm_backward_parameters<float>(norm_rows(o.norm), matrix(o.dy), data(dweight),
+                                        data(dbias));
       }
-      rms_norm_backward_input<float>(forward, matrix(o.dy), matrix(o.dx), o.accumulate);
+      norm_backward_input<float>(norm_rows(o.norm), matrix(o.dy), matrix(o.dx), o.accumulate);
     });
   }
 
@@ -381,6 +359,10 @@ class CpuOperations : public LinearOperations {
     });
   }
 
+  static NormRows<float> norm_rows(const NormTensors& t) {
+    return {matrix(t.x), data(t.weight), data(t.bias), data(t.mean), data(t.inverse)};
+  }
+
   static RotaryHeads<float> rotary_heads(const RotaryTensors& t) {
     const bool normed = t.normalises();
     return {t.shape, t.theta, data(t.qkv), normed ? data(t.q_weight) : nullptr,
@@ -420,20 +402,20 @@ class CpuOperations : public LinearOperations {
   }
 
   template <typename Operation>
-  void compute(Stream& stream, const Operation&, const Demand& demand, const Tensor& result,
-               std::function<void()> body) {
+  void compute(Stream& stream, const Operation& operation, const Demand& demand,
+               const Tensor& result, std::function<void()> body) {
     if (device_.info().is_cpu && result.dtype != DType::fp32) {
       throw Unavailable(fmt::format("{} trains in fp32, not in {} (recipe fp32)",
                                     device_.info().name, name(result.dtype)));
     }
-    start(stream, {Operation::kName, demand, {}}, computes(result), std::move(body));
+    start(stream, {name_of(operation), demand, {}}, computes(result), std::move(body));
   }
 
   // Work on the state and on tokens.
   template <typename Operation>
-  void compute(Stream& stream, const Operation&, double memory_bytes, const Span& result,
+  void compute(Stream& stream, const Operation& operation, double memory_bytes, const Span& result,
                std::function<void()> body) {
-    start(stream, {Operation::kName, {0, DType::fp32, memory_bytes}, {}},
+    start(stream, {name_of(operation), {0, DType::fp32, memory_bytes}, {}},
           device_.has_contents(result), std::move(body));
   }
 

@@ -170,16 +170,15 @@ TEST_F(LinearOperations, RefuseRowsThatDoNotFit) {
   const Tensor targets{sums.span, 1, kRows, DType::int32};
   EXPECT_THROW(operations_->run(*stream_, SwiGlu{y, y}), BadArgument);
   EXPECT_THROW(operations_->run(*stream_, SwiGluBackward{wide, y, y}), BadArgument);
-  const RmsNormTensors norm{wide, row, sums, row};
-  EXPECT_THROW(operations_->run(*stream_, RmsNorm{norm, y}), BadArgument);
-  EXPECT_THROW(
-      operations_->run(*stream_, RmsNormBackward{norm, y, y, Accumulate::no, Accumulate::no}),
-      BadArgument);
+  const NormTensors norm{wide, row, {}, {}, sums, row, {}};
+  EXPECT_THROW(operations_->run(*stream_, Norm{norm, y}), BadArgument);
+  EXPECT_THROW(operations_->run(*stream_, NormBackward{norm, y, y, Accumulate::no, Accumulate::no}),
+               BadArgument);
   EXPECT_THROW(operations_->run(*stream_, CrossEntropyPiece{y, kIn, targets, kRows - 1, sums}),
                BadArgument);
   EXPECT_THROW(operations_->run(*stream_, CrossEntropyPiece{y, kIn + 1, targets, kRows, sums}),
                BadArgument);
-  EXPECT_THROW(operations_->run(*stream_, LayerNorm{{wide, row, row, sums, sums, row, row}, y}),
+  EXPECT_THROW(operations_->run(*stream_, Norm{{wide, row, row, sums, sums, row, row}, y}),
                BadArgument);
   EXPECT_THROW(operations_->run(*stream_, Embedding{targets, wide, {}, y}), BadArgument);
 }

@@ -14,7 +14,7 @@ struct RotaryHeads {
   const Real *q_weight, *k_weight;
 };
 
-// Each head x of q and k becomes, with n = x * inverse_rms * weight (rms_norm.h), or n = x without
+// Each head x of q and k becomes, with n = x * inverse_rms * weight (norm.h), or n = x without
 // weights, i < head_dim / 2, j = i + head_dim / 2 and the angle a = t * theta^(-2i / head_dim) of
 // token t of its sequence:
 //   rotated[i] = n[i] * cos(a) - n[j] * sin(a), rotated[j] = n[j] * cos(a) + n[i] * sin(a)

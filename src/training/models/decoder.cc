@@ -10,18 +10,25 @@ Decoder::Decoder(Device& device, Operations& operations, Parameters parameters,
                  std::int64_t vocabulary, const DecoderShape& shape)
     : TokenModel(device, operations, std::move(parameters), vocabulary), shape_(shape) {}
 
-Norm Decoder::lay_out_norm(const std::string& name, const Tensor& x) {
+NormTensors Decoder::lay_out_norm(const std::string& name, const Tensor& x) {
   const std::size_t weights = parameters_.find(name + ".weight");
+  NormTensors norm;
+  norm.x = x;
+  norm.weight = weight(weights);
+  norm.weight_gradient = gradient(weights);
   const auto add = [&](const char* what) {
     return memory_.add(MemoryUse::activations, name + what, 1, shape_.own_tokens());
   };
   if (shape_.rms_norm) {
-    return Norm(RmsNormTensors{x, weight(weights), add(" inverse rms"), gradient(weights)});
+    norm.inverse = add(" inverse rms");
+    return norm;
   }
   const std::size_t biases = parameters_.find(name + ".bias");
-  const Tensor mean = add(" mean"), inverse_deviation = add(" inverse deviation");
-  return Norm(NormTensors{x, weight(weights), weight(biases), mean, inverse_deviation,
-                          gradient(weights), gradient(biases)});
+  norm.bias = weight(biases);
+  norm.bias_gradient = gradient(biases);
+  norm.mean = add(" mean");
+  norm.inverse = add(" inverse deviation");
+  return norm;
 }
 
 Linear Decoder::lay_out_linear(const std::string& block, const std::string& linear, const Linear*) {
@@ -154,7 +161,7 @@ void Decoder::lay_out_ffn(Block& block, const std::string& name) {
 
 const Tensor& Decoder::output_of(std::int64_t layer) const {
   const auto next = static_cast<std::size_t>(layer + 1);
-  return next < blocks_.size() ? blocks_[next].norm_1.x() : norm_.x();
+  return next < blocks_.size() ? blocks_[next].norm_1.x : norm_.x;
 }
 
 void Decoder::begin_workspace(Stream& stream) {
@@ -210,26 +217,26 @@ void Decoder::forward_blocks(Stream& stream, const BlockBegins& begins) {
     begins(blocks_[static_cast<std::size_t>(layer)].all);
     forward_block(stream, layer);
   }
-  norm_.forward(operations_, stream, normed_);
+  operations_.run(stream, Norm{norm_, normed_});
 }
 
 void Decoder::forward_block(Stream& stream, std::int64_t layer) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   attend(stream, b);
-  b.attention_out.forward_add(operations_, stream, b.attention.out, b.norm_1.x(), b.middle);
+  b.attention_out.forward_add(operations_, stream, b.attention.out, b.norm_1.x, b.middle);
   expand(stream, b);
   b.ffn_out.forward_add(operations_, stream, b.activated, b.middle, output_of(layer));
 }
 
 void Decoder::attend(Stream& stream, const Block& b) {
-  b.norm_1.forward(operations_, stream, b.normed_1);
+  operations_.run(stream, Norm{b.norm_1, b.normed_1});
   b.qkv.forward(operations_, stream, b.normed_1, b.projected);
   if (shape_.rotates) operations_.run(stream, Rotate{b.rotary, b.attention.qkv});
   operations_.run(stream, Attention{b.attention});
 }
 
 void Decoder::expand(Stream& stream, const Block& b) {
-  b.norm_2.forward(operations_, stream, b.normed_2);
+  operations_.run(stream, Norm{b.norm_2, b.normed_2});
   if (!shape_.gates) {
     return b.ffn_in.forward_gelu(operations_, stream, b.normed_2, b.hidden, b.activated);
   }
@@ -239,7 +246,7 @@ void Decoder::expand(Stream& stream, const Block& b) {
 
 void Decoder::backward_blocks(Stream& stream, Accumulate gradients,
                               const GradientsComplete& complete, const BlockBegins& begins) {
-  norm_.backward(operations_, stream, dnormed_, dresidual_, Accumulate::no, gradients);
+  operations_.run(stream, NormBackward{norm_, dnormed_, dresidual_, Accumulate::no, gradients});
   complete({blocks_.back().all.last, parameters_.all().size()});
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
     begins(block->all);
@@ -256,7 +263,7 @@ void Decoder::recompute(Stream& stream, const Block& b) {
     b.attention_out.keep(operations_, stream, b.attention.out);
   }
   if (shape_.recompute != Recompute::block) return;
-  b.attention_out.forward_add(operations_, stream, b.attention.out, b.norm_1.x(), b.middle);
+  b.attention_out.forward_add(operations_, stream, b.attention.out, b.norm_1.x, b.middle);
   expand(stream, b);
   b.ffn_out.keep(operations_, stream, b.activated);
 }
@@ -264,12 +271,12 @@ void Decoder::recompute(Stream& stream, const Block& b) {
 // dresidual_ is the gradient of the block's output before, and of its input after.
 void Decoder::backward_block(Stream& stream, const Block& b, Accumulate gradients) {
   backward_ffn(stream, b, gradients);
-  b.norm_2.backward(operations_, stream, dnormed_, dresidual_, Accumulate::yes, gradients);
+  operations_.run(stream, NormBackward{b.norm_2, dnormed_, dresidual_, Accumulate::yes, gradients});
   b.attention_out.backward(operations_, stream, dresidual_, b.attention.out, dattended_, gradients);
   operations_.run(stream, AttentionBackward{b.attention, dattended_, dqkv_});
   if (shape_.rotates) operations_.run(stream, RotateBackward{b.rotary, dqkv_, dqkv_, gradients});
   b.qkv.backward(operations_, stream, dqkv_, b.normed_1, dnormed_, gradients);
-  b.norm_1.backward(operations_, stream, dnormed_, dresidual_, Accumulate::yes, gradients);
+  operations_.run(stream, NormBackward{b.norm_1, dnormed_, dresidual_, Accumulate::yes, gradients});
 }
 
 void Decoder::backward_ffn(Stream& stream, const Block& b, Accumulate gradients) {

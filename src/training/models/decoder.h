@@ -8,7 +8,6 @@
 
 #include "training/models/decoder_shape.h"
 #include "training/models/linear.h"
-#include "training/models/norm.h"
 #include "training/models/split_vocabulary.h"
 #include "training/models/token_model.h"
 
@@ -58,7 +57,7 @@ class Decoder : public TokenModel {
   struct Block {
     ParameterRange all;  // indices into parameters_
     Linear qkv, attention_out, ffn_in, ffn_out;
-    Norm norm_1, norm_2;
+    NormTensors norm_1, norm_2;
     Tensor normed_1, normed_2;   // the norms' results
     Tensor projected;            // q, k and v as they are projected
     RotaryTensors rotary;        // where the shape rotates
@@ -70,7 +69,7 @@ class Decoder : public TokenModel {
   Block lay_out_block(std::int64_t layer, const Tensor& x);
   void lay_out_attention(Block& block, const std::string& name);
   void lay_out_ffn(Block& block, const std::string& name);
-  Norm lay_out_norm(const std::string& name, const Tensor& x);
+  NormTensors lay_out_norm(const std::string& name, const Tensor& x);
   Linear made_linear(const std::string& block, const std::string& linear, const Linear* shared);
   void begin_workspace(Stream& stream) override;
   // A linear's input, which the gradient of its weight alone takes.
@@ -92,7 +91,7 @@ class Decoder : public TokenModel {
 
   DecoderShape shape_;
   std::vector<Block> blocks_;
-  Norm norm_;
+  NormTensors norm_;
   Tensor normed_;
   // Gradients of activations: of the residual stream, and of one block at a time. dffn_: of hidden,
   // or, before SwiGLU's gradient takes the place of hidden, of activated.

@@ -24,28 +24,18 @@ inline constexpr std::size_t kStepParts = 6;
 const char* name(StepPart part);
 StepPart parse_step_part(std::string_view text);
 
-// One LayerNorm over the columns: its input and parameters, and what the forward pass keeps.
+// A LayerNorm over the columns, or, without a bias and a mean, an RMSNorm: its input and
+// parameters, and what the forward pass keeps. Gradients without elements are not computed.
 struct NormTensors {
   Tensor x;
-  Tensor weight, bias;             // (1, columns)
-  Tensor mean, inverse_deviation;  // (1, rows), fp32
+  Tensor weight, bias;   // (1, columns)
+  Tensor mean, inverse;  // (1, rows), fp32; inverse: of the deviation or the root mean square
   Tensor weight_gradient, bias_gradient;
 
+  bool centred() const { return bias.count() > 0; }  // a LayerNorm
   bool fit(const Tensor& y) const {
-    return same_shape(x, y) && weight.count() == y.columns && bias.count() == y.columns &&
-           mean.count() == y.rows && inverse_deviation.count() == y.rows;
-  }
-};
-
-// The same for one RMSNorm. If `weight_gradient` has no elements, it is not computed.
-struct RmsNormTensors {
-  Tensor x;
-  Tensor weight;       // (1, columns)
-  Tensor inverse_rms;  // (1, rows), fp32
-  Tensor weight_gradient;
-
-  bool fit(const Tensor& y) const {
-    return same_shape(x, y) && weight.count() == y.columns && inverse_rms.count() == y.rows;
+    return same_shape(x, y) && weight.count() == y.columns && inverse.count() == y.rows &&
+           bias.count() == (centred() ? y.columns : 0) && mean.count() == (centred() ? y.rows : 0);
   }
 };
 
@@ -179,42 +169,24 @@ struct EmbeddingBackward {
   bool fits() const { return Embedding{tokens, dtoken_table, dposition_table, dx}.fits(); }
 };
 
-struct LayerNorm {
-  static constexpr const char* kName = "layer norm";
+// LayerNorm: y = (x - mean) / sqrt(variance + 1e-5) * weight + bias.
+// RMSNorm: y = x / sqrt(mean of x^2 + 1e-6) * weight.
+struct Norm {
   static constexpr StepPart kPart = StepPart::norm;
   NormTensors norm;
   Tensor y;
+  const char* name() const { return norm.centred() ? "layer norm" : "rms norm"; }
   bool fits() const { return norm.fit(y); }
 };
 
 // Writes dx or adds to it, as `accumulate` says, and the gradients of weight and bias, as
-// `gradients` says.
-struct LayerNormBackward {
-  static constexpr const char* kName = "layer norm backward";
+// `gradients` says. dx may be dy.
+struct NormBackward {
   static constexpr StepPart kPart = StepPart::norm;
   NormTensors norm;
   Tensor dy, dx;
   Accumulate accumulate = Accumulate::no, gradients = Accumulate::no;
-  bool fits() const { return norm.fit(dy) && norm.fit(dx); }
-};
-
-// y = x / sqrt(mean of x^2 + 1e-6) * weight.
-struct RmsNorm {
-  static constexpr const char* kName = "rms norm";
-  static constexpr StepPart kPart = StepPart::norm;
-  RmsNormTensors norm;
-  Tensor y;
-  bool fits() const { return norm.fit(y); }
-};
-
-// Writes dx or adds to it, as `accumulate` says, and the weight's gradient, as `gradients` says.
-// dx may be dy.
-struct RmsNormBackward {
-  static constexpr const char* kName = "rms norm backward";
-  static constexpr StepPart kPart = StepPart::norm;
-  RmsNormTensors norm;
-  Tensor dy, dx;
-  Accumulate accumulate = Accumulate::no, gradients = Accumulate::no;
+  const char* name() const { return norm.centred() ? "layer norm backward" : "rms norm backward"; }
   bool fits() const { return norm.fit(dy) && norm.fit(dx); }
 };
 
@@ -526,12 +498,18 @@ struct Sgd {
 // Any of them.
 using AnyOperation =
     std::variant<FillNormal, FillValue, Scale, Add, KeepBlocks, Advance, RandomTokens,
-                 RandomElements, Embedding, EmbeddingBackward, LayerNorm, LayerNormBackward,
-                 RmsNorm, RmsNormBackward, LinearForward, LinearAdd, LinearBackwardInput,
-                 LinearBackwardWeight, Gelu, GeluBackward, LinearGelu, LinearBackwardGelu,
-                 Magnitude, Quantise, MultiplyScaled, Relu, ReluBackward, SwiGlu, SwiGluBackward,
-                 Rotate, RotateBackward, Attention, AttentionBackward, CrossEntropyPiece,
-                 CrossEntropySums, CrossEntropyOfPart, Mean, CrossEntropy, MeanSquaredError,
-                 SumOfSquares, Clip, AdamW, Sgd>;
+                 RandomElements, Embedding, EmbeddingBackward, Norm, NormBackward, LinearForward,
+                 LinearAdd, LinearBackwardInput, LinearBackwardWeight, Gelu, GeluBackward,
+                 LinearGelu, LinearBackwardGelu, Magnitude, Quantise, MultiplyScaled, Relu,
+                 ReluBackward, SwiGlu, SwiGluBackward, Rotate, RotateBackward, Attention,
+                 AttentionBackward, CrossEntropyPiece, CrossEntropySums, CrossEntropyOfPart, Mean,
+                 CrossEntropy, MeanSquaredError, SumOfSquares, Clip, AdamW, Sgd>;
+
+template <typename Operation>
+const char* name_of(const Operation&) {
+  return Operation::kName;
+}
+inline const char* name_of(const Norm& norm) { return norm.name(); }
+inline const char* name_of(const NormBackward& norm) { return norm.name(); }
 
 }  // namespace duet

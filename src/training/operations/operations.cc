@@ -38,7 +38,7 @@ MakeOperations find_operations(const DeviceInfo& info) {
 template <typename Operation>
 StepPart checked_part(const Operation& operation) {
   if (operation.fits()) return Operation::kPart;
-  throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", Operation::kName));
+  throw BadArgument(fmt::format("{}: expected tensors of fitting shapes", name_of(operation)));
 }
 
 }  // namespace

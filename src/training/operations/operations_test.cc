@@ -48,10 +48,10 @@ TEST_F(SimulatedOperations, MoveTheirTensors) {
   const Tensor x = tensor(kTokens, 4096), y = tensor(kTokens, 4096), weight = tensor(1, 4096),
                inverse = tensor(1, kTokens, DType::fp32), wide = tensor(kTokens, 8192);
   const auto one = static_cast<double>(x.bytes());
-  const RmsNormTensors norm{x, weight, inverse, weight};
-  expect("rms norm", StepPart::norm, 2 * one, {RmsNorm{norm, y}});
+  const NormTensors norm{x, weight, {}, {}, inverse, weight, {}};
+  expect("rms norm", StepPart::norm, 2 * one, {Norm{norm, y}});
   expect("rms norm backward", StepPart::norm, 4 * one,
-         {RmsNormBackward{norm, x, y, Accumulate::yes, Accumulate::no}});
+         {NormBackward{norm, x, y, Accumulate::yes, Accumulate::no}});
   expect("swiglu", StepPart::elementwise, 3 * one, {SwiGlu{wide, y}});
   expect("swiglu backward", StepPart::elementwise, 5 * one, {SwiGluBackward{wide, x, wide}});
   const Tensor head = tensor(1, 128), heads = tensor(kTokens, 24, DType::fp32);
