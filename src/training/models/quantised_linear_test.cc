@@ -8,48 +8,15 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/random.h"
-#include "device/machine.h"
 #include "training/models/linear.h"
+#include "training/operations/on_host_fixture.h"
 
 namespace duet {
 namespace {
 
-constexpr double kQuantisedDeadline = 10;
-
-class QuantisedTensors : public ::testing::Test {
+class QuantisedTensors : public OnHost {
  protected:
-  Tensor tensor(std::int64_t rows, std::int64_t columns, DType dtype = DType::fp32) {
-    Tensor made{{}, rows, columns, dtype};
-    buffers_.push_back(device_.allocate(made.bytes()));
-    made.span = buffers_.back().span();
-    return made;
-  }
-  Tensor of(std::int64_t rows, const std::vector<float>& values) {
-    const Tensor made = tensor(rows, static_cast<std::int64_t>(values.size()) / rows);
-    device_.write(made.span, values.data());
-    return made;
-  }
-  Tensor normal(std::int64_t rows, std::int64_t columns, std::uint64_t seed, float scale = 1) {
-    std::vector<float> values;
-    for (std::int64_t i = 0; i < rows * columns; ++i) {
-      values.push_back(scale * random_normal(seed, static_cast<std::uint64_t>(i)));
-    }
-    return of(rows, values);
-  }
-
-  static std::vector<float> values(const Tensor& tensor) {
-    std::vector<float> all;
-    for (std::int64_t i = 0; i < tensor.count(); ++i) {
-      const auto at = static_cast<std::size_t>(i) * size_of(tensor.dtype);
-      all.push_back(load(tensor.dtype, tensor.span.data + at));
-    }
-    return all;
-  }
-  static double at(const Tensor& tensor, std::int64_t row, std::int64_t column) {
-    const auto at = static_cast<std::size_t>(row * tensor.columns + column);
-    return static_cast<double>(load(tensor.dtype, tensor.span.data + at * size_of(tensor.dtype)));
-  }
+  using OnHost::at;
   // What a quantised tensor stands for.
   static double at(const ScaledTensor& tensor, std::int64_t row, std::int64_t column) {
     return at(tensor.values, row, column) * at(tensor.scale, 0, 0);
@@ -59,9 +26,9 @@ class QuantisedTensors : public ::testing::Test {
     const Tensor magnitude = tensor(1, 1);
     const Quantised made{tensor(x.rows, x.columns, fp8), tensor(x.columns, x.rows, fp8),
                          tensor(1, 1)};
-    operations_->run(*stream_, Magnitude{x, magnitude});
-    operations_->run(*stream_, Quantise{x, magnitude, made});
-    stream_->synchronize(kQuantisedDeadline);
+    run(Magnitude{x, magnitude});
+    run(Quantise{x, magnitude, made});
+    synchronize();
     return made;
   }
 
@@ -78,12 +45,6 @@ class QuantisedTensors : public ::testing::Test {
     }
     return std::sqrt(difference / norm);
   }
-
-  std::unique_ptr<Machine> machine_ = open_machine("host");
-  Device& device_ = machine_->device(0);
-  std::unique_ptr<Operations> operations_ = make_operations(device_);
-  std::unique_ptr<Stream> stream_ = device_.make_stream();
-  std::vector<Buffer> buffers_;
 };
 
 // A largest value of 448 leaves all values as they are; between 16 and 32 fp8 has every second one,
@@ -124,8 +85,8 @@ TEST_F(QuantisedTensors, RoundToNearestEvenInE5M2) {
 TEST_F(QuantisedTensors, SaturateBeyondTheMagnitude) {
   const Tensor x = of(1, {1, -900, 500}), magnitude = of(1, {448});
   const Quantised made{tensor(1, 3, DType::fp8_e4m3), {}, tensor(1, 1)};
-  operations_->run(*stream_, Quantise{x, magnitude, made});
-  stream_->synchronize(kQuantisedDeadline);
+  run(Quantise{x, magnitude, made});
+  synchronize();
   EXPECT_EQ(values(made.values), (std::vector<float>{1, -448, 448}));
 }
 
@@ -141,8 +102,8 @@ TEST_F(QuantisedTensors, OfWhatIsNotFiniteHaveNoFiniteProduct) {
   for (const float value : {NAN, INFINITY, -INFINITY}) {
     const Quantised bad = quantised(of(1, {1, value})), good = quantised(of(1, {1, 2}));
     const Tensor y = tensor(1, 1);
-    operations_->run(*stream_, MultiplyScaled{bad.by_rows(), good.by_rows(), {}, y, Sums::fast});
-    stream_->synchronize(kQuantisedDeadline);
+    run(MultiplyScaled{bad.by_rows(), good.by_rows(), {}, y, Sums::fast});
+    synchronize();
     EXPECT_FALSE(std::isfinite(values(y)[0])) << value;
   }
 }
@@ -151,11 +112,11 @@ TEST_F(QuantisedTensors, AreMultipliedWithTheirScales) {
   const Tensor x = normal(19, 37, 1, 1e-3f), w = normal(41, 37, 2, 30), added = normal(19, 41, 3);
   const Quantised a = quantised(x), b = quantised(w);
   const Tensor y = tensor(19, 41), sum = tensor(19, 41), in_place = normal(19, 41, 3);
-  operations_->run(*stream_, MultiplyScaled{a.by_rows(), b.by_rows(), {}, y, Sums::precise});
-  operations_->run(*stream_, MultiplyScaled{a.by_rows(), b.by_rows(), added, sum, Sums::precise});
+  run(MultiplyScaled{a.by_rows(), b.by_rows(), {}, y, Sums::precise});
+  run(MultiplyScaled{a.by_rows(), b.by_rows(), added, sum, Sums::precise});
   operations_->run(*stream_,
                    MultiplyScaled{a.by_rows(), b.by_rows(), in_place, in_place, Sums::fast});
-  stream_->synchronize(kQuantisedDeadline);
+  synchronize();
   const auto product = [&](std::int64_t i, std::int64_t j) {
     double all = 0;
     for (std::int64_t k = 0; k < 37; ++k) all += at(a.by_rows(), i, k) * at(b.by_rows(), j, k);
@@ -173,7 +134,7 @@ TEST_F(QuantisedTensors, RefuseShapesAndTypesThatDoNotFit) {
   const Tensor x = normal(3, 5, 1), one = tensor(1, 1), eight = tensor(3, 5, DType::fp8_e4m3),
                turned = tensor(5, 3, DType::fp8_e4m3), y = tensor(3, 3);
   const auto refused = [&](const Quantised& to) {
-    EXPECT_THROW(operations_->run(*stream_, Quantise{x, one, to}), BadArgument);
+    EXPECT_THROW(run(Quantise{x, one, to}), BadArgument);
   };
   refused({turned, {}, one});
   refused({{}, eight, one});
@@ -182,8 +143,7 @@ TEST_F(QuantisedTensors, RefuseShapesAndTypesThatDoNotFit) {
   refused({eight, turned, {}});
   const auto not_multiplied = [&](const ScaledTensor& a, const ScaledTensor& b,
                                   const Tensor& addend) {
-    EXPECT_THROW(operations_->run(*stream_, MultiplyScaled{a, b, addend, y, Sums::fast}),
-                 BadArgument);
+    EXPECT_THROW(run(MultiplyScaled{a, b, addend, y, Sums::fast}), BadArgument);
   };
   not_multiplied({eight, one}, {turned, one}, {});
   not_multiplied({eight, one}, {eight, one}, x);
@@ -220,7 +180,7 @@ class LinearInFp8 : public QuantisedTensors {
     linear.forward(*operations_, *stream_, x_, y);
     linear.forward_add(*operations_, *stream_, x_, residual_, sum);
     linear.backward(*operations_, *stream_, dy_, x_, dx, Accumulate::yes);
-    stream_->synchronize(kQuantisedDeadline);
+    synchronize();
     return dx;
   }
 
@@ -280,7 +240,7 @@ TEST_F(LinearInFp8, KeepsItsInput) {
   const Tensor y = tensor(kFp8Tokens, kFp8Out), sum = tensor(kFp8Tokens, kFp8Out),
                dx = tensor(kFp8Tokens, kFp8In), expected = tensor(kFp8Out, kFp8In),
                dw = tensor(kFp8Out, kFp8In), other = normal(kFp8Tokens, kFp8In, 9, 5);
-  const auto zeros = [&](const Tensor& t) { operations_->run(*stream_, FillValue{0, t}); };
+  const auto zeros = [&](const Tensor& t) { OnHost::run(FillValue{0, t}); };
   zeros(expected);
   zeros(dw);
   run(make_fp8(expected), y, sum, dx);
@@ -289,7 +249,7 @@ TEST_F(LinearInFp8, KeepsItsInput) {
   linear.keep(*operations_, *stream_, other);
   linear.keep(*operations_, *stream_, x_);
   linear.backward(*operations_, *stream_, dy_, other, dx, Accumulate::no);
-  stream_->synchronize(kQuantisedDeadline);
+  synchronize();
   EXPECT_EQ(values(dw), values(expected));
 }
 

@@ -7,10 +7,9 @@
 #include <cmath>
 #include <thread>
 
-#include "core/random.h"
-#include "device/machine.h"
 #include "gemm/reference.h"
 #include "gemm/tuning.h"
+#include "training/operations/on_host_fixture.h"
 
 namespace duet {
 namespace {
@@ -51,7 +50,7 @@ class EpilogueEngine : public GemmEngine {
   static inline std::atomic<int> calls{0}, sleeps{0};
 };
 
-class FusedGelu : public ::testing::Test {
+class FusedGelu : public OnHost {
  protected:
   FusedGelu() {
     static const bool registered = [] {
@@ -67,27 +66,14 @@ class FusedGelu : public ::testing::Test {
     set_tuning_cache("");
   }
 
-  Tensor tensor(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
-    Tensor tensor{{}, rows, columns, DType::fp32};
-    buffers_.push_back(device_.allocate(tensor.bytes()));
-    tensor.span = buffers_.back().span();
-    for (std::int64_t i = 0; i < tensor.count(); ++i) {
-      reinterpret_cast<float*>(tensor.span.data)[i] =
-          random_normal(seed, static_cast<std::uint64_t>(i));
-    }
-    return tensor;
-  }
-
   // hidden, activated and dhidden.
   std::vector<float> run(Operations& operations) {
-    const auto stream = device_.make_stream();
-    operations.run(*stream, forward_);
-    operations.run(*stream, backward_);
-    stream->synchronize(20);
+    operations.run(*stream_, forward_);
+    operations.run(*stream_, backward_);
+    synchronize();
     std::vector<float> all;
     for (const Tensor* each : {&hidden_, &activated_, &dhidden_}) {
-      const auto* const values = reinterpret_cast<const float*>(each->span.data);
-      all.insert(all.end(), values, values + each->count());
+      all.insert(all.end(), data(*each), data(*each) + each->count());
     }
     return all;
   }
@@ -103,12 +89,9 @@ class FusedGelu : public ::testing::Test {
     }
   }
 
-  std::unique_ptr<Machine> machine_ = open_machine("host");
-  Device& device_ = machine_->device(0);
-  std::vector<Buffer> buffers_;
-  Tensor x_ = tensor(9, 7, 1), w_ = tensor(11, 7, 2), hidden_ = tensor(9, 11, 3),
-         activated_ = tensor(9, 11, 4), dy_ = tensor(9, 7, 5), back_ = tensor(7, 11, 6),
-         dhidden_ = tensor(9, 11, 7);
+  Tensor x_ = normal(9, 7, 1), w_ = normal(11, 7, 2), hidden_ = normal(9, 11, 3),
+         activated_ = normal(9, 11, 4), dy_ = normal(9, 7, 5), back_ = normal(7, 11, 6),
+         dhidden_ = normal(9, 11, 7);
   const LinearGelu forward_{x_, w_, hidden_, activated_};
   const LinearBackwardGelu backward_{dy_, back_, hidden_, dhidden_};
 };
