@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 
 namespace duet {
 namespace {
@@ -63,12 +64,7 @@ TEST(GptConfig, ListsEachParameterOnce) {
 }
 
 std::string refusal(const std::string& text) {
-  try {
-    read_gpt_configs("own.toml", text);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<UsageError>([&] { read_gpt_configs("own.toml", text); });
 }
 
 TEST(GptConfig, RefusesFilesWithOneLine) {
