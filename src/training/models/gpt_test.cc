@@ -3,94 +3,25 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <set>
 
 #include "core/error.h"
-#include "core/random.h"
-#include "device/machine.h"
-#include "training/models/derivative_fixture.h"
+#include "training/operations/on_host_fixture.h"
 
 namespace duet {
 namespace {
 
-constexpr double kDeadline = 60;
-
-// Layers, heads, width, FFN width, vocabulary, batch, sequence.
-GptConfig tiny() { return {"tiny", 2, 3, 24, 40, 37, 2, 11}; }
-
-class GptTest : public ::testing::Test {
+class GptTest : public OnHost {
  protected:
-  GptTest()
-      : machine_(open_machine("host")),
-        device_(machine_->device(0)),
-        operations_(make_operations(device_)),
-        model_(tiny(), find_recipe("fp32"), {}, device_, *operations_),
-        stream_(device_.make_stream()) {
+  GptTest() {
     model_.allocate();
     model_.initialise(1);
-    std::vector<std::int32_t> tokens, targets;
-    for (std::int64_t i = 0; i < model_.config().tokens(); ++i) {
-      const auto at = static_cast<std::uint64_t>(i);
-      tokens.push_back(static_cast<std::int32_t>(random_word(5, at) % 37));
-      targets.push_back(static_cast<std::int32_t>(random_word(6, at) % 37));
-    }
-    device_.write(model_.tokens().span, tokens.data());
-    device_.write(model_.targets().span, targets.data());
+    write_tokens(model_.tokens(), 5, 37);
+    write_tokens(model_.targets(), 6, 37);
   }
 
-  double loss() {
-    model_.forward(*stream_);
-    model_.evaluate(*stream_);
-    stream_->synchronize(kDeadline);
-    return static_cast<double>(*reinterpret_cast<float*>(model_.loss().span.data));
-  }
-
-  void gradients() {
-    model_.forward(*stream_);
-    model_.backward(*stream_, Accumulate::no);
-    stream_->synchronize(kDeadline);
-  }
-
-  static float* data(const Tensor& tensor) { return reinterpret_cast<float*>(tensor.span.data); }
-
-  std::unique_ptr<Machine> machine_;
-  Device& device_;
-  std::unique_ptr<Operations> operations_;
-  Gpt model_;
-  std::unique_ptr<Stream> stream_;
+  // Layers, heads, width, FFN width, vocabulary, batch, sequence.
+  Gpt model_{{"tiny", 2, 3, 24, 40, 37, 2, 11}, find_recipe("fp32"), {}, device_, *operations_};
 };
-
-TEST_F(GptTest, StartsNearTheLossOfAGuess) { EXPECT_NEAR(loss(), std::log(37.0), 0.05); }
-
-TEST_F(GptTest, BackwardIsTheDerivativeOfTheLoss) {
-  gradients();
-  expect_differences_of_loss(
-      model_.parameters(), [this] { return loss(); }, 0.02, 2e-5);
-}
-
-TEST_F(GptTest, GradientsAreAdded) {
-  gradients();
-  const auto& weight = model_.parameters().all().at(3).tensors;
-  const std::vector<float> once(data(weight.gradients),
-                                data(weight.gradients) + weight.gradients.count());
-  model_.forward(*stream_);
-  model_.backward(*stream_, Accumulate::yes);
-  stream_->synchronize(kDeadline);
-  for (std::size_t i = 0; i < once.size(); ++i) {
-    EXPECT_NEAR(data(weight.gradients)[i], 2 * once[i], 1e-6);
-  }
-}
-
-TEST_F(GptTest, TellsOfEachParameterOnceThatItsGradientIsComplete) {
-  std::vector<int> told(model_.parameters().all().size());
-  model_.forward(*stream_);
-  model_.backward(*stream_, Accumulate::no, [&](const ParameterRange& range) {
-    for (std::size_t i = range.first; i < range.last; ++i) ++told.at(i);
-  });
-  stream_->synchronize(kDeadline);
-  EXPECT_EQ(told, std::vector<int>(told.size(), 1));
-}
 
 TEST_F(GptTest, UpdatesBesideTheBackwardPassToTheSameBits) {
   ForkedStream updates(device_, {});
@@ -106,7 +37,7 @@ TEST_F(GptTest, UpdatesBesideTheBackwardPassToTheSameBits) {
       model_.backward(*stream_, Accumulate::no);
       model_.update(*stream_);
     }
-    stream_->synchronize(kDeadline);
+    synchronize();
     std::vector<float> now;
     for (const TrainedParameter& each : model_.parameters().all()) {
       const Tensor& tensor = each.tensors.parameters;
@@ -123,15 +54,15 @@ TEST_F(GptTest, LearnsOneBatchByHeart) {
   auto& state = *reinterpret_cast<StepState*>(model_.state().data);
   for (int step = 1; step <= 150; ++step) {
     state = {step, 0, 1e-2, 1};
-    gradients();
+    gradients(model_);
     model_.update(*stream_);
-    stream_->synchronize(kDeadline);
+    synchronize();
   }
-  EXPECT_LT(loss(), 0.05);
+  EXPECT_LT(loss(model_), 0.05);
 }
 
 TEST_F(GptTest, ClipsByTheNorm) {
-  gradients();
+  gradients(model_);
   double squares = 0;
   for (const TrainedParameter& each : model_.parameters().all()) {
     for (std::int64_t i = 0; i < each.about.count(); ++i) {
@@ -142,7 +73,7 @@ TEST_F(GptTest, ClipsByTheNorm) {
   const auto& state = *reinterpret_cast<StepState*>(model_.state().data);
   const auto clipped = [&](double scale, double limit) {
     model_.clip(*stream_, scale, limit);
-    stream_->synchronize(kDeadline);
+    synchronize();
     EXPECT_NEAR(static_cast<double>(*data(model_.gradient_norm())), scale * norm, 1e-5 * norm);
     return state.gradient_factor;
   };
@@ -153,44 +84,11 @@ TEST_F(GptTest, ClipsByTheNorm) {
 }
 
 TEST_F(GptTest, TheSameSeedGivesTheSameBits) {
-  const double first = loss();
+  const double first = loss(model_);
   model_.initialise(1);
-  EXPECT_EQ(loss(), first);
+  EXPECT_EQ(loss(model_), first);
   model_.initialise(2);
-  EXPECT_NE(loss(), first);
-}
-
-// In another block's workspace, by the same calls.
-TEST_F(GptTest, WhatIsRecomputedHasTheSameBits) {
-  loss();
-  model_.backward(*stream_, Accumulate::no);
-  stream_->synchronize(kDeadline);
-  std::uint64_t bytes = model_.memory().bytes(MemoryUse::activations);
-  for (const Recompute recompute : {Recompute::attention, Recompute::block}) {
-    GptConfig config = tiny();
-    config.recompute = recompute;
-    Gpt other(config, find_recipe("fp32"), {}, device_, *operations_);
-    other.allocate();
-    other.initialise(1);
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(config.tokens()));
-    for (const auto& [from, to] : {std::pair(&model_.tokens(), &other.tokens()),
-                                   std::pair(&model_.targets(), &other.targets())}) {
-      device_.read(from->span, tokens.data());
-      device_.write(to->span, tokens.data());
-    }
-    other.forward(*stream_);
-    other.backward(*stream_, Accumulate::no);
-    stream_->synchronize(kDeadline);
-    for (std::size_t i = 0; i < other.parameters().all().size(); ++i) {
-      const TrainedParameter& own = other.parameters().all()[i];
-      const Tensor& expected = model_.parameters().all()[i].tensors.gradients;
-      EXPECT_EQ(std::memcmp(own.tensors.gradients.span.data, expected.span.data, expected.bytes()),
-                0)
-          << name(recompute) << ": " << own.about.name;
-    }
-    EXPECT_LT(other.memory().bytes(MemoryUse::activations), bytes) << name(recompute);
-    bytes = other.memory().bytes(MemoryUse::activations);
-  }
+  EXPECT_NE(loss(model_), first);
 }
 
 TEST_F(GptTest, PlansItsMemoryByUse) {
