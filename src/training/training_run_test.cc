@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "training/models/qwen3_folder.h"
 #include "training/training_run_fixture.h"
 
@@ -149,6 +150,17 @@ TEST_F(TrainingRunTest, SeveralRanksTrainInFp8) {
   }
 }
 
+void expect_near_curves(const TrainingCurves& found, const TrainingCurves& expected) {
+  ASSERT_EQ(found.loss.size(), expected.loss.size());
+  for (std::size_t i = 0; i < expected.loss.size(); ++i) {
+    EXPECT_NEAR(found.loss[i], expected.loss[i], 1e-4) << i;
+    EXPECT_NEAR(found.gradient_norm[i], expected.gradient_norm[i], 1e-4) << i;
+  }
+  ASSERT_EQ(found.evaluation_loss.size(), 2u);
+  EXPECT_NEAR(found.evaluation_loss[1], expected.evaluation_loss[1], 1e-4);
+  EXPECT_EQ(found.tokens, expected.tokens);
+}
+
 // Each rank has a part of the batch.
 TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
   const std::pair<Parallel, std::int64_t> ways[] = {
@@ -164,14 +176,7 @@ TEST_F(TrainingRunTest, SeveralRanksLearnAsOneWithAllTheirBatches) {
     const TrainingCurves alone = run(whole);
     const auto machine = open_machine("host:3");
     const TrainingCurves parallel = run_parallel(*machine, way, s);
-    ASSERT_EQ(parallel.loss.size(), alone.loss.size());
-    for (std::size_t i = 0; i < alone.loss.size(); ++i) {
-      EXPECT_NEAR(parallel.loss[i], alone.loss[i], 1e-4) << i;
-      EXPECT_NEAR(parallel.gradient_norm[i], alone.gradient_norm[i], 1e-4) << i;
-    }
-    ASSERT_EQ(parallel.evaluation_loss.size(), 2u);
-    EXPECT_NEAR(parallel.evaluation_loss[1], alone.evaluation_loss[1], 1e-4);
-    EXPECT_EQ(parallel.tokens, alone.tokens);
+    expect_near_curves(parallel, alone);
     for (const bool keep_gathered : {false, way == Parallel::zero3}) {  // to the bit
       EXPECT_TRUE(run_parallel(*machine, way, s, {}, keep_gathered).loss == parallel.loss);
     }
@@ -192,14 +197,7 @@ TEST_F(TrainingRunTest, TensorShardsLearnAsOneDevice) {
     EXPECT_TRUE(of_one.loss == alone.loss);
     EXPECT_TRUE(of_one.gradient_norm == alone.gradient_norm);
     const TrainingCurves parallel = run_parallel(*two, Parallel::tp, s);
-    ASSERT_EQ(parallel.loss.size(), alone.loss.size());
-    for (std::size_t i = 0; i < alone.loss.size(); ++i) {
-      EXPECT_NEAR(parallel.loss[i], alone.loss[i], 1e-4) << i;
-      EXPECT_NEAR(parallel.gradient_norm[i], alone.gradient_norm[i], 1e-4) << i;
-    }
-    ASSERT_EQ(parallel.evaluation_loss.size(), 2u);
-    EXPECT_NEAR(parallel.evaluation_loss[1], alone.evaluation_loss[1], 1e-4);
-    EXPECT_EQ(parallel.tokens, alone.tokens);
+    expect_near_curves(parallel, alone);
     EXPECT_TRUE(run_parallel(*two, Parallel::tp, s).loss == parallel.loss);  // to the bit
   }
 }
@@ -319,12 +317,8 @@ class RuinedRunTest : public TrainingRunTest {
     std::filesystem::remove(path("good"));
   }
   void expect_ends_with(const std::string& message) {
-    try {
-      run(ruined_);
-      FAIL() << "expected an error";
-    } catch (const Error& error) {
-      EXPECT_EQ(std::string(error.what()).rfind(message, 0), 0u) << error.what();
-    }
+    const std::string text = message_of<Error>([&] { run(ruined_); });
+    EXPECT_EQ(text.rfind(message, 0), 0u) << text;
     EXPECT_FALSE(good_.empty());
     EXPECT_TRUE(contents(path("good")) == good_);
   }

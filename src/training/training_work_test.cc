@@ -6,31 +6,15 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "timing/sampler.h"
-#include "training/cases.h"
-#include "training/models/gpt.h"
 #include "training/models/mlp.h"
 #include "training/models/qwen3.h"
 #include "training/models/recipe_fixture.h"
+#include "training/training_work_fixture.h"
 
 namespace duet {
 namespace {
-
-GptConfig one_block() {
-  GptConfig config = find_gpt("small");
-  config.layers = 1;
-  config.vocabulary = 101;
-  config.batch = 1;
-  config.sequence = 16;
-  return config;
-}
-
-Mode brief() {
-  Mode mode;
-  mode.min_iterations = mode.max_iterations = 3;
-  mode.warm_up_seconds = 0;
-  return mode;
-}
 
 TEST(TrainingWork, VerifiesItsSteps) {
   const auto machine = open_machine("host");
@@ -72,14 +56,6 @@ double predicted_seconds(UpdateOrder order) {
   return summarise(Sampler(team).measure(work, brief()).samples).median;
 }
 
-// Small enough to be computed on a simulated machine.
-GptConfig one_narrow_block() {
-  GptConfig config = one_block();
-  config.width = 48;
-  config.ffn_width = 64;
-  return config;
-}
-
 TEST(TrainingWork, VerifiesUpdatesBesideTheBackwardPass) {
   for (const char* device : {"host", "sim:h200:devices=1"}) {
     const auto machine = open_machine(device);
@@ -96,13 +72,10 @@ TEST(TrainingWork, UpdatesBesideTheBackwardPass) {
 }
 
 TEST(TrainingCases, MeasureOnTheHostAndPredictOnASimulatedMachine) {
-  TrainingOptions options;
-  options.mode = brief();
+  TrainingOptions options = options_of(describe(one_block()), "fp32");
   for (const char* device : {"host", "sim:h200:devices=1"}) {
     const auto machine = open_machine(device);
     options.device_name = device;
-    options.models = {describe(one_block())};
-    options.recipes = {find_recipe("fp32")};
     const Benchmark benchmark = training_benchmark(*machine, options, {});
     ASSERT_EQ(benchmark.cases.size(), 1u);
     const Measurement one = benchmark.cases.front().run();
@@ -218,24 +191,16 @@ TEST(TrainingWork, RanksWhoseGradientsAreNotSummedAreWrong) {
   Team team(*machine);
   IdleSession session;
   TrainingWork work(team, describe(one_block()), {find_recipe("fp32")}, {Parallel::ddp, &session});
-  try {
-    Sampler(team).measure(work, brief());
-    FAIL() << "expected a mismatch";
-  } catch (const Mismatch& error) {
-    EXPECT_NE(std::string(error.what()).find("not those of rank 0"), std::string::npos)
-        << error.what();
-  }
+  const std::string text = message_of<Mismatch>([&] { Sampler(team).measure(work, brief()); });
+  EXPECT_NE(text.find("not those of rank 0"), std::string::npos) << text;
 }
 
 // On a simulated machine, where figures are exact.
 TEST(TrainingCases, TellWhatCommunicationCosts) {
   const auto machine = open_machine("sim:h200:devices=2");
-  TrainingOptions options;
   GptConfig config = find_gpt("1.5b");
   config.layers = 4;
-  options.models = {describe(config)};
-  options.recipes = {find_recipe("bf16")};
-  options.mode = brief();
+  TrainingOptions options = options_of(describe(config), "bf16");
   options.parallel.kind = Parallel::ddp;
   options.engines = {"dma", kNoEngine};
   const Benchmark benchmark = training_benchmark(*machine, options, {});
@@ -267,25 +232,9 @@ TEST(TrainingCases, TellWhatCommunicationCosts) {
   EXPECT_LT(rates.at("exposed_seconds"), sums);
 }
 
-// With its parts, by a collective engine and without communication.
-TrainingOptions sharded_7b(std::int64_t layers) {
-  TrainingOptions options;
-  GptConfig config = find_gpt("7b");
-  config.layers = layers;
-  config.batch = 1;
-  options.models = {describe(config)};
-  options.recipes = {find_recipe("bf16")};
-  options.mode = brief();
-  options.breakdown = true;
-  options.parallel.kind = Parallel::zero3;
-  options.engines = {"dma", kNoEngine};
-  return options;
-}
-
 TEST(TrainingCases, AreToldByTheirBuckets) {
   const auto machine = open_machine("sim:h200:devices=2");
-  TrainingOptions options = sharded_7b(1);
-  options.parallel.kind = Parallel::ddp;
+  TrainingOptions options = shards_of_7b(1, Parallel::ddp);
   const CaseId usual = training_benchmark(*machine, options, {}).cases.front().id;
   options.parallel.bucket_bytes = 1000;
   EXPECT_FALSE(training_benchmark(*machine, options, {}).cases.front().id.axes == usual.axes);
@@ -294,7 +243,7 @@ TEST(TrainingCases, AreToldByTheirBuckets) {
 // The parts are those of a step that communicates nothing, by any engine.
 TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
   const auto machine = open_machine("sim:h200:devices=2");
-  const Benchmark benchmark = training_benchmark(*machine, sharded_7b(2), {});
+  const Benchmark benchmark = training_benchmark(*machine, shards_of_7b(2, Parallel::zero3), {});
   const Measurement by_engine = benchmark.cases.front().run(), alone = benchmark.cases.back().run();
   const auto parts = [](const Measurement& one) {
     double sum = 0;
@@ -310,17 +259,17 @@ TEST(TrainingCases, PartsOfShardsAreWithoutCommunication) {
 // Parts are timed with each rank's own gradients.
 TEST(TrainingCases, RanksHaveTheSameParametersAfterTheirPartsWereTimed) {
   const auto machine = open_machine("host:2");
-  TrainingOptions options = sharded_7b(1);
-  options.models = {describe(one_block())};
-  options.recipes = {find_recipe("fp32")};
+  TrainingOptions options = options_of(describe(one_block()), "fp32");
+  options.breakdown = true;
   options.parallel.kind = Parallel::ddp;
+  options.engines = {"dma", kNoEngine};
   EXPECT_TRUE(training_benchmark(*machine, options, {}).cases.front().run().sampling->verified);
 }
 
 // What a stream did is one after the other, and each wait ends as a collective does.
 TEST(TrainingCases, TimelinesShowCollectivesAndWhoWaitsForThem) {
   const auto machine = open_machine("sim:h200:devices=2");
-  const Benchmark benchmark = training_benchmark(*machine, sharded_7b(3), {});
+  const Benchmark benchmark = training_benchmark(*machine, shards_of_7b(3, Parallel::zero3), {});
   for (const Case& one : benchmark.cases) {
     const Measurement result = one.run();
     std::map<double, double> main_stream;  // ends by begins
@@ -351,7 +300,7 @@ TEST(TrainingCases, TimelinesShowCollectivesAndWhoWaitsForThem) {
 TEST(TrainingCases, TimelinesShowLateSums) {
   const auto machine = open_machine("sim:h200:devices=2");
   const auto seconds = [&](const char* row, bool late_sums) {
-    TrainingOptions options = sharded_7b(3);
+    TrainingOptions options = shards_of_7b(3, Parallel::zero3);
     options.parallel.late_sums = late_sums;
     const Measurement step = training_benchmark(*machine, options, {}).cases.front().run();
     double sum = 0;
@@ -376,10 +325,7 @@ TEST(TrainingCases, RefuseEnginesThatTheMachineDoesNotHave) {
 
 TEST(TrainingCases, PartsAddUpToTheStep) {
   const auto machine = open_machine("sim:h200:devices=1");
-  TrainingOptions options;
-  options.models = {describe(find_gpt("small"))};
-  options.recipes = {find_recipe("amp")};
-  options.mode = brief();
+  TrainingOptions options = options_of(describe(find_gpt("small")), "amp");
   options.breakdown = true;
   const Measurement one = training_benchmark(*machine, options, {}).cases.front().run();
   const double step = summarise(one.sampling->samples).median;
@@ -390,64 +336,28 @@ TEST(TrainingCases, PartsAddUpToTheStep) {
   EXPECT_NEAR(sum, step, 0.05 * step);
 }
 
-TEST(TrainingCases, AModelThatDoesNotFitSaysWhatWould) {
-  const auto machine = open_machine("sim:h200:devices=1");
-  TrainingOptions options;
-  options.models = {describe(find_gpt("7b")).with_batch(1 << 20)};  // answered at once, too
-  options.recipes = {find_recipe("amp")};
-  options.mode = brief();
-  try {
-    training_benchmark(*machine, options, {}).cases.front().run();
-    FAIL() << "expected to be out of memory";
-  } catch (const OutOfMemory& error) {
-    EXPECT_NE(std::string(error.what()).find("has 150"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("batch 16 needs"), std::string::npos) << error.what();
-  }
-}
-
-// Its sizes are more than 64 bits can count.
-TEST(TrainingCases, AModelBeyondAllBoundsSaysSo) {
-  const auto machine = open_machine("sim:h200:devices=1");
-  TrainingOptions options;
-  GptConfig config = find_gpt("7b");
-  config.sequence = 1 << 20;
-  options.models = {describe(config).with_batch(1 << 20)};
-  options.recipes = {find_recipe("amp")};
-  options.mode = brief();
-  try {
-    training_benchmark(*machine, options, {}).cases.front().run();
-    FAIL() << "expected to be out of memory";
-  } catch (const OutOfMemory& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("needs more than 1 EiB of memory"), std::string::npos) << text;
-    EXPECT_NE(text.find("; batch 1 needs "), std::string::npos) << text;
-    EXPECT_NE(text.find(" GB", text.find("batch 1")), std::string::npos) << text;
-  }
-}
-
-TEST(TrainingCases, AModelThatOthersLeaveNoRoomForIsOutOfMemory) {
-  const auto machine = open_machine("sim:h200:devices=1");
-  const Buffer others = machine->device(0).allocate(60'000'000'000);
-  TrainingOptions options;
-  options.models = {describe(find_gpt("7b"))};
-  options.recipes = {find_recipe("amp")};
-  options.mode = brief();
-  try {
-    training_benchmark(*machine, options, {}).cases.front().run();
-    FAIL() << "expected to be out of memory";
-  } catch (const OutOfMemory& error) {
-    EXPECT_NE(std::string(error.what()).find("leave too little"), std::string::npos)
-        << error.what();
-  }
-}
-
+// Of a step by the recipe amp, which needs 16 bytes a parameter.
 TEST(TrainingCases, AModelThatDoesNotFitIsOutOfMemory) {
   const auto machine = open_machine("sim:h200:devices=1");
-  TrainingOptions options;
-  options.models = {describe(find_gpt("13b"))};
-  options.recipes = {find_recipe("amp")};  // 16 bytes a parameter: 162 GB
-  options.mode = brief();
-  EXPECT_THROW(training_benchmark(*machine, options, {}).cases.front().run(), OutOfMemory);
+  const ModelDescription model = describe(find_gpt("7b"));
+  GptConfig long_sequences = find_gpt("7b");
+  long_sequences.sequence = 1 << 20;
+  const auto expect = [&](const ModelDescription& one, const std::vector<std::string>& words) {
+    const std::string text = message_of<OutOfMemory>(
+        [&] { training_benchmark(*machine, options_of(one, "amp"), {}).cases.front().run(); });
+    std::size_t place = 0;
+    for (const std::string& each : words) {
+      place = text.find(each, place);
+      ASSERT_NE(place, std::string::npos) << each << " in: " << text;
+    }
+  };
+  expect(describe(find_gpt("13b")), {});                             // 162 GB
+  expect(model.with_batch(1 << 20), {"has 150", "batch 16 needs"});  // answered at once, too
+  // Sizes are more than 64 bits can count.
+  expect(describe(long_sequences).with_batch(1 << 20),
+         {"needs more than 1 EiB of memory", "; batch 1 needs ", " GB"});
+  const Buffer others = machine->device(0).allocate(60'000'000'000);
+  expect(model, {"leave too little"});
 }
 
 }  // namespace
