@@ -47,19 +47,10 @@ class GpuOperations : public LinearOperations {
     std::visit([&](const auto& each) { enqueue(stream, each); }, operation);
   }
 
-  // Operations of which GPUs demand nothing.
+  // Operations without memory beside their tensors.
   template <typename Operation>
   void enqueue(Stream& stream, const Operation& o) {
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const Add& o) {
-    require_columns(o.sum);
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const Embedding& o) {
-    require_columns(o.x);
+    require(o);
     launch(o, stream);
   }
 
@@ -68,35 +59,10 @@ class GpuOperations : public LinearOperations {
     launch(o, partials(stream, kOccurrenceWords * o.dtoken_table.rows), stream);
   }
 
-  void enqueue(Stream& stream, const Norm& o) {
-    require_norm(o.y);
-    launch(o, stream);
-  }
-
   void enqueue(Stream& stream, const NormBackward& o) {
     require_norm(o.dx);
     const int count = blocks(kNormBlocksPerUnit);
     launch(o, partials(stream, count * (o.norm.centred() ? 2 : 1) * o.dx.columns), count, stream);
-  }
-
-  void enqueue(Stream& stream, const Relu& o) {
-    require_columns(o.x);
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const ReluBackward& o) {
-    require_columns(o.y);
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const Gelu& o) {
-    require_columns(o.x);
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const GeluBackward& o) {
-    require_columns(o.x);
-    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const Magnitude& o) {
@@ -112,25 +78,10 @@ class GpuOperations : public LinearOperations {
     launch(o, stream);
   }
 
-  void enqueue(Stream& stream, const Rotate& o) {
-    require_heads(o.tensors.shape.head_dim);
-    launch(o, stream);
-  }
-
   void enqueue(Stream& stream, const RotateBackward& o) {
     require_heads(o.tensors.shape.head_dim);
     const int count = blocks(kRotaryBlocksPerUnit);
     launch(o, partials(stream, count * 2 * o.tensors.shape.head_dim), count, stream);
-  }
-
-  void enqueue(Stream& stream, const SwiGlu& o) {
-    require_columns(o.y);
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const SwiGluBackward& o) {
-    require_columns(o.dy);
-    launch(o, stream);
   }
 
   void enqueue(Stream& stream, const Attention& o) { attention_.forward(stream, o.tensors); }
@@ -149,36 +100,11 @@ class GpuOperations : public LinearOperations {
     launch(o, most_shared_, stream);
   }
 
-  void enqueue(Stream& stream, const CrossEntropySums& o) {
-    require_columns(o.logits);
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const CrossEntropyOfPart& o) {
-    require_columns(o.own.logits);
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const MeanSquaredError& o) {
-    require_columns(o.prediction);
-    launch(o, stream);
-  }
-
   void enqueue(Stream& stream, const SumOfSquares& o) {
     for (const Tensor& each : o.gradients) require_columns(each);
     const int count = blocks(kClipBlocksPerUnit);
     const auto sums = count * static_cast<std::int64_t>(o.gradients.size());
     launch(o, partials(stream, sums), count, stream);
-  }
-
-  void enqueue(Stream& stream, const AdamW& o) {
-    require_columns(o.tensors.parameters);
-    launch(o, stream);
-  }
-
-  void enqueue(Stream& stream, const Sgd& o) {
-    require_columns(o.tensors.parameters);
-    launch(o, stream);
   }
 
   int blocks(int per_unit) const { return per_unit * device_.info().compute_units; }
@@ -192,6 +118,25 @@ class GpuOperations : public LinearOperations {
     }
     return reinterpret_cast<float*>(partials_.span().data);
   }
+
+  // Throws Unavailable where GPUs demand more of tensors than others do.
+  template <typename Operation>
+  static void require(const Operation&) {}
+  static void require(const Add& o) { require_columns(o.sum); }
+  static void require(const Embedding& o) { require_columns(o.x); }
+  static void require(const Norm& o) { require_norm(o.y); }
+  static void require(const Relu& o) { require_columns(o.x); }
+  static void require(const ReluBackward& o) { require_columns(o.y); }
+  static void require(const Gelu& o) { require_columns(o.x); }
+  static void require(const GeluBackward& o) { require_columns(o.x); }
+  static void require(const Rotate& o) { require_heads(o.tensors.shape.head_dim); }
+  static void require(const SwiGlu& o) { require_columns(o.y); }
+  static void require(const SwiGluBackward& o) { require_columns(o.dy); }
+  static void require(const CrossEntropySums& o) { require_columns(o.logits); }
+  static void require(const CrossEntropyOfPart& o) { require_columns(o.own.logits); }
+  static void require(const MeanSquaredError& o) { require_columns(o.prediction); }
+  static void require(const AdamW& o) { require_columns(o.tensors.parameters); }
+  static void require(const Sgd& o) { require_columns(o.tensors.parameters); }
 
   static void require_columns(const Tensor& tensor) {
     if (tensor.columns % 8 == 0) return;
