@@ -38,13 +38,6 @@ std::string rate_of(const std::vector<Result>& results) {
   return "";
 }
 
-int index_of(std::vector<std::string>& list, const std::string& text) {
-  const auto found = std::find(list.begin(), list.end(), text);
-  if (found != list.end()) return static_cast<int>(found - list.begin());
-  list.push_back(text);
-  return static_cast<int>(list.size()) - 1;
-}
-
 std::string text_of(const Result& result) {
   return result.value ? rate_text(result.rate, *result.value) : "-";
 }
@@ -84,9 +77,8 @@ std::string matrix(const std::string& title, const std::vector<Result>& cells) {
     rows.back().resize(ends.size() + 1);
   }
   for (const Result& cell : cells) {
-    const int row = index_of(ends, axis_cell(cell.id, "source"));
-    const int column = index_of(ends, axis_cell(cell.id, "destination"));
-    rows[static_cast<std::size_t>(row)][static_cast<std::size_t>(column) + 1] = text_of(cell);
+    const std::size_t row = index_of(ends, axis_cell(cell.id, "source"));
+    rows[row][index_of(ends, axis_cell(cell.id, "destination")) + 1] = text_of(cell);
   }
   return "\n  " + title + "\n" + table(columns, rows, "  ");
 }
@@ -96,13 +88,20 @@ bool fewer_pairs(const Size& a, const Size& b) { return a.second.size() < b.seco
 
 }  // namespace
 
+std::size_t index_of(std::vector<std::string>& list, const std::string& text) {
+  const auto found = std::find(list.begin(), list.end(), text);
+  const auto place = static_cast<std::size_t>(found - list.begin());
+  if (found == list.end()) list.push_back(text);
+  return place;
+}
+
 std::string pair_matrices(const std::vector<Record>& records) {
   std::vector<std::string> groups;
   std::vector<std::map<std::int64_t, std::vector<Result>>> by_size;
   const std::vector<Result> results = results_of(records);
   for (const Result& result : results) {
     if (!is_pair(result.id)) continue;
-    const auto group = static_cast<std::size_t>(index_of(groups, group_of(result.id)));
+    const std::size_t group = index_of(groups, group_of(result.id));
     by_size.resize(groups.size());
     const std::int64_t bytes = bytes_of(result.id);
     by_size[group][bytes].push_back(result);

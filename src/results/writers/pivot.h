@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <set>
 #include <string>
 #include <vector>
@@ -7,6 +8,9 @@
 #include "results/record.h"
 
 namespace duet {
+
+// The place of a text in a list, at whose end it is put if it is not there.
+std::size_t index_of(std::vector<std::string>& list, const std::string& text);
 
 // Matrices of rates, source by destination, of the copies of the pattern `pair` among the results
 // of one section. A matrix holds the cases that differ only in source and destination, at the size

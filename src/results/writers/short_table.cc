@@ -49,13 +49,6 @@ std::optional<Figure> figure_of(const Record& record) {
                 fmt::format("{:.2f}", value) + doubt_mark(record)};
 }
 
-std::size_t index_of_word(Words& list, const std::string& text) {
-  const auto found = std::find(list.begin(), list.end(), text);
-  const auto place = static_cast<std::size_t>(found - list.begin());
-  if (found == list.end()) list.push_back(text);
-  return place;
-}
-
 // The indices of `most` lines out of `count`, evenly spread.
 std::vector<std::size_t> spread(std::size_t count, std::size_t most) {
   std::vector<std::size_t> places;
@@ -86,9 +79,9 @@ std::vector<CaseId> line_ids(std::vector<CaseId> ids, const Words& beside) {
   for (const CaseId& id : ids) {
     const std::string scenario = axis_cell(id, "scenario");
     for (const auto& [name, value] : id.axes) {
-      if (is_label(value)) index_of_word(labels, name);
+      if (is_label(value)) index_of(labels, name);
       if (!is_word(value) || scenario.empty() || name == "scenario") continue;
-      index_of_word(implied, name);
+      index_of(implied, name);
       by_scenario[name].emplace(scenario, axis_text(value));
     }
   }
@@ -176,11 +169,10 @@ class Grid {
     ids = line_ids(ids, beside);
     Words keys, headings;
     for (std::size_t i = 0; i < figures.size(); ++i) {
-      const std::size_t row = index_of_word(keys, case_key(ids[i]));
+      const std::size_t row = index_of(keys, case_key(ids[i]));
       if (row == lines_.size()) lines_.push_back(ids[i]);
       const Words heading = heading_of(figures[i].id, beside);
-      const std::size_t column =
-          index_of_word(headings, fmt::format("{}", fmt::join(heading, "\n")));
+      const std::size_t column = index_of(headings, fmt::format("{}", fmt::join(heading, "\n")));
       if (column == headings_.size()) headings_.push_back(heading);
       cells_[{row, column}] = &figures[i];
     }

@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "core/plain_text.h"
+#include "core/units.h"
 #include "training/files/guarded_json.h"
 
 namespace duet {
@@ -54,9 +55,7 @@ std::map<std::string, std::string> weight_map_of(const std::string& index) {
 
 // A file of the same folder.
 bool is_weight_file(const std::string& name) {
-  const std::string ending = ".safetensors";
-  return name.size() > ending.size() &&
-         name.compare(name.size() - ending.size(), ending.size(), ending) == 0 &&
+  return name != ".safetensors" && ends_with(name, ".safetensors") &&
          name.find('/') == std::string::npos && name.find("..") == std::string::npos &&
          name.find('\0') == std::string::npos;
 }

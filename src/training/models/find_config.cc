@@ -3,13 +3,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/units.h"
+
 namespace duet {
 
-bool is_model_file(const std::string& name) {
-  constexpr std::string_view kEnding = ".toml";
-  return name.size() > kEnding.size() &&
-         name.compare(name.size() - kEnding.size(), kEnding.size(), kEnding) == 0;
-}
+bool is_model_file(const std::string& name) { return name != ".toml" && ends_with(name, ".toml"); }
 
 std::string text_of_model_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
