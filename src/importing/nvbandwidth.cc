@@ -39,7 +39,8 @@ class NvbandwidthText {
     if (begins_with(text, "Running ")) begin_test(line, name_behind(text, "Running "));
     if (begins_with(text, "Waiving ")) {
       end_test();
-      take_skipped(run_, name_behind(text, "Waiving "), "nvbandwidth says: Waiving", place(line));
+      take_without_figures(run_, true, name_behind(text, "Waiving "), "nvbandwidth says: Waiving",
+                           place(line));
     }
     for (const char* label : {"SUM ", "&&&& PERF "}) {
       if (begins_with(text, label)) end_matrix(words_of(behind(text, label)));
@@ -202,8 +203,7 @@ class NvbandwidthText {
     }
     has_result_ = true;
     if (reason.empty()) reason = fmt::format("nvbandwidth says: {}", word);
-    if (waived) return take_skipped(run_, test, reason, place(line));
-    take_failed(run_, test, reason, place(line));
+    take_without_figures(run_, waived, test, reason, place(line));
   }
 
   // "Testcase NAME not found!", "Testcase index NUMBER out of bound!"; "" of other reasons.

@@ -145,17 +145,10 @@ void take_matrix(ForeignRun& run, const NvbandwidthMatrix& matrix, const ImportO
   }
 }
 
-void take_skipped(ForeignRun& run, const std::string& test, const std::string& reason,
-                  const std::string& place) {
+void take_without_figures(ForeignRun& run, bool skipped, const std::string& test,
+                          const std::string& reason, const std::string& place) {
   ForeignCase one = without_figures(test, place);
-  one.skipped = reason;
-  add_case(run, std::move(one));
-}
-
-void take_failed(ForeignRun& run, const std::string& test, const std::string& reason,
-                 const std::string& place) {
-  ForeignCase one = without_figures(test, place);
-  one.failed = reason;
+  (skipped ? one.skipped : one.failed) = reason;
   add_case(run, std::move(one));
 }
 

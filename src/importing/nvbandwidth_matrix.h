@@ -24,11 +24,9 @@ struct NvbandwidthMatrix {
 // of different lengths, a cell that is no figure, or another sum.
 void take_matrix(ForeignRun& run, const NvbandwidthMatrix& matrix, const ImportOptions& options);
 
-// Appends the case of a test without figures, which was left out or failed.
-void take_skipped(ForeignRun& run, const std::string& test, const std::string& reason,
-                  const std::string& place);
-void take_failed(ForeignRun& run, const std::string& test, const std::string& reason,
-                 const std::string& place);
+// Appends the case of a test without figures, which was skipped, or failed.
+void take_without_figures(ForeignRun& run, bool skipped, const std::string& test,
+                          const std::string& reason, const std::string& place);
 
 // A run without devices and cases.
 ForeignRun nvbandwidth_run(const std::string& form);
