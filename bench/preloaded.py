@@ -157,17 +157,21 @@ def wrong_reductions(ranks, rank):
     return bad
 
 
-def microseconds(kind, size, ranks, rank):
-    sent, received = parts(kind, size, ranks, rank, 0)
+def median_microseconds(launch):
     times = []
     for _ in range(TIMED_CALLS + 5):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
-        run(kind, received, sent)
+        launch()
         end.record()
         end.synchronize()
         times.append(1000 * begin.elapsed_time(end))
     return statistics.median(times[5:])
+
+
+def microseconds(kind, size, ranks, rank):
+    sent, received = parts(kind, size, ranks, rank, 0)
+    return median_microseconds(lambda: run(kind, received, sent))
 
 
 def share_that_crosses(kind, ranks):
@@ -210,16 +214,7 @@ def wrong_in_graphs(kind, size, ranks, rank):
 
 def microseconds_in_graph(kind, size, ranks, rank):
     sent, received = parts(kind, size, ranks, rank, 0)
-    graph = captured(kind, [received] * GRAPH_CALLS, sent)
-    times = []
-    for _ in range(TIMED_CALLS + 5):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(1000 * begin.elapsed_time(end) / GRAPH_CALLS)
-    return statistics.median(times[5:])
+    return median_microseconds(captured(kind, [received] * GRAPH_CALLS, sent).replay) / GRAPH_CALLS
 
 
 def main():
