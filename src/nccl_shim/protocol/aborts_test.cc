@@ -20,21 +20,10 @@ namespace {
 
 using testing::Buffers;
 using testing::on_threads;
+using testing::run_until;
 using testing::Side;
 using testing::TestRank;
 using testing::wait_until;
-
-// Enqueues a kernel of the program, which runs until `go` is 1. Where a test fails before that, it
-// ends after a minute, so that the stream can be destroyed. `go` outlives the ranks.
-void run_until(TestRank& rank, ShimDevice::Stream stream, const std::atomic<int>& go) {
-  rank.run(stream, [&go] {
-    try {
-      wait_until(go, 1);
-    } catch (const Timeout& error) {
-      ADD_FAILURE() << error.what();
-    }
-  });
-}
 
 // A call that fails before its stream waits for the calls before it, on another stream: an abort
 // waits for those all the same.
@@ -99,9 +88,7 @@ TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsLanes) {
       EXPECT_FALSE(rank.copies->drain());
       go = 1;
     }
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
 }
 
@@ -124,9 +111,7 @@ void wait_for_one_lane(Kind kind) {
       EXPECT_FALSE(rank.copies->is_done());
       go = 1;
     }
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
 }
 
@@ -173,9 +158,7 @@ TEST(PairCopiesAborts, EndWaitsBeforeTheyRecordEvents) {
       }
       EXPECT_EQ(goes_on, 1);
     };
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
     aborted = 1;
   });
 }
@@ -197,9 +180,7 @@ TEST(PairCopiesAborts, WaitForWhatACallThatFailsHasGivenItsStream) {
     EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), Error);
     EXPECT_FALSE(rank.copies->is_done());
     go = 1;
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
 }
 
@@ -324,9 +305,7 @@ void ends_a_wait_for_room(bool by_own_abort) {
       aborting.join();
       over = 1;
     }
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
 }
 
@@ -352,9 +331,7 @@ TEST(PairCopiesAborts, WhoWaitsForRoomLearnsThatAPeerHasLeft) {
       over = 1;
     }
     wait_until(over, 1);
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
 }
 
@@ -414,9 +391,7 @@ void abort_amid_calls(TestRank& rank, unsigned seed) {
   } catch (const PeerFailed&) {
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(own() % 10));
-  rank.copies->abort(30);
-  EXPECT_EQ(rank.copies->warning(), "");
-  rank.synchronise();
+  rank.end_by_abort();
 }
 
 TEST(PairCopiesAborts, AtAnyTime) {

@@ -290,9 +290,7 @@ TEST(PairCopiesGraphs, AnAbortEndsALaunch) {
     rank.run(rank.stream(), [&] { passed = true; });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_FALSE(passed);
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
     EXPECT_TRUE(passed);
   });
 }

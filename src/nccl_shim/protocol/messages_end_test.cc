@@ -21,6 +21,7 @@ namespace {
 
 using testing::exchange_all;
 using testing::on_threads;
+using testing::run_until;
 using testing::send;
 using testing::Side;
 using testing::Sides;
@@ -29,7 +30,7 @@ using What = Message::What;
 
 TEST(MessagesErrors, BothSidesSizesAreEqual) {
   std::atomic<int> failures{0};
-  std::atomic<bool> sent{false};
+  std::atomic<int> sent{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Side side(rank, rank.rank == 0 ? What::send : What::receive, 1 - rank.rank, true,
                     rank.rank == 0 ? 8 : 16);
@@ -78,7 +79,7 @@ TEST(MessagesErrors, NoMemoryForStagingIsNoEnd) {
 
 // A message that its peer has not come to is taken back, and the peer is told.
 void aborted_before_the_peer_comes(What of_first) {
-  std::atomic<bool> aborted{false};
+  std::atomic<int> aborted{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const bool is_first = rank.rank == 0;
     const What other = of_first == What::send ? What::receive : What::send;
@@ -156,7 +157,7 @@ void aborted_before_the_peer_is_ready(What of_first) {
     const What other = of_first == What::send ? What::receive : What::send;
     const Side side(rank, rank.rank == 1 ? of_first : other, 1 - rank.rank);
     if (rank.rank == 1) {
-      rank.run(rank.stream(), [&] { testing::wait_until(go, 1); });
+      run_until(rank, rank.stream(), go);
       send(rank, side);
       come = 1;
       rank.wait_for_error();
@@ -184,7 +185,7 @@ TEST(MessagesEnd, AnAbortWaitsForTheLaneOfAMessageThatFails) {
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Side side(rank, rank.rank == 0 ? What::send : What::receive, 1 - rank.rank);
     if (rank.rank == 1) {
-      rank.run(rank.stream(), [&] { testing::wait_until(go, 1); });
+      run_until(rank, rank.stream(), go);
       send(rank, side);
       come = 1;
       rank.wait_for_error();
@@ -197,15 +198,13 @@ TEST(MessagesEnd, AnAbortWaitsForTheLaneOfAMessageThatFails) {
       EXPECT_FALSE(rank.copies->is_done());
       go = 1;
     }
-    rank.copies->abort(10);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
 }
 
 // Where the peer has come, an abort waits for its copy: nothing is written behind the abort.
 TEST(MessagesEnd, AnAbortWaitsForThePeersCopy) {
-  std::atomic<bool> aborted{false}, pushing{false};
+  std::atomic<int> aborted{0}, pushing{0};
   std::atomic<int> come{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Side side(rank, rank.rank == 0 ? What::receive : What::send, 1 - rank.rank);
@@ -238,7 +237,7 @@ TEST(MessagesEnd, AnAbortWaitsForThePeersCopy) {
 // Where a group is between its start and its finish, an abort waits for what it has given the
 // stream: words that peers read, and copies.
 TEST(MessagesEnd, AnAbortWaitsForWhatAGroupHasEnqueued) {
-  std::atomic<bool> may_go_on{false}, aborted{false};
+  std::atomic<int> may_go_on{0}, aborted{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     if (rank.rank == 1) {
       rank.wait_for_error();
@@ -246,9 +245,7 @@ TEST(MessagesEnd, AnAbortWaitsForWhatAGroupHasEnqueued) {
       return;
     }
     const Side side(rank, What::send, 1);
-    rank.run(rank.stream(), [&] {
-      while (!may_go_on) std::this_thread::yield();
-    });
+    run_until(rank, rank.stream(), may_go_on);
     rank.copies->begin_messages({side.message()}, rank.stream());
     rank.copies->start_messages();
     std::thread aborting([&] {
@@ -284,14 +281,12 @@ TEST(MessagesEnd, WhoWaitsForRoomLearnsThatThePeerHasLeft) {
 
 // What comes behind a message of a communicator that has failed does not run before an abort.
 TEST(MessagesEnd, StreamsStopBehindAFailure) {
-  std::atomic<bool> may_begin{false}, went_on{false}, sent{false};
+  std::atomic<int> may_begin{0}, went_on{0}, sent{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Side side(rank, rank.rank == 0 ? What::receive : What::send, 1 - rank.rank);
     side.fill(1);
     if (rank.rank == 0) {
-      rank.run(rank.stream(), [&] {
-        while (!may_begin) std::this_thread::yield();
-      });
+      run_until(rank, rank.stream(), may_begin);
       send(rank, side);
       rank.run(rank.stream(), [&] { went_on = true; });
       while (!sent) std::this_thread::yield();
@@ -312,7 +307,7 @@ TEST(MessagesEnd, StreamsStopBehindAFailure) {
 // Whoever waits on the CPU, for room or for a receiver that may come in time, learns in time that
 // it need not: by an abort of this rank, or by the failure of another.
 void ends_a_wait_on_the_cpu(bool for_room, bool by_own_abort) {
-  std::atomic<bool> waits{false};
+  std::atomic<int> waits{0};
   std::atomic<int> over{0};
   on_threads({2, 0, 0, for_room ? 0 : 1e-2}, [&](TestRank& rank) {  // 28 s for a receiver
     const Sides sides(rank, true);
@@ -417,7 +412,7 @@ TEST(MessagesEnd, AbortedAmidExchanges) {
 // Rank 1 is killed before it comes, or when its stream is not ready for rank 0's copy.
 void expect_error_of_one_that_waits(What what, bool peer_comes) {
   std::atomic<int>* const come = testing::shared_number();
-  const std::vector<int> processes = testing::start_processes({2, 0, 0}, [&](TestRank& rank) {
+  testing::expect_ends({2, 0, 0}, {0, SIGKILL}, [&](TestRank& rank) {
     const What other = what == What::send ? What::receive : What::send;
     const Side side(rank, rank.rank == 0 ? what : other, 1 - rank.rank);
     if (rank.rank == 1) {
@@ -434,12 +429,8 @@ void expect_error_of_one_that_waits(What what, bool peer_comes) {
     *come = 2;
     rank.wait_for_error();
     EXPECT_EQ(rank.copies->error(), "the process of rank 1 has ended");
-    rank.copies->abort(10);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
-  EXPECT_EQ(testing::end_of(processes[0]), 0);
-  EXPECT_EQ(testing::end_of(processes[1]), SIGKILL);
   munmap(come, sizeof(int));
 }
 

@@ -18,6 +18,7 @@ namespace {
 
 using testing::Buffers;
 using testing::on_threads;
+using testing::run_until;
 using testing::TestRank;
 using testing::wrong_of_many;
 
@@ -31,9 +32,7 @@ TEST(PairCopiesErrors, DifferentCallsBreakTheCommunicator) {
     }
     rank.wait_for_error();
     EXPECT_THROW(rank.copies->enqueue(buffers.call(), rank.stream()), PeerFailed);
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
 }
 
@@ -63,7 +62,7 @@ TEST(PairCopiesWaits, RanksThatComeInTimePushTheirOwnParts) {
 }
 
 TEST(PairCopiesWaits, WhoComesLateMakesBothCopies) {
-  std::atomic<bool> returned{false};
+  std::atomic<int> returned{0};
   on_threads({2, 0, 0, 1e-6}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
     rank.run(rank.stream(), [&] { buffers.fill(7); });
@@ -81,7 +80,7 @@ void one_thread_for_both(Kind kind, int copies_of_first, int copies_of_second) {
   constexpr int kCalls = 6;
   std::atomic<TestRank*> second{nullptr};
   std::atomic<const Buffers*> its_buffers{nullptr};
-  std::atomic<bool> made{false};
+  std::atomic<int> made{0};
   on_threads({2, 50, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, kind, 100, true);
     std::atomic<std::size_t> wrong{0};
@@ -133,7 +132,7 @@ TEST(PairCopiesGroups, ACallThatWasAbortedIsNotFinished) {
 // Rank 0 has begun a call to which rank 1 has come as well: rank 1 still copies into its buffer
 // when it aborts itself, and not later.
 TEST(PairCopiesGroups, AnAbortWaitsForWhoHasComeToACallThatHadBegun) {
-  std::atomic<bool> begun{false}, enqueued{false};
+  std::atomic<int> begun{0}, enqueued{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
     while (rank.rank == 1 && !begun) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -163,7 +162,7 @@ TEST(PairCopiesGroups, AnAbortWaitsForWhoHasComeToACallThatHadBegun) {
 TEST(PairCopiesErrors, ARankThatIsDoneBreaksNoCallOfAnother) {
   on_threads({2, 0, 0}, [](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::atomic<bool> go{false};
+    std::atomic<int> go{0};
     rank.device.before_copy = [&](ShimDevice::Stream stream) {
       if (rank.rank == 0 || stream != rank.stream()) return;  // else of its own part
       rank.run(stream, [&] {
@@ -185,9 +184,7 @@ TEST(PairCopiesErrors, ARankThatIsDoneBreaksNoCallOfAnother) {
     rank.device.before_copy = nullptr;
     rank.copies->enqueue(buffers.call(), rank.stream());  // to which rank 0 does not come
     rank.wait_for_error();
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
 }
 
@@ -195,10 +192,8 @@ TEST(PairCopiesErrors, NothingIsGivenUpThatStillWaits) {
   std::atomic<int> enqueued{0}, aborted{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::atomic<bool> go{false};
-    rank.run(rank.stream(), [&] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+    std::atomic<int> go{0};
+    run_until(rank, rank.stream(), go);
     rank.copies->enqueue(buffers.call(), rank.stream());
     for (++enqueued; enqueued < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (rank.rank == 0) {
@@ -224,7 +219,7 @@ TEST(PairCopiesWaits, AnAbortEndsIt) {
       return;
     }
     const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::atomic<bool> coming{false};
+    std::atomic<int> coming{0};
     rank.device.before_look_up = [&coming] { coming = true; };
     std::thread aborting([&] {
       while (!coming) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -246,12 +241,12 @@ TEST(PairCopiesWaits, AnAbortEndsIt) {
 
 // A call gets no room in its stream's queue while the stream waits for a rank that does not come.
 TEST(PairCopiesErrors, AnAbortEndsACallThatWaitsForItsOwnStream) {
-  std::atomic<bool> aborted{false};
+  std::atomic<int> aborted{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     while (rank.rank == 1 && !aborted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (rank.rank == 1) return;
     const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::atomic<bool> full{false}, goes_on{false};
+    std::atomic<int> full{0}, goes_on{0};
     rank.copies->enqueue(buffers.call(), rank.stream());
     rank.run(rank.stream(), [&] { goes_on = true; });
     rank.device.before_copy = [&](ShimDevice::Stream) {
@@ -273,7 +268,7 @@ TEST(PairCopiesErrors, AnAbortEndsACallThatWaitsForItsOwnStream) {
 
 // A broadcast's one copy is the second's in any case.
 TEST(PairCopiesWaits, NobodyWaitsWhereOneSendsAlone) {
-  std::atomic<bool> returned{false};
+  std::atomic<int> returned{0};
   on_threads({2, 0, 0, kLongWait}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::broadcast, 100, true);
     while (rank.rank == 1 && !returned) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -285,16 +280,14 @@ TEST(PairCopiesWaits, NobodyWaitsWhereOneSendsAlone) {
 
 // The first comer aborts while the second is about to come: what it lent is not used any more.
 TEST(PairCopiesErrors, ARevokedCallIsNotMade) {
-  std::atomic<bool> aborted{false}, coming{false};
+  std::atomic<int> aborted{0}, coming{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
     if (rank.rank == 0) {
       rank.run(rank.stream(), [&] { buffers.fill(1); });
       rank.copies->enqueue(buffers.call(), rank.stream());
       while (!coming) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      rank.copies->abort(30);
-      EXPECT_EQ(rank.copies->warning(), "");
-      rank.synchronise();
+      rank.end_by_abort();
       EXPECT_GT(buffers.wrong(1), 0u);
       aborted = true;
       return;
@@ -312,10 +305,8 @@ void abort_in_flight(Kind kind, bool staged = false, std::size_t most_by_packets
   on_threads({2, 0, 0, 0, staged, most_by_packets}, [kind](TestRank& rank) {
     rank.device.bytes_may_meet = true;
     const Buffers buffers(rank, kind, 1000, true);
-    std::atomic<bool> go{rank.rank == 0};
-    rank.run(rank.stream(), [&] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+    std::atomic<int> go{rank.rank == 0};
+    run_until(rank, rank.stream(), go);
     for (int i = 0; i < 20; ++i) {
       try {
         rank.copies->enqueue(buffers.call(), rank.stream());
@@ -325,9 +316,7 @@ void abort_in_flight(Kind kind, bool staged = false, std::size_t most_by_packets
     }
     if (rank.rank == 1) rank.wait_for_error();
     go = true;
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
 }
 
@@ -348,7 +337,7 @@ TEST(PairCopiesErrors, AbortEndsPacketsInFlight) {
 
 // Rank 1's first pieces wait for no word of rank 0, which has aborted when they come.
 TEST(PairCopiesErrors, SlotsAreThereForAPeerThatHasNotAborted) {
-  std::atomic<bool> enqueued{false}, ended{false}, aborted{false};
+  std::atomic<int> enqueued{0}, ended{0}, aborted{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::reduce_scatter, 1000, true);
     if (rank.rank == 0) {
@@ -361,9 +350,7 @@ TEST(PairCopiesErrors, SlotsAreThereForAPeerThatHasNotAborted) {
       EXPECT_TRUE(rank.copies->end());
       return;
     }
-    rank.run(rank.stream(), [&] {
-      while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+    run_until(rank, rank.stream(), ended);
     rank.copies->enqueue(buffers.call(), rank.stream());
     enqueued = true;
     while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -378,10 +365,8 @@ TEST(PairCopiesErrors, AStreamStopsAtItsGateUntilItsOwnRankAborts) {
   std::atomic<int> enqueued{0};
   on_threads({2, 0, 0}, [&](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_gather, 100, true);
-    std::atomic<bool> passed{false}, go{false};
-    rank.run(rank.stream(), [&] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+    std::atomic<int> passed{0}, go{0};
+    run_until(rank, rank.stream(), go);
     rank.copies->enqueue(buffers.call(), rank.stream());
     rank.run(rank.stream(), [&] { passed = true; });
     for (++enqueued; enqueued < 2;) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -25,9 +25,11 @@ namespace duet::nccl_shim {
 namespace {
 
 using testing::end_of;
+using testing::expect_ends;
 using testing::mappings;
 using testing::on_processes;
 using testing::open_files;
+using testing::run_until;
 using testing::shared_number;
 using testing::start_processes;
 using testing::TestRank;
@@ -48,6 +50,14 @@ void gather(TestRank& rank, unsigned char* send, unsigned char* receive, std::si
 
 unsigned char* allocate(TestRank& rank, std::size_t bytes) {
   return static_cast<unsigned char*>(rank.device.allocate(bytes));
+}
+
+// Send and receive buffers that all ranks have gathered from once, so that all are mapped.
+std::pair<unsigned char*, unsigned char*> used_buffers(TestRank& rank, std::size_t bytes) {
+  unsigned char* const send = allocate(rank, bytes);
+  unsigned char* const receive = allocate(rank, static_cast<std::size_t>(rank.ranks) * bytes);
+  gather(rank, send, receive, bytes, 1);
+  return {send, receive};
 }
 
 TEST(PairCopiesProcesses, TenThousandCallsWithBuffersThatComeAndGoLeaveNothing) {
@@ -146,10 +156,8 @@ TEST(PairCopiesProcesses, DelaysAndThreeRanks) {
 // Rank 1 enqueues a call and ends in it; rank 0 gets an error, and ends by abort().
 void expect_error_after(const std::function<void(TestRank&, unsigned char*, unsigned char*)>& end,
                         Kind kind = Kind::all_gather) {
-  const std::vector<int> processes = start_processes({2, 0, 0}, [&](TestRank& rank) {
-    unsigned char* send = allocate(rank, 4096);
-    unsigned char* receive = allocate(rank, 2 * 4096);
-    gather(rank, send, receive, 4096, 1);
+  expect_ends({2, 0, 0}, {0, SIGKILL}, [&](TestRank& rank) {
+    const auto [send, receive] = used_buffers(rank, 4096);
     const Call call{kind, send, receive, reduces(kind) ? 2048u : 4096u};
     rank.copies->enqueue(call, rank.stream());  // a peer's memory is mapped at the first use
     rank.synchronise();
@@ -159,12 +167,8 @@ void expect_error_after(const std::function<void(TestRank&, unsigned char*, unsi
     rank.run(rank.stream(), [&] { passed = true; });
     rank.wait_for_error();
     EXPECT_FALSE(passed);
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
-  EXPECT_EQ(end_of(processes[0]), 0);
-  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
   EXPECT_FALSE(testing::has_shared_memory());
 }
 
@@ -202,23 +206,18 @@ void expect_end_after_death(const std::function<void(TestRank&, const Call&)>& l
                             bool staged = false, std::size_t most_by_packets = 0) {
   auto* const killed = static_cast<std::atomic<int>*>(
       mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  const std::vector<int> processes =
-      start_processes({2, 0, 0, 0, staged, most_by_packets}, [&](TestRank& rank) {
-        const Call call{kind, allocate(rank, 4096), allocate(rank, 2 * 4096), 2048};
-        if (rank.rank == 1) {
-          last(rank, call);
-          *killed = getpid();
-          raise(SIGKILL);
-        }
-        while (*killed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        for (const PeerProcess process(*killed); !process.has_ended();) usleep(1000);
-        body(rank, call);
-        rank.copies->abort(30);
-        EXPECT_EQ(rank.copies->warning(), "");
-        rank.synchronise();
-      });
-  EXPECT_EQ(end_of(processes[0]), 0);
-  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
+  expect_ends({2, 0, 0, 0, staged, most_by_packets}, {0, SIGKILL}, [&](TestRank& rank) {
+    const Call call{kind, allocate(rank, 4096), allocate(rank, 2 * 4096), 2048};
+    if (rank.rank == 1) {
+      last(rank, call);
+      *killed = getpid();
+      raise(SIGKILL);
+    }
+    while (*killed == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (const PeerProcess process(*killed); !process.has_ended();) usleep(1000);
+    body(rank, call);
+    rank.end_by_abort();
+  });
   EXPECT_FALSE(testing::has_shared_memory());
   munmap(killed, sizeof(int));
 }
@@ -256,7 +255,7 @@ TEST(PairCopiesProcesses, ARankThatDiesBeforeItsFirstCallIsAnAsynchronousError) 
 // Rank 1 sends all its pieces, and is killed before it has freed a slot.
 TEST(PairCopiesProcesses, AKilledRankIsAnErrorForWhoWaitsForItsSlots) {
   std::atomic<int>* const come = shared_number();
-  const std::vector<int> processes = start_processes({2, 0, 0}, [&](TestRank& rank) {
+  expect_ends({2, 0, 0}, {0, SIGKILL}, [&](TestRank& rank) {
     const Call call{Kind::reduce_scatter, allocate(rank, 8192), allocate(rank, 4096), 4096};
     if (rank.rank == 1) {
       ShimDevice::Stream lane = nullptr;
@@ -272,12 +271,8 @@ TEST(PairCopiesProcesses, AKilledRankIsAnErrorForWhoWaitsForItsSlots) {
     rank.copies->enqueue(call, rank.stream());
     *come = 1;
     rank.wait_for_error();
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
-  EXPECT_EQ(end_of(processes[0]), 0);
-  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
   munmap(come, sizeof(int));
 }
 
@@ -294,7 +289,7 @@ TEST(PairCopiesProcesses, ACallToWhichADeadRankHadComeFirstFails) {
 // It still had to copy from memory of rank 1, on which the next call waits.
 TEST(PairCopiesProcesses, ACallBeforeOneThatWaitsForAKilledRankDoesNotEndEither) {
   std::atomic<int>* const step = shared_number();
-  const std::vector<int> processes = start_processes({2, 0, 0}, [&](TestRank& rank) {
+  expect_ends({2, 0, 0}, {0, SIGKILL}, [&](TestRank& rank) {
     const Call call{Kind::all_gather, allocate(rank, 4096), allocate(rank, 2 * 4096), 4096};
     if (rank.rank == 1) {
       rank.copies->enqueue(call, rank.stream());
@@ -304,7 +299,7 @@ TEST(PairCopiesProcesses, ACallBeforeOneThatWaitsForAKilledRankDoesNotEndEither)
     }
     std::atomic<int> go{0};
     std::atomic<bool> passed{false};
-    rank.run(rank.stream(), [&] { wait_until(go, 1); });
+    run_until(rank, rank.stream(), go);
     wait_until(*step, 1);
     rank.copies->enqueue(call, rank.stream());
     rank.run(rank.stream(), [&] { passed = true; });
@@ -314,17 +309,13 @@ TEST(PairCopiesProcesses, ACallBeforeOneThatWaitsForAKilledRankDoesNotEndEither)
     go = 1;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     EXPECT_FALSE(passed);
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
-  EXPECT_EQ(end_of(processes[0]), 0);
-  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
   munmap(step, sizeof(int));
 }
 
 TEST(PairCopiesProcesses, AKilledRankIsAnErrorForAGraphThatWaitsForIt) {
-  const std::vector<int> processes = start_processes({2, 0, 0, 0, false, 8192}, [](TestRank& rank) {
+  expect_ends({2, 0, 0, 0, false, 8192}, {0, SIGKILL}, [](TestRank& rank) {
     unsigned char* const send = allocate(rank, 4096);
     unsigned char* const receive = allocate(rank, 2 * 4096);
     fake_gpu::Stream& stream = fake_gpu::Stream::of(rank.stream());
@@ -346,12 +337,8 @@ TEST(PairCopiesProcesses, AKilledRankIsAnErrorForAGraphThatWaitsForIt) {
     EXPECT_EQ(rank.copies->error(), "the process of rank 1 has ended");
     EXPECT_FALSE(passed);
     EXPECT_THROW(rank.copies->enqueue(call, rank.stream()), PeerFailed);
-    rank.copies->abort(30);
-    EXPECT_EQ(rank.copies->warning(), "");
-    rank.synchronise();
+    rank.end_by_abort();
   });
-  EXPECT_EQ(end_of(processes[0]), 0);
-  EXPECT_TRUE(WIFSIGNALED(end_of(processes[1])));
 }
 
 TEST(PairCopiesProcesses, TenThousandReductionsLeaveNothing) {
@@ -373,24 +360,19 @@ TEST(PairCopiesProcesses, TenThousandReductionsLeaveNothing) {
 
 // Nobody waits for it: it has ended as a rank may that is done.
 TEST(PairCopiesProcesses, ARankThatEndsBetweenCallsIsNoError) {
-  const std::vector<int> processes = start_processes({2, 0, 0}, [](TestRank& rank) {
-    unsigned char* send = allocate(rank, 4096);
-    unsigned char* receive = allocate(rank, 2 * 4096);
-    gather(rank, send, receive, 4096, 1);
+  on_processes({2, 0, 0}, [](TestRank& rank) {
+    used_buffers(rank, 4096);
     if (rank.rank == 1) _exit(0);
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     EXPECT_EQ(rank.copies->error(), "");
   });
-  for (const int each : processes) EXPECT_EQ(end_of(each), 0);
 }
 
 // Of rank 0's device, a thread that was held back says once more that it waits, though rank 1 has
 // made its call before it ended.
 TEST(PairCopiesProcesses, AWordThatIsSetOnceMoreIsNoError) {
-  const std::vector<int> processes = start_processes({2, 0, 0, 0, false, 8192}, [](TestRank& rank) {
-    unsigned char* send = allocate(rank, 4096);
-    unsigned char* receive = allocate(rank, 2 * 4096);
-    gather(rank, send, receive, 4096, 1);
+  on_processes({2, 0, 0, 0, false, 8192}, [](TestRank& rank) {
+    used_buffers(rank, 4096);
     if (rank.rank == 1) _exit(0);
     Word& awaited = rank.device.packet_words->awaited[1];
     awaited = 1;
@@ -400,15 +382,12 @@ TEST(PairCopiesProcesses, AWordThatIsSetOnceMoreIsNoError) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     EXPECT_EQ(rank.copies->error(), "");
   });
-  for (const int each : processes) EXPECT_EQ(end_of(each), 0);
 }
 
 // Rank 1 ends behind its packets, and rank 2 makes its call later.
 TEST(PairCopiesProcesses, ARankThatEndsIsNoErrorWhereAnotherIsWaitedFor) {
-  const std::vector<int> processes = start_processes({3, 0, 0, 0, false, 8192}, [](TestRank& rank) {
-    unsigned char* send = allocate(rank, 2048);
-    unsigned char* receive = allocate(rank, 3 * 2048);
-    gather(rank, send, receive, 2048, 1);
+  on_processes({3, 0, 0, 0, false, 8192}, [](TestRank& rank) {
+    const auto [send, receive] = used_buffers(rank, 2048);
     if (rank.rank == 1) {
       std::memset(send, 3, 2048);
       Word& waits_for_rank_2 = rank.device.packet_words->awaited[2];
@@ -422,14 +401,11 @@ TEST(PairCopiesProcesses, ARankThatEndsIsNoErrorWhereAnotherIsWaitedFor) {
     gather(rank, send, receive, 2048, 2);
     EXPECT_EQ(rank.copies->error(), "");
   });
-  for (const int each : processes) EXPECT_EQ(end_of(each), 0);
 }
 
 TEST(PairCopiesProcesses, AKilledRankIsAnErrorWhereAnotherIsWaitedForToo) {
-  const std::vector<int> processes = start_processes({3, 0, 0, 0, false, 8192}, [](TestRank& rank) {
-    unsigned char* send = allocate(rank, 2048);
-    unsigned char* receive = allocate(rank, 3 * 2048);
-    gather(rank, send, receive, 2048, 1);
+  expect_ends({3, 0, 0, 0, false, 8192}, {0, 0, SIGKILL}, [](TestRank& rank) {
+    const auto [send, receive] = used_buffers(rank, 2048);
     if (rank.rank == 2) raise(SIGKILL);
     if (rank.rank == 0) {
       rank.copies->enqueue({Kind::all_gather, send, receive, 2048, 0}, rank.stream());
@@ -441,16 +417,11 @@ TEST(PairCopiesProcesses, AKilledRankIsAnErrorWhereAnotherIsWaitedForToo) {
     rank.copies->abort(30);
     rank.synchronise();
   });
-  EXPECT_EQ(end_of(processes[0]), 0);
-  EXPECT_EQ(end_of(processes[1]), 0);
-  EXPECT_TRUE(WIFSIGNALED(end_of(processes[2])));
 }
 
 TEST(PairCopiesProcesses, AStoppedRankIsWaitedFor) {
   const std::vector<int> processes = start_processes({2, 0, 0}, [](TestRank& rank) {
-    unsigned char* send = allocate(rank, 4096);
-    unsigned char* receive = allocate(rank, 2 * 4096);
-    gather(rank, send, receive, 4096, 1);
+    const auto [send, receive] = used_buffers(rank, 4096);
     if (rank.rank == 1) raise(SIGSTOP);
     gather(rank, send, receive, 4096, 2);
     EXPECT_EQ(rank.copies->error(), "");

@@ -132,6 +132,12 @@ void TestRank::wait_for_error() {
   }
 }
 
+void TestRank::end_by_abort() {
+  copies->abort(30);
+  EXPECT_EQ(copies->warning(), "");
+  synchronise();
+}
+
 std::string unused_name() {
   static int count = 0;
   return name_start() + std::to_string(count++);
@@ -194,8 +200,15 @@ int end_of(int process) {
   return status;
 }
 
+void expect_ends(const Setting& setting, const std::vector<int>& ends, const Body& body) {
+  const std::vector<int> processes = start_processes(setting, body);
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    EXPECT_EQ(end_of(processes[i]), ends[i]) << "of rank " << i;
+  }
+}
+
 void on_processes(const Setting& setting, const Body& body) {
-  for (const int each : start_processes(setting, body)) EXPECT_EQ(end_of(each), 0);
+  expect_ends(setting, std::vector<int>(static_cast<std::size_t>(setting.ranks)), body);
 }
 
 std::atomic<int>* shared_number() {
@@ -211,6 +224,16 @@ void wait_until(const std::atomic<int>& number, int reaches) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+}
+
+void run_until(TestRank& rank, ShimDevice::Stream stream, const std::atomic<int>& go) {
+  rank.run(stream, [&go] {
+    try {
+      wait_until(go, 1);
+    } catch (const Timeout& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
 }
 
 }  // namespace duet::nccl_shim::testing

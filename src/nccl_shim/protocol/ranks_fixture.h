@@ -123,6 +123,7 @@ class TestRank {
   void end();             // of the communicator
   void pause();           // the setting's delay of the CPU
   void wait_for_error();  // throws Timeout if there is none in 30 s
+  void end_by_abort();    // which gives nothing up
 
  private:
   Guard guard_;
@@ -141,11 +142,16 @@ void on_threads(const Setting& setting, const Body& body);
 // Process ids, in the order of ranks. A process ends with 0 if body returns and no expectation
 // failed.
 std::vector<int> start_processes(const Setting& setting, const Body& body);
-// The status of waitpid().
+// The status of waitpid(): 0, or a signal.
 int end_of(int process);
+void expect_ends(const Setting& setting, const std::vector<int>& ends, const Body& body);
 void on_processes(const Setting& setting, const Body& body);  // and expects that each ends with 0
 // Of processes that are started later; 0 at first.
 std::atomic<int>* shared_number();
 void wait_until(const std::atomic<int>& number, int reaches);  // throws Timeout after 60 s
+
+// Enqueues a kernel of the program, which runs until `go` is 1. Where a test fails before that, it
+// ends after a minute, so that the stream can be destroyed. `go` outlives the rank.
+void run_until(TestRank& rank, ShimDevice::Stream stream, const std::atomic<int>& go);
 
 }  // namespace duet::nccl_shim::testing
