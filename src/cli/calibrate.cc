@@ -21,9 +21,9 @@ namespace {
 class CalibrateCommand : public Command {
  public:
   explicit CalibrateCommand(CLI::App& root)
-      : app_(root.add_subcommand("calibrate",
-                                 "Compute a simulated platform from journals of duet overlap "
-                                 "--isolated, copy, collective and overlap --energy")) {
+      : Command(root.add_subcommand("calibrate",
+                                    "Compute a simulated platform from journals of duet overlap "
+                                    "--isolated, copy, collective and overlap --energy")) {
     app_->add_option("JOURNALS", journals_, "Journals measured on the machine")
         ->required()
         ->check(not_empty());
@@ -32,8 +32,6 @@ class CalibrateCommand : public Command {
         "built-in one of the same devices");
     add("--out", out_, "FILE", "Platform file to write, a new TOML file; -: standard output");
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     require_one_process("calibrate");
@@ -101,15 +99,12 @@ class CalibrateCommand : public Command {
     out << table({{"figure"}, {"base", Align::right}, {"now", Align::right}, {"from"}}, rows, "  ");
   }
 
-  CLI::App* app_;
   std::vector<std::string> journals_;
   std::string base_, out_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_calibrate_command(CLI::App& root) {
-  return std::make_unique<CalibrateCommand>(root);
-}
+DUET_DEFINE_COMMAND(calibrate, CalibrateCommand)
 
 }  // namespace duet

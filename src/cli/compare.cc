@@ -139,7 +139,7 @@ void report_blind(const std::vector<ComparedCase>& cases, double tolerated) {
 class CompareCommand : public Command {
  public:
   explicit CompareCommand(CLI::App& root)
-      : app_(root.add_subcommand(
+      : Command(root.add_subcommand(
             "compare",
             "Compare journals case by case, with one or several runs per side; differences within "
             "the noise between runs do not count as changes")) {
@@ -174,8 +174,6 @@ class CompareCommand : public Command {
                    "Compare journals of different devices: machines are matched by their order, "
                    "devices by number");
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     const SideNames names = sides();
@@ -265,7 +263,6 @@ class CompareCommand : public Command {
     return !found.empty();
   }
 
-  CLI::App* app_;
   std::vector<std::string> words_;
   SideNames names_;        // given by flags
   std::string tolerated_;  // "5%"; "": no gate
@@ -276,8 +273,6 @@ class CompareCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_compare_command(CLI::App& root) {
-  return std::make_unique<CompareCommand>(root);
-}
+DUET_DEFINE_COMMAND(compare, CompareCommand)
 
 }  // namespace duet

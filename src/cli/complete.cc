@@ -11,7 +11,7 @@ namespace {
 class CompletionCommand : public Command {
  public:
   explicit CompletionCommand(CLI::App& root)
-      : app_(root.add_subcommand(
+      : Command(root.add_subcommand(
             "completion", "Print a script for a shell that completes duet's commands and flags")) {
     app_->add_option(
             "shell", shell_,
@@ -22,28 +22,23 @@ class CompletionCommand : public Command {
     offer(*app_, "shell", {"bash", "zsh", "fish"});
   }
 
-  CLI::App& app() override { return *app_; }
-
   int run(const std::vector<std::string>&) override {
     std::cout << completion_script(shell_);
     return 0;
   }
 
  private:
-  CLI::App* app_;
   std::string shell_;
 };
 
 class CompleteCommand : public Command {
  public:
   explicit CompleteCommand(CLI::App& root)
-      : root_(root), app_(root.add_subcommand("complete", "Print what may stand next")) {
+      : Command(root.add_subcommand("complete", "Print what may stand next")), root_(root) {
     app_->group("");  // hidden
     app_->add_option("words", words_,
                      "Behind --: the words so far, the last of which is completed");
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     const Completion completion = complete(root_, words_);
@@ -56,18 +51,13 @@ class CompleteCommand : public Command {
 
  private:
   CLI::App& root_;
-  CLI::App* app_;
   std::vector<std::string> words_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_completion_command(CLI::App& root) {
-  return std::make_unique<CompletionCommand>(root);
-}
+DUET_DEFINE_COMMAND(completion, CompletionCommand)
 
-std::unique_ptr<Command> make_complete_command(CLI::App& root) {
-  return std::make_unique<CompleteCommand>(root);
-}
+DUET_DEFINE_COMMAND(complete, CompleteCommand)
 
 }  // namespace duet

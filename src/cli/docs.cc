@@ -86,14 +86,12 @@ void print_manual(const CLI::App& root) {
 class DocsCommand : public Command {
  public:
   explicit DocsCommand(CLI::App& root)
-      : root_(root),
-        app_(root.add_subcommand("docs",
-                                 "Print docs/cli.md, the manual page or a journal's schema")) {
+      : Command(root.add_subcommand("docs",
+                                    "Print docs/cli.md, the manual page or a journal's schema")),
+        root_(root) {
     app_->group("");  // hidden
     app_->add_option("form", form_, "markdown, man or schema; default markdown");
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     if (form_ == "markdown") {
@@ -110,14 +108,11 @@ class DocsCommand : public Command {
 
  private:
   CLI::App& root_;
-  CLI::App* app_;
   std::string form_ = "markdown";
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_docs_command(CLI::App& root) {
-  return std::make_unique<DocsCommand>(root);
-}
+DUET_DEFINE_COMMAND(docs, DocsCommand)
 
 }  // namespace duet

@@ -99,7 +99,7 @@ class Step {
 class HealthCommand : public Command {
  public:
   explicit HealthCommand(CLI::App& root)
-      : app_(root.add_subcommand(
+      : Command(root.add_subcommand(
             "health",
             "Check this node: errors and links that drivers report, and short measurements; prints "
             "one line, exits with 1 if the node is faulty")) {
@@ -118,8 +118,6 @@ class HealthCommand : public Command {
         "standard error");
     app_->add_flag("--verbose", verbose_, "Also print a line per check and figure");
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     require_one_process("health");
@@ -272,7 +270,6 @@ class HealthCommand : public Command {
     }
   }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   std::optional<double> seconds_;
   std::string prometheus_, json_;
@@ -284,8 +281,6 @@ class HealthCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_health_command(CLI::App& root) {
-  return std::make_unique<HealthCommand>(root);
-}
+DUET_DEFINE_COMMAND(health, HealthCommand)
 
 }  // namespace duet

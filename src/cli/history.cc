@@ -18,7 +18,7 @@ namespace {
 class HistoryCommand : public Command {
  public:
   explicit HistoryCommand(CLI::App& root)
-      : app_(root.add_subcommand(
+      : Command(root.add_subcommand(
             "history", "Add journals to a store of runs, and show figures over time by device")) {
     app_->add_option("journals", journals_, "Journals to add; without any, the store is shown")
         ->type_name("JOURNAL...");
@@ -36,8 +36,6 @@ class HistoryCommand : public Command {
         "2026-11-21T02:00:00Z");
     offer(*app_, "--device", device_words);
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     if (store_.empty()) throw UsageError("history: expected --store FILE");
@@ -104,7 +102,6 @@ class HistoryCommand : public Command {
     std::cout << (over_time_ ? history_over_time(points) : history_table(points));
   }
 
-  CLI::App* app_;
   std::vector<std::string> journals_;
   std::string store_, match_, device_, rate_, csv_, time_;
   bool over_time_ = false;
@@ -112,8 +109,6 @@ class HistoryCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_history_command(CLI::App& root) {
-  return std::make_unique<HistoryCommand>(root);
-}
+DUET_DEFINE_COMMAND(history, HistoryCommand)
 
 }  // namespace duet

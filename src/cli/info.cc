@@ -60,13 +60,11 @@ Json fabric_to_json(const FabricOverview& fabric) {
 class InfoCommand : public Command {
  public:
   explicit InfoCommand(CLI::App& root)
-      : app_(root.add_subcommand("info",
-                                 "Show devices, links, libraries, and what is missing and why")) {
+      : Command(root.add_subcommand(
+            "info", "Show devices, links, libraries, and what is missing and why")) {
     add_device_flags(*app_, devices_, "all that can be opened");
     app_->add_flag("--json", json_, "Print one JSON object instead of text");
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     std::vector<BackendState> states = backends();
@@ -107,15 +105,12 @@ class InfoCommand : public Command {
     return machines;
   }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   bool json_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_info_command(CLI::App& root) {
-  return std::make_unique<InfoCommand>(root);
-}
+DUET_DEFINE_COMMAND(info, InfoCommand)
 
 }  // namespace duet

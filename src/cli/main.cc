@@ -140,19 +140,9 @@ int run(int argc, char** argv) {
   root.formatter(std::make_shared<duet::HelpFormatter>());  // CLI11 requires a shared_ptr
   const std::vector<std::string> line{argv, argv + argc};
   std::vector<std::unique_ptr<duet::Command>> commands;
-  const std::vector<std::unique_ptr<duet::Command> (*)(CLI::App&)> makers = {
-      duet::make_info_command,
-#define DUET_WORKLOAD(name) duet::make_##name##_command,
-#include "workload/list.h"
-#undef DUET_WORKLOAD
-      duet::make_advise_command,    duet::make_calibrate_command, duet::make_predict_command,
-      duet::make_reproduce_command, duet::make_run_command,       duet::make_health_command,
-      duet::make_report_command,    duet::make_compare_command,   duet::make_import_command,
-      duet::make_history_command,   duet::make_nccl_env_command,  duet::make_completion_command,
-      duet::make_complete_command,  duet::make_docs_command};
-  for (const auto make : makers) {
-    commands.push_back(make(root));
-  }
+#define DUET_COMMAND(name) commands.push_back(duet::make_##name##_command(root));
+#include "cli/list.h"
+#undef DUET_COMMAND
   const std::string version = fmt::format("duet {} ({})", duet::version(), duet::revision());
   root.set_version_flag("-V,--version", version, "Show version and git revision");
   for (const auto& command : commands) {

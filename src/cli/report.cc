@@ -39,9 +39,9 @@ std::set<FigureName> figures_in(const std::vector<ReportJournal>& journals) {
 class ReportCommand : public Command {
  public:
   explicit ReportCommand(CLI::App& root)
-      : app_(root.add_subcommand("report",
-                                 "Make one HTML page from one or several journals: verdicts, "
-                                 "charts, environment, all records")) {
+      : Command(root.add_subcommand("report",
+                                    "Make one HTML page from one or several journals: verdicts, "
+                                    "charts, environment, all records")) {
     app_->add_option("journal", journals_,
                      "Journals that --json wrote; several are shown side by side")
         ->type_name("FILE...");
@@ -52,8 +52,6 @@ class ReportCommand : public Command {
     add("--store", store_, "FILE",
         "A store of duet history: also show the journals' figures over time, on all its devices");
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     if (journals_.empty()) throw UsageError("report: expected the journals to show");
@@ -90,7 +88,6 @@ class ReportCommand : public Command {
     return history_series(points);
   }
 
-  CLI::App* app_;
   std::string store_;
   std::vector<std::string> journals_;
   std::string output_ = kDefaultReport;
@@ -98,8 +95,6 @@ class ReportCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_report_command(CLI::App& root) {
-  return std::make_unique<ReportCommand>(root);
-}
+DUET_DEFINE_COMMAND(report, ReportCommand)
 
 }  // namespace duet

@@ -46,7 +46,8 @@ class Opened {
 class RunCommand : public Command {
  public:
   explicit RunCommand(CLI::App& root)
-      : app_(root.add_subcommand("run", "Run a suite of benchmarks; without a name, list them")) {
+      : Command(
+            root.add_subcommand("run", "Run a suite of benchmarks; without a name, list them")) {
     app_->add_option("suite", suite_, "Name of the suite");
     add_device_flags(*app_, devices_,
                      "all devices of the suite that this machine has; given devices replace "
@@ -54,8 +55,6 @@ class RunCommand : public Command {
     add_output_flags(*app_, output_);
     offer(*app_, "suite", [] { return own_names(suites()); });
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     require_one_process("run");
@@ -105,7 +104,6 @@ class RunCommand : public Command {
     return entries;
   }
 
-  CLI::App* app_;
   std::string suite_;
   DeviceFlags devices_;
   OutputFlags output_;
@@ -113,8 +111,6 @@ class RunCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_run_command(CLI::App& root) {
-  return std::make_unique<RunCommand>(root);
-}
+DUET_DEFINE_COMMAND(run, RunCommand)
 
 }  // namespace duet

@@ -63,7 +63,7 @@ bool is_rooted(CollectiveKind kind) {
 class CollectiveCommand : public Command {
  public:
   explicit CollectiveCommand(CLI::App& root)
-      : app_(root.add_subcommand(
+      : Command(root.add_subcommand(
             "collective", "Measure collectives with each engine, with the flags of nccl-tests")) {
     app_->add_option("collectives", kinds_,
                      "all_gather, all_to_all, all_to_all_v, broadcast, gather, scatter, send_recv, "
@@ -104,8 +104,6 @@ class CollectiveCommand : public Command {
         ->group("Output");
     offer_values();
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     const auto processes = Processes::find();
@@ -365,7 +363,6 @@ class CollectiveCommand : public Command {
   }
   int threads() const { return threads_.empty() ? 1 : parse_number(threads_, 1, "-t", kMostRanks); }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
   NetworkFlags network_;
@@ -380,8 +377,6 @@ class CollectiveCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_collective_command(CLI::App& root) {
-  return std::make_unique<CollectiveCommand>(root);
-}
+DUET_DEFINE_COMMAND(collective, CollectiveCommand)
 
 }  // namespace duet

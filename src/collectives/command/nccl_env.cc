@@ -215,7 +215,7 @@ DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::str
 class NcclEnvCommand : public Command {
  public:
   explicit NcclEnvCommand(CLI::App& root)
-      : app_(root.add_subcommand(
+      : Command(root.add_subcommand(
             "nccl-env",
             "Print the variables to put before a command that uses NCCL, so that Duet's "
             "collectives take over the calls that they make faster (docs/pytorch.md)")) {
@@ -238,8 +238,6 @@ class NcclEnvCommand : public Command {
     app_->add_flag("--json", json_, "Print all of it as JSON");
     offer(*app_, "--for", {"shell", "torchrun", "srun", "mpirun", "docker", "mpijob"});
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     const Launcher& launcher = launcher_named(launcher_.empty() ? "shell" : launcher_);
@@ -343,15 +341,12 @@ class NcclEnvCommand : public Command {
     std::cout << json.dump(1) << '\n';
   }
 
-  CLI::App* app_;
   std::string launcher_, gpus_, model_, tuning_, real_;
   bool packets_ = false, json_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_nccl_env_command(CLI::App& root) {
-  return std::make_unique<NcclEnvCommand>(root);
-}
+DUET_DEFINE_COMMAND(nccl_env, NcclEnvCommand)
 
 }  // namespace duet

@@ -31,9 +31,10 @@ MemoryKind parse_host_memory(const std::string& text) {
 class CopyCommand : public Command {
  public:
   explicit CopyCommand(CLI::App& root)
-      : app_(root.add_subcommand("copy",
-                                 "Measure copies between devices, within a device, and to and from "
-                                 "the host; fit latency and bandwidth")) {
+      : Command(
+            root.add_subcommand("copy",
+                                "Measure copies between devices, within a device, and to and from "
+                                "the host; fit latency and bandwidth")) {
     add_device_flags(*app_, devices_, "host");
     add("--kind", kinds_, "LIST",
         "peer, local, host_to_device, device_to_host; default: all that the devices support");
@@ -80,8 +81,6 @@ class CopyCommand : public Command {
     offer(*app_, "--pattern", {"pair", "all_pairs"});
     offer(*app_, "--host-memory", {"pinned", "pageable"});
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     require_one_process("copy");
@@ -227,7 +226,6 @@ class CopyCommand : public Command {
     }
   }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
   OutputFlags output_;
@@ -240,8 +238,6 @@ class CopyCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_copy_command(CLI::App& root) {
-  return std::make_unique<CopyCommand>(root);
-}
+DUET_DEFINE_COMMAND(copy, CopyCommand)
 
 }  // namespace duet

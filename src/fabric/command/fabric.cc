@@ -63,9 +63,9 @@ Words fabric_choices() {
 class FabricCommand : public Command {
  public:
   explicit FabricCommand(CLI::App& root)
-      : app_(root.add_subcommand("fabric",
-                                 "Measure messages between processes over the network with "
-                                 "libfabric, on one or several rails")) {
+      : Command(root.add_subcommand("fabric",
+                                    "Measure messages between processes over the network with "
+                                    "libfabric, on one or several rails")) {
     app_->add_option("operations", operations_,
                      "send_recv (round trip), write, write_imm, read, between two processes; "
                      "all_to_all, between any number; a list of them, or all; default all")
@@ -115,8 +115,6 @@ class FabricCommand : public Command {
     add_output_flags(*app_, output_);
     offer_values();
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     FabricOptions options = parsed();
@@ -265,7 +263,6 @@ class FabricCommand : public Command {
     }
   }
 
-  CLI::App* app_;
   FabricOptions options_;
   DeviceFlags devices_;
   ModeFlags mode_;
@@ -278,8 +275,6 @@ class FabricCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_fabric_command(CLI::App& root) {
-  return std::make_unique<FabricCommand>(root);
-}
+DUET_DEFINE_COMMAND(fabric, FabricCommand)
 
 }  // namespace duet

@@ -28,7 +28,7 @@ std::vector<DType> gemm_dtypes() {
 class GemmCommand : public Command {
  public:
   explicit GemmCommand(CLI::App& root)
-      : app_(root.add_subcommand(
+      : Command(root.add_subcommand(
             "gemm", "Measure matrix multiplications with each library that the device has")) {
     add_device_flags(*app_, devices_, "host");
     add("--shapes", shapes_, "LIST", "Shapes as MxNxK, such as 4096x4096x512,8192x8192x8192");
@@ -65,8 +65,6 @@ class GemmCommand : public Command {
     offer(*app_, "--layout", {"nn", "nt", "tn"});
     offer(*app_, "--epilogue", {"none", "gelu", "gelu_backward"});
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     require_one_process("gemm");
@@ -125,7 +123,6 @@ class GemmCommand : public Command {
     return parse_shapes(cpu ? kDefaultShapesOfCpus : kDefaultShapes);
   }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
   OutputFlags output_;
@@ -138,8 +135,6 @@ class GemmCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_gemm_command(CLI::App& root) {
-  return std::make_unique<GemmCommand>(root);
-}
+DUET_DEFINE_COMMAND(gemm, GemmCommand)
 
 }  // namespace duet

@@ -26,9 +26,9 @@ constexpr std::int64_t kBytesOfPoint = 2 * sizeof(float);  // in both fields
 class HaloCommand : public Command {
  public:
   explicit HaloCommand(CLI::App& root)
-      : app_(root.add_subcommand("halo",
-                                 "Measure halo exchange in Jacobi iterations: sweeps of a grid, "
-                                 "divided over ranks, with each engine")) {
+      : Command(root.add_subcommand("halo",
+                                    "Measure halo exchange in Jacobi iterations: sweeps of a grid, "
+                                    "divided over ranks, with each engine")) {
     add_device_flags(*app_, devices_, "host:2; with several processes, one host device each");
     add("--engine", engines_, "LIST", "Engines by name; default: all that the devices have");
     add("--nx", nx_, "LIST",
@@ -62,8 +62,6 @@ class HaloCommand : public Command {
           {"dma", "kernel", "host", "nccl", "nccl-window", "rccl", "nvshmem-p", "nvshmem-block",
            "nvshmem-signal", "mpi"});
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     const auto processes = Processes::find();
@@ -145,7 +143,6 @@ class HaloCommand : public Command {
     return options;
   }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
   NetworkFlags network_;
@@ -156,8 +153,6 @@ class HaloCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_halo_command(CLI::App& root) {
-  return std::make_unique<HaloCommand>(root);
-}
+DUET_DEFINE_COMMAND(halo, HaloCommand)
 
 }  // namespace duet

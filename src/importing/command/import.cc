@@ -54,9 +54,10 @@ std::string verdicts_of(const JournalRun& run) {
 class ImportCommand : public Command {
  public:
   explicit ImportCommand(CLI::App& root)
-      : app_(root.add_subcommand("import",
-                                 "Convert output of nccl-tests, nvbandwidth, OSU micro-benchmarks "
-                                 "or TransferBench into a journal, for compare and report")) {
+      : Command(
+            root.add_subcommand("import",
+                                "Convert output of nccl-tests, nvbandwidth, OSU micro-benchmarks "
+                                "or TransferBench into a journal, for compare and report")) {
     app_->add_option("files", files_,
                      "Output of the tools (or the file of nccl-tests -J); the tool is recognised "
                      "from the contents")
@@ -69,8 +70,6 @@ class ImportCommand : public Command {
         "The buffer size of nvbandwidth (its --bufferSize), which its output does not contain");
     offer(*app_, "--collective", [] { return names_of(all_collectives()); });
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     if (files_.empty()) throw UsageError("import: expected files with output of a tool");
@@ -117,7 +116,6 @@ class ImportCommand : public Command {
     text << "journal: " << out_ << '\n';
   }
 
-  CLI::App* app_;
   std::vector<std::string> files_;
   std::string out_, bytes_;
   ImportOptions options_;
@@ -125,8 +123,6 @@ class ImportCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_import_command(CLI::App& root) {
-  return std::make_unique<ImportCommand>(root);
-}
+DUET_DEFINE_COMMAND(import, ImportCommand)
 
 }  // namespace duet

@@ -40,9 +40,10 @@ DType parse_layer_dtype(const std::string& text, const std::vector<std::string>&
 class LayerCommand : public Command {
  public:
   explicit LayerCommand(CLI::App& root)
-      : app_(root.add_subcommand("layer",
-                                 "Measure multiplications of tensor-parallel layers together with "
-                                 "the collective that they wait for, or that waits for them")) {
+      : Command(
+            root.add_subcommand("layer",
+                                "Measure multiplications of tensor-parallel layers together with "
+                                "the collective that they wait for, or that waits for them")) {
     app_->add_option(
             "layers", kinds_,
             "gather-gemm, gemm-scatter, gemm-reduce, mlp (the first two with SwiGLU "
@@ -91,8 +92,6 @@ class LayerCommand : public Command {
           {"none", "pieces", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
     offer(*app_, "--sums", {"by-compute", "in-slots"});
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     const auto processes = Processes::find();
@@ -204,7 +203,6 @@ class LayerCommand : public Command {
     return all;
   }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
   EnergyFlags energy_;
@@ -217,8 +215,6 @@ class LayerCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_layer_command(CLI::App& root) {
-  return std::make_unique<LayerCommand>(root);
-}
+DUET_DEFINE_COMMAND(layer, LayerCommand)
 
 }  // namespace duet

@@ -23,9 +23,10 @@ namespace {
 class AdviseCommand : public Command {
  public:
   explicit AdviseCommand(CLI::App& root)
-      : app_(root.add_subcommand("advise",
-                                 "Recommend a policy for a GEMM and a collective that run at the "
-                                 "same time, from a table that is measured once per device")) {
+      : Command(
+            root.add_subcommand("advise",
+                                "Recommend a policy for a GEMM and a collective that run at the "
+                                "same time, from a table that is measured once per device")) {
     add_device_flags(*app_, devices_, "host:2");
     add("--compute", compute_, "WORK", "gemm:MxNxK or gemm:MxNxK:DTYPE");
     add("--communicate", communicate_, "WORK", "all_gather:896M or another collective");
@@ -46,8 +47,6 @@ class AdviseCommand : public Command {
     app_->add_flag("--quiet", output_.quiet, "Do not show the cases that are measured");
     offer(*app_, "--collectives", [] { return names_of(all_collectives()); });
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     require_one_process("advise");
@@ -154,7 +153,6 @@ class AdviseCommand : public Command {
     return 0;
   }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   OutputFlags output_;
   std::string compute_, communicate_, table_, journal_, kinds_, iterations_;
@@ -163,8 +161,6 @@ class AdviseCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_advise_command(CLI::App& root) {
-  return std::make_unique<AdviseCommand>(root);
-}
+DUET_DEFINE_COMMAND(advise, AdviseCommand)
 
 }  // namespace duet

@@ -31,9 +31,9 @@ constexpr const char* kCpuCommunicate = "all_gather:4M";
 class OverlapCommand : public Command {
  public:
   explicit OverlapCommand(CLI::App& root)
-      : app_(root.add_subcommand("overlap",
-                                 "Measure a GEMM and a collective, or other works, at the same "
-                                 "time, under each policy")) {
+      : Command(root.add_subcommand("overlap",
+                                    "Measure a GEMM and a collective, or other works, at the same "
+                                    "time, under each policy")) {
     app_->add_option("scenarios", scenarios_,
                      "Sets of scenarios: paper, training, nano, memory or all, or a TOML file; "
                      "default paper; on CPUs one small pair, gemm:512x512x512:fp32 beside "
@@ -69,8 +69,6 @@ class OverlapCommand : public Command {
           {"serial", "base", "priority", "partition", "priority+partition", "zero-cta", "dma",
            "dma+partition", "all"});
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     const auto processes = Processes::find();
@@ -193,7 +191,6 @@ class OverlapCommand : public Command {
     return read_scenarios(word, text.str());
   }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   OutputFlags output_;
   std::string scenarios_, compute_, communicate_, policies_, units_, iterations_;
@@ -204,8 +201,6 @@ class OverlapCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_overlap_command(CLI::App& root) {
-  return std::make_unique<OverlapCommand>(root);
-}
+DUET_DEFINE_COMMAND(overlap, OverlapCommand)
 
 }  // namespace duet

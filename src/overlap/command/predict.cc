@@ -56,17 +56,16 @@ std::string errors_text(const Prediction& prediction) {
 class PredictCommand : public Command {
  public:
   explicit PredictCommand(CLI::App& root)
-      : app_(root.add_subcommand("predict",
-                                 "Simulate the cases of a journal of duet overlap and compare the "
-                                 "results with the measured ones")) {
+      : Command(
+            root.add_subcommand("predict",
+                                "Simulate the cases of a journal of duet overlap and compare the "
+                                "results with the measured ones")) {
     app_->add_option("JOURNAL", journal_, "Journal of duet overlap")
         ->required()
         ->check(not_empty());
     add_device_flags(*app_, devices_, "sim:h200-4");
     app_->add_flag("--quiet", quiet_, "Show the summary of errors only, not each case");
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     require_one_process("predict");
@@ -83,7 +82,6 @@ class PredictCommand : public Command {
   }
 
  private:
-  CLI::App* app_;
   DeviceFlags devices_;
   std::string journal_;
   bool quiet_ = false;
@@ -91,8 +89,6 @@ class PredictCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_predict_command(CLI::App& root) {
-  return std::make_unique<PredictCommand>(root);
-}
+DUET_DEFINE_COMMAND(predict, PredictCommand)
 
 }  // namespace duet

@@ -222,9 +222,9 @@ void vary_scenarios(Sensitivity& sensitivity, const Study& study, const Scenario
 class ReproduceCommand : public Command {
  public:
   explicit ReproduceCommand(CLI::App& root)
-      : app_(root.add_subcommand("reproduce",
-                                 "Print a study's figures of overlap beside those of a machine, "
-                                 "and fail where they are not near")) {
+      : Command(root.add_subcommand("reproduce",
+                                    "Print a study's figures of overlap beside those of a machine, "
+                                    "and fail where they are not near")) {
     app_->add_option("STUDY", study_, "conccl, the default: the ConCCL paper")->check(not_empty());
     add_device_flags(*app_, devices_, "sim:mi300x-8");
     app_->add_flag("--sensitivity", sensitivity_,
@@ -235,8 +235,6 @@ class ReproduceCommand : public Command {
       return keys;
     });
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>&) override {
     require_one_process("reproduce");
@@ -271,7 +269,6 @@ class ReproduceCommand : public Command {
   }
 
  private:
-  CLI::App* app_;
   DeviceFlags devices_;
   std::string study_ = "conccl";
   bool sensitivity_ = false;
@@ -279,8 +276,6 @@ class ReproduceCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_reproduce_command(CLI::App& root) {
-  return std::make_unique<ReproduceCommand>(root);
-}
+DUET_DEFINE_COMMAND(reproduce, ReproduceCommand)
 
 }  // namespace duet

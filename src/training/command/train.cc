@@ -57,7 +57,7 @@ class RunReport {
 class TrainCommand : public Command {
  public:
   explicit TrainCommand(CLI::App& root)
-      : app_(root.add_subcommand("train", "Measure training steps of a model")) {
+      : Command(root.add_subcommand("train", "Measure training steps of a model")) {
     app_->add_option("kind", kind_,
                      "Kind of model: gpt, qwen3, or mlp (the three linears of the training study)")
         ->required()
@@ -145,8 +145,6 @@ class TrainCommand : public Command {
     add_output_flags(*app_, output_);
     offer_values();
   }
-
-  CLI::App& app() override { return *app_; }
 
   int run(const std::vector<std::string>& line) override {
     if (parallel() == Parallel::none) require_one_process("train");
@@ -474,7 +472,6 @@ class TrainCommand : public Command {
     return all;
   }
 
-  CLI::App* app_;
   DeviceFlags devices_;
   ModeFlags mode_;
   NetworkFlags network_;
@@ -493,8 +490,6 @@ class TrainCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_train_command(CLI::App& root) {
-  return std::make_unique<TrainCommand>(root);
-}
+DUET_DEFINE_COMMAND(train, TrainCommand)
 
 }  // namespace duet
