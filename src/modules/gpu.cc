@@ -18,8 +18,8 @@ std::unique_ptr<Sweeper> sweeper_on(Device& device) {
 
 std::unique_ptr<Operations> operations_on(Device& device, const OperationsOptions& options) {
   int shared = 0;
-  DUET_GPU_CHECK(gpuDeviceGetAttribute(&shared, gpuDevAttrMaxSharedMemory,
-                                       dynamic_cast<GpuDevice&>(device).ordinal()));
+  DUET_GPU_CHECK(GPU(DeviceGetAttribute)(&shared, gpuDevAttrMaxSharedMemory,
+                                         dynamic_cast<GpuDevice&>(device).ordinal()));
   return make_gpu_operations(device, options, static_cast<std::uint64_t>(shared));
 }
 

@@ -7,79 +7,17 @@
 #define DUET_GPU cuda
 #define DUET_GPU_NAME "cuda"
 
-#define gpuError_t cudaError_t
-#define gpuSuccess cudaSuccess
-#define gpuErrorInvalidValue cudaErrorInvalidValue
-#define gpuErrorMemoryAllocation cudaErrorMemoryAllocation
-#define gpuErrorNotReady cudaErrorNotReady
-#define gpuErrorPeerAccessAlreadyEnabled cudaErrorPeerAccessAlreadyEnabled
-#define gpuGetErrorName cudaGetErrorName
-#define gpuGetErrorString cudaGetErrorString
-#define gpuGetLastError cudaGetLastError
+// GPU(Free) is cudaFree. The other names are those of which the vendors' differ in more.
+#define GPU(name) cuda##name
 
 #define gpuDeviceProp_t cudaDeviceProp
 #define gpuDevAttrClockRate cudaDevAttrClockRate
 #define gpuDevAttrMaxSharedMemory cudaDevAttrMaxSharedMemoryPerBlockOptin
 #define gpuDevAttrMemoryBusWidth cudaDevAttrGlobalMemoryBusWidth
 #define gpuDevAttrMemoryClockRate cudaDevAttrMemoryClockRate
-#define gpuDeviceCanAccessPeer cudaDeviceCanAccessPeer
-#define gpuDeviceEnablePeerAccess cudaDeviceEnablePeerAccess
-#define gpuDeviceGetAttribute cudaDeviceGetAttribute
-#define gpuDeviceGetPCIBusId cudaDeviceGetPCIBusId
-#define gpuDeviceGetStreamPriorityRange cudaDeviceGetStreamPriorityRange
-#define gpuDeviceSynchronize cudaDeviceSynchronize
-#define gpuGetDeviceCount cudaGetDeviceCount
-#define gpuGetDeviceProperties cudaGetDeviceProperties
-#define gpuRuntimeGetVersion cudaRuntimeGetVersion
-#define gpuSetDevice cudaSetDevice
 
-#define gpuFree cudaFree
 #define gpuHostAlloc cudaHostAlloc
 #define gpuHostAllocMapped cudaHostAllocMapped
 #define gpuHostAllocPortable cudaHostAllocPortable
 #define gpuFreeHost cudaFreeHost
-#define gpuMalloc cudaMalloc
 #define gpuMallocCoherent cudaMalloc
-#define gpuMallocManaged cudaMallocManaged
-#define gpuMemAttachGlobal cudaMemAttachGlobal
-#define gpuMemcpyAsync cudaMemcpyAsync
-#define gpuMemcpyDefault cudaMemcpyDefault
-#define gpuMemcpyPeerAsync cudaMemcpyPeerAsync
-#define gpuMemsetAsync cudaMemsetAsync
-
-#define gpuEvent_t cudaEvent_t
-#define gpuEventCreateWithFlags cudaEventCreateWithFlags
-#define gpuEventDefault cudaEventDefault
-#define gpuEventDestroy cudaEventDestroy
-#define gpuEventDisableTiming cudaEventDisableTiming
-#define gpuEventElapsedTime cudaEventElapsedTime
-#define gpuEventQuery cudaEventQuery
-#define gpuEventRecord cudaEventRecord
-
-#define gpuStream_t cudaStream_t
-#define gpuStreamCreateWithPriority cudaStreamCreateWithPriority
-#define gpuStreamDestroy cudaStreamDestroy
-#define gpuStreamNonBlocking cudaStreamNonBlocking
-#define gpuStreamQuery cudaStreamQuery
-#define gpuStreamWaitEvent cudaStreamWaitEvent
-
-#define gpuFuncAttributes cudaFuncAttributes
-#define gpuFuncGetAttributes cudaFuncGetAttributes
-#define gpuFuncSetAttribute cudaFuncSetAttribute
-#define gpuFuncAttributeMaxDynamicSharedMemorySize cudaFuncAttributeMaxDynamicSharedMemorySize
-
-#define gpuGraph_t cudaGraph_t
-#define gpuGraphDestroy cudaGraphDestroy
-#define gpuGraphExecDestroy cudaGraphExecDestroy
-#define gpuGraphExec_t cudaGraphExec_t
-#define gpuGraphGetNodes cudaGraphGetNodes
-#define gpuGraphInstantiateWithFlags cudaGraphInstantiateWithFlags
-#define gpuGraphLaunch cudaGraphLaunch
-
-#define gpuErrorStreamCaptureUnsupported cudaErrorStreamCaptureUnsupported
-#define gpuStreamBeginCapture cudaStreamBeginCapture
-#define gpuStreamCaptureModeRelaxed cudaStreamCaptureModeRelaxed
-#define gpuStreamCaptureStatus cudaStreamCaptureStatus
-#define gpuStreamCaptureStatusNone cudaStreamCaptureStatusNone
-#define gpuStreamEndCapture cudaStreamEndCapture
-#define gpuStreamIsCapturing cudaStreamIsCapturing

@@ -81,13 +81,13 @@ void GpuStream::copy_by_engine(const Copy& copy) {
       !gpu::is_host_memory(to) && !gpu::is_host_memory(from) && to.owner != from.owner;
   const bool direct = machine.reaches(device_, to) && machine.reaches(device_, from);
   if (!between_devices || direct) {
-    DUET_GPU_CHECK(gpuMemcpyAsync(to.data, from.data, to.bytes, gpuMemcpyDefault, stream_));
+    DUET_GPU_CHECK(GPU(MemcpyAsync)(to.data, from.data, to.bytes, GPU(MemcpyDefault), stream_));
     return;
   }
   const int to_ordinal = static_cast<const GpuDevice*>(to.owner)->ordinal();
   const int from_ordinal = static_cast<const GpuDevice*>(from.owner)->ordinal();
   DUET_GPU_CHECK(
-      gpuMemcpyPeerAsync(to.data, to_ordinal, from.data, from_ordinal, to.bytes, stream_));
+      GPU(MemcpyPeerAsync)(to.data, to_ordinal, from.data, from_ordinal, to.bytes, stream_));
 }
 
 void GpuStream::copy_by_kernel(const Copy& copy) {

@@ -105,7 +105,7 @@ void launch(const Copy& copy, gpuStream_t stream) {
     const dim3 block(static_cast<unsigned>(copy.shape.block));
     copy_kernel<Vector><<<grid, block, 0, stream>>>(pieces_of<Vector>(copy));
   }
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 template <typename Vector>

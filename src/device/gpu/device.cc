@@ -45,7 +45,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
           }) {
   use();
   gpuDeviceProp_t properties{};
-  DUET_GPU_CHECK(gpuGetDeviceProperties(&properties, ordinal));
+  DUET_GPU_CHECK(GPU(GetDeviceProperties)(&properties, ordinal));
   require_code(properties);
   info_ = device_info(ordinal, properties);
   max_block_ = properties.maxThreadsPerBlock;
@@ -59,15 +59,15 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   adds_in_flight_ = load_add_kernels(properties);
   service_ = create_stream({});
   signals_ = create_stream({info_.priorities - 1});
-  DUET_GPU_CHECK(gpuMalloc(reinterpret_cast<void**>(&found_), sizeof *found_));
+  DUET_GPU_CHECK(GPU(Malloc)(reinterpret_cast<void**>(&found_), sizeof *found_));
 }
 
 GpuDevice::~GpuDevice() {
-  forget(gpuSetDevice(ordinal_));
+  forget(GPU(SetDevice)(ordinal_));
   engine_copies_.reset();
-  forget(gpuFree(found_));
+  forget(GPU(Free)(found_));
   for (const gpuStream_t stream : {service_, signals_}) {
-    if (stream != nullptr) forget(gpuStreamDestroy(stream));
+    if (stream != nullptr) forget(GPU(StreamDestroy)(stream));
   }
 }
 
@@ -75,7 +75,7 @@ gpuStream_t GpuDevice::create_stream(const StreamOptions& options) {
   check_units(info_, options.units);
   use();
   int least = 0, greatest = 0;  // the vendor's numbers: a lower number is a higher priority
-  DUET_GPU_CHECK(gpuDeviceGetStreamPriorityRange(&least, &greatest));
+  DUET_GPU_CHECK(GPU(DeviceGetStreamPriorityRange)(&least, &greatest));
   const int priority = least - std::clamp(options.priority, 0, info_.priorities - 1);
   if (options.units > 0 && options.units < info_.compute_units) {
     const std::lock_guard lock(partitions_mutex_);
@@ -85,7 +85,7 @@ gpuStream_t GpuDevice::create_stream(const StreamOptions& options) {
     return partition->make_stream(priority);
   }
   gpuStream_t stream = nullptr;
-  DUET_GPU_CHECK(gpuStreamCreateWithPriority(&stream, gpuStreamNonBlocking, priority));
+  DUET_GPU_CHECK(GPU(StreamCreateWithPriority)(&stream, GPU(StreamNonBlocking), priority));
   return stream;
 }
 
@@ -150,7 +150,7 @@ void GpuDevice::drain(gpuStream_t stream, const char* what) const {
 void GpuDevice::transfer(void* to, const void* from, std::size_t bytes) {
   const std::lock_guard<std::mutex> lock(service_mutex_);
   use();
-  DUET_GPU_CHECK(gpuMemcpyAsync(to, from, bytes, gpuMemcpyDefault, service_));
+  DUET_GPU_CHECK(GPU(MemcpyAsync)(to, from, bytes, GPU(MemcpyDefault), service_));
   drain(service_, "blocking access to memory");
 }
 
@@ -159,8 +159,8 @@ void GpuDevice::transfer(void* to, const void* from, std::size_t bytes) {
 void GpuDevice::finish(double deadline_seconds) {
   const auto done = std::make_shared<std::atomic<bool>>(false);
   std::thread([done, ordinal = ordinal_] {
-    forget(gpuSetDevice(ordinal));
-    forget(gpuDeviceSynchronize());
+    forget(GPU(SetDevice)(ordinal));
+    forget(GPU(DeviceSynchronize)());
     *done = true;
   }).detach();
   gpu::wait_until("all work of " + info_.name, deadline_seconds, [&done] { return done->load(); });
@@ -206,10 +206,11 @@ std::optional<Difference> GpuDevice::check(const Span& span, const Fill& fill) {
   Difference result;
   const std::lock_guard<std::mutex> lock(service_mutex_);
   use();
-  DUET_GPU_CHECK(gpuMemsetAsync(&found_->count, 0, sizeof result.count, service_));
-  DUET_GPU_CHECK(gpuMemsetAsync(&found_->first_offset, 0xFF, sizeof result.first_offset, service_));
+  DUET_GPU_CHECK(GPU(MemsetAsync)(&found_->count, 0, sizeof result.count, service_));
+  DUET_GPU_CHECK(
+      GPU(MemsetAsync)(&found_->first_offset, 0xFF, sizeof result.first_offset, service_));
   launch_check(span, fill, found_, service_);
-  DUET_GPU_CHECK(gpuMemcpyAsync(&result, found_, sizeof result, gpuMemcpyDefault, service_));
+  DUET_GPU_CHECK(GPU(MemcpyAsync)(&result, found_, sizeof result, GPU(MemcpyDefault), service_));
   drain(service_, "check");
   if (result.count == 0) return std::nullopt;
   return result;
@@ -223,17 +224,17 @@ std::string place_in_source(const char* place) {
 
 void throw_gpu_error(gpuError_t error, const char* call, const char* place) {
   forget(error);
-  const std::string message = fmt::format("{}: {} ({}) at {}", call, gpuGetErrorString(error),
-                                          gpuGetErrorName(error), place_in_source(place));
-  if (error == gpuErrorMemoryAllocation) throw OutOfMemory(message);
-  if (error == gpuErrorStreamCaptureUnsupported) throw Unavailable(message);
+  const std::string message = fmt::format("{}: {} ({}) at {}", call, GPU(GetErrorString)(error),
+                                          GPU(GetErrorName)(error), place_in_source(place));
+  if (error == GPU(ErrorMemoryAllocation)) throw OutOfMemory(message);
+  if (error == GPU(ErrorStreamCaptureUnsupported)) throw Unavailable(message);
   throw Error(message);
 }
 
 void forget(gpuError_t error) noexcept {
-  if (error != gpuSuccess) static_cast<void>(gpuGetLastError());
+  if (error != GPU(Success)) static_cast<void>(GPU(GetLastError)());
 }
 
-void use_device(int ordinal) { DUET_GPU_CHECK(gpuSetDevice(ordinal)); }
+void use_device(int ordinal) { DUET_GPU_CHECK(GPU(SetDevice)(ordinal)); }
 
 }  // namespace duet::DUET_GPU

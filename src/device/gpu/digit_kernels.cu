@@ -130,7 +130,7 @@ void launch_digits(const Span& span, const Fill& fill, gpuStream_t stream) {
     const Elements<Type> to = elements_of<Type>(span, fill);
     digits_kernel<Type><<<grid_for(to.count), dim3(kBlock), 0, stream>>>(to, digits_of(fill));
   });
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 void launch_digits_check(const Span& span, const Fill& fill, Difference* found,
@@ -141,7 +141,7 @@ void launch_digits_check(const Span& span, const Fill& fill, Difference* found,
     check_digits_kernel<Type><<<grid_for(in.count), dim3(kBlock), 0, stream>>>(
         in, digits_of(fill), unit_of(fill.dtype), found);
   });
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 void load_digit_kernels() {

@@ -11,8 +11,8 @@ namespace duet::DUET_GPU {
 namespace {
 
 bool reached(gpuEvent_t event) {
-  const gpuError_t result = gpuEventQuery(event);
-  if (result == gpuErrorNotReady) {
+  const gpuError_t result = GPU(EventQuery)(event);
+  if (result == GPU(ErrorNotReady)) {
     forget(result);
     return false;
   }
@@ -26,8 +26,8 @@ GpuEvent::~GpuEvent() { destroy(); }
 
 void GpuEvent::destroy() noexcept {
   if (handle_ == nullptr) return;
-  forget(gpuSetDevice(device_->ordinal()));
-  forget(gpuEventDestroy(handle_));
+  forget(GPU(SetDevice)(device_->ordinal()));
+  forget(GPU(EventDestroy)(handle_));
   handle_ = nullptr;
 }
 
@@ -39,10 +39,10 @@ void GpuEvent::record(GpuDevice& device, gpuStream_t stream) {
   device.use();
   mark_ = {};
   if (handle_ == nullptr) {
-    const unsigned flags = use_ == EventUse::timing ? gpuEventDefault : gpuEventDisableTiming;
-    DUET_GPU_CHECK(gpuEventCreateWithFlags(&handle_, flags));
+    const unsigned flags = use_ == EventUse::timing ? GPU(EventDefault) : GPU(EventDisableTiming);
+    DUET_GPU_CHECK(GPU(EventCreateWithFlags)(&handle_, flags));
   }
-  DUET_GPU_CHECK(gpuEventRecord(handle_, stream));
+  DUET_GPU_CHECK(GPU(EventRecord)(handle_, stream));
 }
 
 void GpuEvent::record(GpuDevice& device, EventMark mark) {
@@ -86,7 +86,7 @@ double GpuEvent::seconds_since(const Event& earlier) const {
     throw BadArgument("seconds_since: an event was not reached yet");
   }
   float milliseconds = 0;
-  DUET_GPU_CHECK(gpuEventElapsedTime(&milliseconds, from->handle_, handle_));
+  DUET_GPU_CHECK(GPU(EventElapsedTime)(&milliseconds, from->handle_, handle_));
   return 1e-3 * static_cast<double>(milliseconds);
 }
 

@@ -175,7 +175,7 @@ void launch_fill(const Span& span, const Fill& fill, gpuStream_t stream) {
     const Words words = words_of(span);
     fill_kernel<<<grid_for(words.count), dim3(kBlock), 0, stream>>>(words, gpu::bytes_of(fill));
   }
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream) {
@@ -183,7 +183,7 @@ void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStre
   const Words words = words_of(span);
   check_kernel<<<grid_for(words.count), dim3(kBlock), 0, stream>>>(words, gpu::bytes_of(fill),
                                                                    found);
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 void load_fill_kernels() {

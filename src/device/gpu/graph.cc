@@ -28,13 +28,13 @@ class GpuGraph : public Graph {
 };
 
 GpuGraph::GpuGraph(GpuDevice& device, gpuGraph_t captured) : device_(device) {
-  DUET_GPU_CHECK(gpuGraphGetNodes(captured, nullptr, &size_));
-  DUET_GPU_CHECK(gpuGraphInstantiateWithFlags(&graph_, captured, 0));
+  DUET_GPU_CHECK(GPU(GraphGetNodes)(captured, nullptr, &size_));
+  DUET_GPU_CHECK(GPU(GraphInstantiateWithFlags)(&graph_, captured, 0));
 }
 
 GpuGraph::~GpuGraph() {
-  forget(gpuSetDevice(device_.ordinal()));
-  forget(gpuGraphExecDestroy(graph_));
+  forget(GPU(SetDevice)(device_.ordinal()));
+  forget(GPU(GraphExecDestroy)(graph_));
 }
 
 void GpuGraph::launch(Stream& stream) {
@@ -43,7 +43,7 @@ void GpuGraph::launch(Stream& stream) {
         fmt::format("{}: a graph of {}", stream.device().info().name, device_.info().name));
   }
   device_.use();
-  DUET_GPU_CHECK(gpuGraphLaunch(graph_, static_cast<gpuStream_t>(stream.native())));
+  DUET_GPU_CHECK(GPU(GraphLaunch)(graph_, static_cast<gpuStream_t>(stream.native())));
 }
 
 // Uses the relaxed capture mode. The stricter modes forbid calls that may happen during the
@@ -51,14 +51,14 @@ void GpuGraph::launch(Stream& stream) {
 // threads or inside a library.
 void GpuStream::begin_capture() {
   device_.use();
-  DUET_GPU_CHECK(gpuStreamBeginCapture(stream_, gpuStreamCaptureModeRelaxed));
+  DUET_GPU_CHECK(GPU(StreamBeginCapture)(stream_, GPU(StreamCaptureModeRelaxed)));
 }
 
 std::unique_ptr<Graph> GpuStream::end_capture() {
   device_.use();
   gpuGraph_t captured = nullptr;
-  DUET_GPU_CHECK(gpuStreamEndCapture(stream_, &captured));
-  const auto destroy = [](gpuGraph_t graph) { forget(gpuGraphDestroy(graph)); };
+  DUET_GPU_CHECK(GPU(StreamEndCapture)(stream_, &captured));
+  const auto destroy = [](gpuGraph_t graph) { forget(GPU(GraphDestroy)(graph)); };
   const std::unique_ptr<std::remove_pointer_t<gpuGraph_t>, decltype(destroy)> held(captured,
                                                                                    destroy);
   prepare_graph(captured);
@@ -67,16 +67,16 @@ std::unique_ptr<Graph> GpuStream::end_capture() {
 
 // Ending an invalid capture returns an error and no graph, but it does end the capture.
 void GpuStream::abandon_capture() noexcept {
-  forget(gpuSetDevice(device_.ordinal()));
+  forget(GPU(SetDevice)(device_.ordinal()));
   gpuGraph_t captured = nullptr;
-  forget(gpuStreamEndCapture(stream_, &captured));
-  if (captured != nullptr) forget(gpuGraphDestroy(captured));
+  forget(GPU(StreamEndCapture)(stream_, &captured));
+  if (captured != nullptr) forget(GPU(GraphDestroy)(captured));
 }
 
 bool is_captured(gpuStream_t stream) {
-  gpuStreamCaptureStatus status = gpuStreamCaptureStatusNone;
-  DUET_GPU_CHECK(gpuStreamIsCapturing(stream, &status));
-  return status != gpuStreamCaptureStatusNone;
+  GPU(StreamCaptureStatus) status = GPU(StreamCaptureStatusNone);
+  DUET_GPU_CHECK(GPU(StreamIsCapturing)(stream, &status));
+  return status != GPU(StreamCaptureStatusNone);
 }
 
 }  // namespace duet::DUET_GPU

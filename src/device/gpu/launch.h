@@ -22,13 +22,13 @@ void launch(void (*kernel)(Parameters...), const LaunchShape& shape, Stream& str
             Arguments... arguments) {
   constexpr std::size_t kSharedWithoutAsking = 47 << 10;  // 48 KiB, less what kernels have besides
   if (shape.shared_bytes > kSharedWithoutAsking) {
-    DUET_GPU_CHECK(gpuFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                       gpuFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(shape.shared_bytes)));
+    DUET_GPU_CHECK(GPU(FuncSetAttribute)(reinterpret_cast<const void*>(kernel),
+                                         GPU(FuncAttributeMaxDynamicSharedMemorySize),
+                                         static_cast<int>(shape.shared_bytes)));
   }
   kernel<<<shape.grid, shape.threads, shape.shared_bytes,
            static_cast<gpuStream_t>(stream.native())>>>(static_cast<Parameters>(arguments)...);
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 // The shared memory that a launch has asked for.

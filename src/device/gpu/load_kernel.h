@@ -7,8 +7,8 @@ namespace duet::DUET_GPU {
 // Loads a kernel before its first launch: a query of its attributes makes the runtime load it.
 template <typename... Arguments>
 void load_kernel(void (*kernel)(Arguments...)) {
-  gpuFuncAttributes attributes;
-  DUET_GPU_CHECK(gpuFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
+  GPU(FuncAttributes) attributes;
+  DUET_GPU_CHECK(GPU(FuncGetAttributes)(&attributes, reinterpret_cast<const void*>(kernel)));
 }
 
 }  // namespace duet::DUET_GPU

@@ -59,7 +59,7 @@ void launch_local_kernel(const gpu::LocalKernelTable& table, DType dtype, Reduct
                          gpuStream_t stream) {
   const auto kernel = kernel_for<Kernels>(dtype, op);
   kernel<<<dim3(static_cast<unsigned>(blocks)), dim3(kKernelThreads), 0, stream>>>(table);
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 void load_local_kernels() {

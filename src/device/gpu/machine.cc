@@ -30,16 +30,16 @@ void GpuMachine::enable_peer_access(int from, int to) {
   const int here = at(from).ordinal(), there = at(to).ordinal();
   std::string& obstacle = peers_.obstacle(from, to);
   int possible = 0;
-  DUET_GPU_CHECK(gpuDeviceCanAccessPeer(&possible, here, there));
+  DUET_GPU_CHECK(GPU(DeviceCanAccessPeer)(&possible, here, there));
   if (possible == 0) {
     obstacle = "the hardware or its set-up does not allow it";
     return;
   }
   use_device(here);
-  const gpuError_t result = gpuDeviceEnablePeerAccess(there, 0);
+  const gpuError_t result = GPU(DeviceEnablePeerAccess)(there, 0);
   forget(result);
-  if (result != gpuSuccess && result != gpuErrorPeerAccessAlreadyEnabled) {
-    obstacle = gpuGetErrorString(result);
+  if (result != GPU(Success) && result != GPU(ErrorPeerAccessAlreadyEnabled)) {
+    obstacle = GPU(GetErrorString)(result);
   }
 }
 
@@ -106,9 +106,9 @@ std::unique_ptr<Machine> open_gpu_machine(const std::string& argument) {
   const std::vector<int> named = gpu::parse_selection(DUET_GPU_NAME, argument);
   prepare_environment();
   int count = 0;
-  const gpuError_t result = gpuGetDeviceCount(&count);
+  const gpuError_t result = GPU(GetDeviceCount)(&count);
   forget(result);
-  if (result != gpuSuccess || count == 0) throw Unavailable(why_no_devices(result));
+  if (result != GPU(Success) || count == 0) throw Unavailable(why_no_devices(result));
   const std::vector<int> ordinals = gpu::select_devices(DUET_GPU_NAME, named, count);
   const std::string name = argument.empty() ? DUET_GPU_NAME : DUET_GPU_NAME ":" + argument;
   return std::make_unique<GpuMachine>(name, ordinals);

@@ -24,9 +24,9 @@ gpuError_t allocate_as(MemoryKind kind, bool coherent, void** data, std::uint64_
   switch (kind) {
     case MemoryKind::device:
       return coherent ? gpuMallocCoherent(data, whole_gpu_pages(bytes))
-                      : gpuMalloc(data, whole_gpu_pages(bytes));
+                      : GPU(Malloc)(data, whole_gpu_pages(bytes));
     case MemoryKind::managed:
-      return gpuMallocManaged(data, bytes, gpuMemAttachGlobal);
+      return GPU(MallocManaged)(data, bytes, GPU(MemAttachGlobal));
     default:
       return gpuHostAlloc(data, bytes, gpuHostAllocPortable | gpuHostAllocMapped);
   }
@@ -77,7 +77,7 @@ Span GpuDevice::acquire_as(std::uint64_t bytes, MemoryKind kind, bool coherent) 
   void* data = nullptr;
   const gpuError_t result = allocate_as(kind, coherent, &data, bytes);
   // For some sizes that are far too large the runtime returns `invalid value`.
-  if (result == gpuErrorMemoryAllocation || result == gpuErrorInvalidValue) {
+  if (result == GPU(ErrorMemoryAllocation) || result == GPU(ErrorInvalidValue)) {
     forget(result);
     throw OutOfMemory(shortage(info_, bytes, kind));
   }
@@ -96,8 +96,8 @@ void GpuDevice::release(const Span& span) noexcept {
     const std::lock_guard<std::mutex> lock(spaced_mutex_);
     spaced_.erase(span.data);
   }
-  forget(gpuSetDevice(ordinal_));
-  forget(span.kind == MemoryKind::pinned ? gpuFreeHost(span.data) : gpuFree(span.data));
+  forget(GPU(SetDevice)(ordinal_));
+  forget(span.kind == MemoryKind::pinned ? gpuFreeHost(span.data) : GPU(Free)(span.data));
 }
 
 }  // namespace duet::DUET_GPU

@@ -50,7 +50,7 @@ void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DTy
   const auto blocks =
       static_cast<unsigned>(gpu::packet_blocks(table.exchange.bytes, table.exchange.places));
   kernel<<<dim3(blocks), dim3(kKernelThreads), 0, stream>>>(table);
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 void load_packet_kernels() {

@@ -97,7 +97,7 @@ void launch(const Table& table, DType dtype, Reduction op, int blocks, gpuStream
   const auto kernel =
       table.reduction_count > 0 ? kernel_for<Kernels<Table>>(dtype, op) : peer_moves_kernel<Table>;
   kernel<<<dim3(static_cast<unsigned>(blocks)), dim3(kKernelThreads), 0, stream>>>(table);
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 template <typename Table>

@@ -13,13 +13,13 @@ namespace {
 
 int attribute(int ordinal, decltype(gpuDevAttrClockRate) which) {
   int value = 0;
-  DUET_GPU_CHECK(gpuDeviceGetAttribute(&value, which, ordinal));
+  DUET_GPU_CHECK(GPU(DeviceGetAttribute)(&value, which, ordinal));
   return value;
 }
 
 std::string pci_address(int ordinal) {
   char text[32] = "";
-  DUET_GPU_CHECK(gpuDeviceGetPCIBusId(text, sizeof text, ordinal));
+  DUET_GPU_CHECK(GPU(DeviceGetPCIBusId)(text, sizeof text, ordinal));
   std::string bus = text;  // converted to lower case, as in sysfs
   std::transform(bus.begin(), bus.end(), bus.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -35,7 +35,7 @@ double sysfs_number(const std::string& bus, const char* file, double otherwise) 
 
 int priorities_of_current_device() {
   int least = 0, greatest = 0;
-  DUET_GPU_CHECK(gpuDeviceGetStreamPriorityRange(&least, &greatest));
+  DUET_GPU_CHECK(GPU(DeviceGetStreamPriorityRange)(&least, &greatest));
   return least - greatest + 1;
 }
 
@@ -55,7 +55,7 @@ DeviceInfo device_info(int ordinal, const gpuDeviceProp_t& properties) {
   info.priorities = priorities_of_current_device();
   info.unit_grain = unit_grain(ordinal);
   int runtime = 0;
-  DUET_GPU_CHECK(gpuRuntimeGetVersion(&runtime));
+  DUET_GPU_CHECK(GPU(RuntimeGetVersion)(&runtime));
   info.details["runtime version"] = std::to_string(runtime);
   info.details["maximum compute clock"] =
       fmt::format("{} MHz", attribute(ordinal, gpuDevAttrClockRate) / 1000);

@@ -112,7 +112,7 @@ __global__ void push_kernel(CommandPushes pushes) {
 
 void launch_pushes(const CommandPushes& pushes, gpuStream_t stream) {
   push_kernel<<<dim3(static_cast<unsigned>(pushes.blocks) + 1), dim3(32), 0, stream>>>(pushes);
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 void load_push_kernel() { load_kernel(push_kernel); }

@@ -37,8 +37,8 @@ GpuEvent& own_event(Event& event, const GpuDevice& device) {
 }
 
 bool stream_idle(gpuStream_t stream) {
-  const gpuError_t result = gpuStreamQuery(stream);
-  if (result == gpuErrorNotReady) {
+  const gpuError_t result = GPU(StreamQuery)(stream);
+  if (result == GPU(ErrorNotReady)) {
     forget(result);
     return false;
   }
@@ -60,8 +60,8 @@ GpuStream::GpuStream(GpuDevice& device, gpuStream_t users)
 // Pending work completes; the runtime frees the stream after it.
 GpuStream::~GpuStream() {
   if (!owned_) return;
-  forget(gpuSetDevice(device_.ordinal()));
-  forget(gpuStreamDestroy(stream_));
+  forget(GPU(SetDevice)(device_.ordinal()));
+  forget(GPU(StreamDestroy)(stream_));
 }
 
 void GpuStream::fill(const Span& span, const Fill& fill) {
@@ -87,7 +87,7 @@ void GpuStream::wait(Event& event) {
     return;
   }
   if (own.handle() == nullptr) return;
-  DUET_GPU_CHECK(gpuStreamWaitEvent(stream_, own.handle(), 0));
+  DUET_GPU_CHECK(GPU(StreamWaitEvent)(stream_, own.handle(), 0));
 }
 
 void GpuStream::signal(const Semaphore& semaphore, std::uint64_t value) {

@@ -12,6 +12,12 @@
 
 namespace duet::DUET_GPU {
 
+using gpuError_t = GPU(Error_t);
+using gpuEvent_t = GPU(Event_t);
+using gpuGraph_t = GPU(Graph_t);
+using gpuGraphExec_t = GPU(GraphExec_t);
+using gpuStream_t = GPU(Stream_t);
+
 // Throws OutOfMemory, Unavailable (for calls that cannot be captured) or Error, with the call's
 // text and source location. Clears the runtime's error, so that the next call does not report it
 // again.
@@ -37,7 +43,7 @@ void use_device(int ordinal);
 #define DUET_GPU_CHECK(...)                                                          \
   do {                                                                               \
     const gpuError_t duet_gpu_result = (__VA_ARGS__);                                \
-    if (duet_gpu_result != gpuSuccess) {                                             \
+    if (duet_gpu_result != GPU(Success)) {                                           \
       ::duet::DUET_GPU::throw_gpu_error(duet_gpu_result, DUET_GPU_TEXT(__VA_ARGS__), \
                                         DUET_GPU_PLACE(__LINE__));                   \
     }                                                                                \

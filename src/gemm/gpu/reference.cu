@@ -118,7 +118,7 @@ void launch(const GemmProblem& p, const GemmBuffers& buffers, const ReferenceRow
     reference_nn<dtype>
         <<<grid, block, 0, stream>>>(shape, buffers.a.data, buffers.b.data, rows, out);
   }
-  DUET_GPU_CHECK(gpuGetLastError());
+  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ class LtTimer : public CandidateTimer {
     const ltStatus_t status = problem_.run(candidates[candidate], buffers_, workspace_.span(),
                                            static_cast<gpuStream_t>(stream_->native()));
     // A refused launch leaves an error, which the next check would report.
-    if (status != ltSuccess) forget(gpuGetLastError());
+    if (status != ltSuccess) forget(GPU(GetLastError)());
     return status == ltSuccess;
   }
 
