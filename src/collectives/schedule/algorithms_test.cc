@@ -1,9 +1,13 @@
 // Every algorithm, proved for many ranks, sizes and options; and nothing in its schedule that is
 // not needed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
 
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/algorithms/copy_order.h"
@@ -85,6 +89,86 @@ void expect_right(const Algorithm& algorithm, AlgorithmInput input, Places place
       << input.largest_piece;
 }
 
+using Lanes = std::vector<CopyLanes>;
+
+// One of a sweep's calls. `size`: of pieces, or from which a local copy is deferred.
+struct Swept {
+  int ranks;
+  CollectiveKind kind;
+  std::uint64_t count;
+  CopyLanes lanes;
+  std::uint64_t size;
+  Places places;
+
+  Collective call(int root = 0) const { return call_of(kind, count, ranks, root); }
+};
+
+// Calls with every combination of what is listed.
+struct Sweep {
+  std::vector<int> ranks;
+  std::vector<CollectiveKind> kinds;
+  std::vector<std::uint64_t> counts;
+  std::function<Lanes(int ranks)> lanes = [](int) { return Lanes(1); };
+  std::vector<Places> places = {Places::apart};
+  std::vector<std::uint64_t> sizes = {0};
+  bool swaps = false;  // all_to_all in place too
+  std::uint64_t most_of_many = std::numeric_limits<std::uint64_t>::max();  // of more than 8 ranks
+};
+
+const std::vector<Places> kApartOrNot = {Places::apart, Places::in_place};
+const std::vector<Places> kAllPlaces = {Places::apart, Places::in_place, Places::mixed};
+
+std::vector<int> up_to_17_from(int first) {
+  std::vector<int> ranks(static_cast<std::size_t>(18 - first));
+  std::iota(ranks.begin(), ranks.end(), first);
+  return ranks;
+}
+
+// Lanes in order; and with `or_own`, as many as ranks that are not.
+std::function<Lanes(int)> in_order(const std::vector<int>& counts, bool or_own = false) {
+  return [counts, or_own](int ranks) {
+    Lanes lanes;
+    for (const int count : counts) lanes.push_back({count, true});
+    if (or_own) lanes.push_back({ranks, false});
+    return lanes;
+  };
+}
+
+void expect_none(const Sweep& all, const std::function<std::string(const Swept&)>& fault) {
+  for (const int ranks : all.ranks) {
+    for (const CollectiveKind kind : all.kinds) {
+      const bool has_places =
+          has_in_place(kind) && (kind != CollectiveKind::all_to_all || all.swaps);
+      for (const std::uint64_t count : all.counts) {
+        if (ranks > 8 && count > all.most_of_many) continue;
+        for (const CopyLanes lanes : all.lanes(ranks)) {
+          for (const std::uint64_t size : all.sizes) {
+            for (const Places places : all.places) {
+              if (places != Places::apart && !has_places) continue;
+              ASSERT_EQ(fault({ranks, kind, count, lanes, size, places}), "")
+                  << name(kind) << " of " << count << ", " << ranks << " ranks, " << lanes.count
+                  << " lanes, size " << size;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+using Make = std::function<CollectiveSchedule(const Swept&)>;
+
+void expect_right(const Sweep& all, const Make& make) {
+  expect_none(all, [&](const Swept& each) { return fault_of(make(each)); });
+}
+
+// Each wait, signal, edge and barrier is needed.
+void expect_needed(const Sweep& all, const Make& make) {
+  expect_none(all, [&](const Swept& each) {
+    return fmt::format("{}", fmt::join(unnoticed_removals(make(each)), ", "));
+  });
+}
+
 // What is in the list is proved, without a test of its own: behind a switch and with a link for
 // each peer, in one piece, in as many as the algorithm chooses, and in small ones.
 TEST(Algorithms, AreRightWhereTheyFit) {
@@ -124,48 +208,27 @@ CollectiveSchedule moves_of(const Collective& collective, int ranks, CopyLanes c
 }
 
 TEST(DirectMoves, AreRightForEveryKindAndNumberOfRanks) {
-  for (int ranks = 1; ranks <= 17; ++ranks) {
-    for (const CollectiveKind kind : kinds_that_move()) {
-      const Collective c = call_of(kind, 37, ranks, ranks / 2);
-      for (const int lanes : {1, 2, 3, 16}) {
-        ASSERT_EQ(fault_of(moves_of(c, ranks, {lanes, lanes < 3})), "")
-            << name(kind) << ", " << ranks << " ranks, " << lanes << " lanes";
-      }
-    }
-  }
+  const auto lanes = [](int) { return Lanes{{1, true}, {2, true}, {3, false}, {16, false}}; };
+  expect_right({up_to_17_from(1), kinds_that_move(), {37}, lanes},
+               [](const Swept& s) { return moves_of(s.call(s.ranks / 2), s.ranks, s.lanes); });
 }
 
 TEST(DirectMoves, AreRightInPlaceAndForEverySize) {
-  for (const int ranks : {2, 3, 5}) {
-    for (const CollectiveKind kind : kinds_that_move()) {
-      const bool in_place = has_in_place(kind) && kind != CollectiveKind::all_to_all;
-      for (const std::uint64_t count : {0, 1, 1000, 4097}) {
-        const Collective c = call_of(kind, count, ranks, ranks - 1);
-        for (const std::uint64_t defer_bytes : {1, 1000, 5000, 1 << 20}) {
-          for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
-            if (places != Places::apart && !in_place) continue;
-            ASSERT_EQ(fault_of(moves_of(c, ranks, {2, true}, defer_bytes, places)), "")
-                << name(kind) << " of " << count << ", " << ranks << " ranks, from " << defer_bytes;
-          }
-        }
-      }
-    }
-  }
+  expect_right({{2, 3, 5},
+                kinds_that_move(),
+                {0, 1, 1000, 4097},
+                in_order({2}),
+                kAllPlaces,
+                {1, 1000, 5000, 1 << 20}},
+               [](const Swept& s) {
+                 return moves_of(s.call(s.ranks - 1), s.ranks, s.lanes, s.size, s.places);
+               });
 }
 
 TEST(DirectMoves, NeedEveryWaitSignalAndEdge) {
-  for (const int ranks : {2, 3, 4}) {
-    for (const CollectiveKind kind : kinds_that_move()) {
-      const Collective c = call_of(kind, 64, ranks, 1);
-      for (const std::uint64_t defer_bytes : {1, 1 << 20}) {
-        for (const int lanes : {1, 2}) {
-          EXPECT_EQ(unnoticed_removals(moves_of(c, ranks, {lanes, true}, defer_bytes)),
-                    std::vector<std::string>{})
-              << name(kind) << ", " << ranks << " ranks, " << lanes << " lanes";
-        }
-      }
-    }
-  }
+  expect_needed(
+      {{2, 3, 4}, kinds_that_move(), {64}, in_order({1, 2}), {Places::apart}, {1, 1 << 20}},
+      [](const Swept& s) { return moves_of(s.call(1), s.ranks, s.lanes, s.size); });
 }
 
 // Two plans of a session share its lanes.
@@ -189,89 +252,54 @@ CollectiveSchedule staged(const Collective& collective, int ranks, CopyLanes cop
 
 // Sizes of up to 24 pieces, with turns from 5 on.
 TEST(StagedMoves, AreRightForEveryKindAndNumberOfRanks) {
-  for (int ranks = 1; ranks <= 17; ++ranks) {
-    for (const CollectiveKind kind : kinds_that_move()) {
-      for (const std::uint64_t count : {0, 1, 150001, 24 << 16}) {
-        if (ranks > 8 && count > 150001) continue;
-        const Collective c = call_of(kind, count, ranks, ranks / 2);
-        for (const CopyLanes copying :
-             {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{ranks, false}}) {
-          ASSERT_EQ(fault_of(staged(c, ranks, copying)), "")
-              << name(kind) << " of " << count << ", " << ranks << " ranks, " << copying.count
-              << " lanes";
-        }
-      }
-    }
-  }
+  Sweep all{up_to_17_from(1), kinds_that_move(), {0, 1, 150001, 24 << 16}, in_order({1, 2}, true)};
+  all.most_of_many = 150001;
+  expect_right(all, [](const Swept& s) { return staged(s.call(s.ranks / 2), s.ranks, s.lanes); });
 }
 
 TEST(StagedMoves, AreRightInPlace) {
-  for (const int ranks : {2, 3, 5}) {
-    for (const Collective& c : {call_of(CollectiveKind::all_to_all, 1, ranks),
-                                call_of(CollectiveKind::all_to_all, 150001, ranks),
-                                call_of(CollectiveKind::all_to_all, 400000, ranks),
-                                call_of(CollectiveKind::all_gather, 150001, ranks)}) {
-      for (const Places places : {Places::in_place, Places::mixed}) {
-        for (const CopyLanes copying :
-             {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
-          ASSERT_EQ(fault_of(staged(c, ranks, copying, places)), "")
-              << name(c.kind) << " of " << c.count << ", " << ranks << " ranks, " << copying.count
-              << " lanes";
-        }
-      }
-    }
-  }
+  Sweep all{{2, 3, 5},
+            {CollectiveKind::all_to_all, CollectiveKind::all_gather},
+            {1, 150001, 400000},
+            in_order({2, 3}, true),
+            {Places::in_place, Places::mixed}};
+  all.swaps = true;
+  expect_right(all, [](const Swept& s) { return staged(s.call(), s.ranks, s.lanes, s.places); });
 }
 
 TEST(StagedMoves, NeedEveryWaitSignalAndEdge) {
-  for (const int ranks : {2, 3, 4}) {
-    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
-      for (const std::uint64_t count : {1, 150001, 400000}) {
-        const Collective c = call_of(kind, count, ranks);
-        for (const CopyLanes copying :
-             {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
-          EXPECT_EQ(unnoticed_removals(staged(c, ranks, copying)), std::vector<std::string>{})
-              << name(kind) << " of " << count << ", " << ranks << " ranks, " << copying.count
-              << " lanes";
-        }
-      }
-    }
-  }
+  expect_needed({{2, 3, 4},
+                 {CollectiveKind::all_gather, CollectiveKind::all_to_all},
+                 {1, 150001, 400000},
+                 in_order({2, 3}, true)},
+                [](const Swept& s) { return staged(s.call(), s.ranks, s.lanes); });
 }
 
-CollectiveSchedule broadcast_of(std::uint64_t bytes, std::uint64_t piece, int ranks, int root,
-                                CopyLanes copying, Places places = Places::apart) {
-  const Collective c = call_of(CollectiveKind::broadcast, bytes, ranks, root);
-  return schedules(input_of(c, ranks, copying, piece), {broadcast_pipeline()}, places);
+CollectiveSchedule broadcast_of(const Swept& s, int root) {
+  return schedules(input_of(s.call(root), s.ranks, s.lanes, s.size), {broadcast_pipeline()},
+                   s.places);
 }
 
 TEST(BroadcastPipeline, IsRightForEveryNumberOfRanksAndPieces) {
-  for (int ranks = 3; ranks <= 17; ++ranks) {
-    for (const std::uint64_t piece : {100, 60, 30, 10, 4}) {
-      for (const CopyLanes copying :
-           {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{ranks - 1, false}}) {
-        for (const Places places : {Places::apart, Places::in_place}) {
-          ASSERT_EQ(fault_of(broadcast_of(100, piece, ranks, ranks / 2, copying, places)), "")
-              << ranks << " ranks, pieces of " << piece << ", " << copying.count << " lanes";
-        }
-      }
-    }
-  }
-  EXPECT_EQ(fault_of(broadcast_of(0, 1, 3, 0, {2, true})), "");
+  const auto lanes = [](int ranks) { return Lanes{{1, true}, {2, true}, {ranks - 1, false}}; };
+  expect_right({up_to_17_from(3),
+                {CollectiveKind::broadcast},
+                {100},
+                lanes,
+                kApartOrNot,
+                {100, 60, 30, 10, 4}},
+               [](const Swept& s) { return broadcast_of(s, s.ranks / 2); });
+  expect_right({{3}, {CollectiveKind::broadcast}, {0}, in_order({2}), {Places::apart}, {1}},
+               [](const Swept& s) { return broadcast_of(s, 0); });
   const Collective one = call_of(CollectiveKind::broadcast, 1, 2);
   EXPECT_FALSE(broadcast_pipeline().fits(input_of(one, 2, {2, true})));
 }
 
 TEST(BroadcastPipeline, NeedsEveryWaitSignalAndEdge) {
-  for (const int ranks : {3, 4, 5}) {
-    for (const std::uint64_t piece : {100, 50, 15}) {
-      for (const CopyLanes copying : {CopyLanes{2, true}, CopyLanes{ranks - 1, false}}) {
-        EXPECT_EQ(unnoticed_removals(broadcast_of(100, piece, ranks, 1, copying)),
-                  std::vector<std::string>{})
-            << ranks << " ranks, pieces of " << piece << ", " << copying.count << " lanes";
-      }
-    }
-  }
+  const auto lanes = [](int ranks) { return Lanes{{2, true}, {ranks - 1, false}}; };
+  expect_needed(
+      {{3, 4, 5}, {CollectiveKind::broadcast}, {100}, lanes, {Places::apart}, {100, 50, 15}},
+      [](const Swept& s) { return broadcast_of(s, 1); });
 }
 
 CollectiveSchedule reduction_of(std::uint64_t bytes, int ranks, CopyLanes copying,
@@ -283,31 +311,20 @@ CollectiveSchedule reduction_of(std::uint64_t bytes, int ranks, CopyLanes copyin
 }
 
 TEST(StagedReduction, IsRightForEveryNumberOfRanksAndSize) {
-  for (int ranks = 1; ranks <= 17; ++ranks) {
-    for (const std::uint64_t bytes : {0, 4, 150000, 24 << 16}) {
-      if (ranks > 8 && bytes > 150000) continue;
-      for (const CopyLanes copying :
-           {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
-        for (const Places places : {Places::apart, Places::in_place}) {
-          ASSERT_EQ(fault_of(reduction_of(bytes, ranks, copying, places)), "")
-              << bytes << " bytes, " << ranks << " ranks, " << copying.count << " lanes";
-        }
-      }
-    }
-  }
+  Sweep all{up_to_17_from(1),
+            {CollectiveKind::reduce_scatter},
+            {0, 4, 150000, 24 << 16},
+            in_order({1, 2, 3}, true),
+            kApartOrNot};
+  all.most_of_many = 150000;
+  expect_right(all,
+               [](const Swept& s) { return reduction_of(s.count, s.ranks, s.lanes, s.places); });
 }
 
 TEST(StagedReduction, NeedsEveryWaitSignalAndEdge) {
-  for (const int ranks : {2, 3, 4}) {
-    for (const std::uint64_t bytes : {4, 150000, 400000}) {
-      for (const CopyLanes copying :
-           {CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
-        EXPECT_EQ(unnoticed_removals(reduction_of(bytes, ranks, copying)),
-                  std::vector<std::string>{})
-            << bytes << " bytes, " << ranks << " ranks, " << copying.count << " lanes";
-      }
-    }
-  }
+  expect_needed(
+      {{2, 3, 4}, {CollectiveKind::reduce_scatter}, {4, 150000, 400000}, in_order({2, 3}, true)},
+      [](const Swept& s) { return reduction_of(s.count, s.ranks, s.lanes); });
 }
 
 // Plans of equal sizes on one caller's stream.
@@ -322,44 +339,27 @@ TEST(StagedReduction, OfTwoPlansThatShareSlots) {
   }
 }
 
-CollectiveSchedule additions_of(CollectiveKind kind, std::uint64_t count, int ranks,
-                                CopyLanes copying, Places places = Places::apart) {
-  AlgorithmInput input = input_of(call_of(kind, count, ranks), ranks, copying, 1 << 16);
+CollectiveSchedule additions_of(const Swept& s) {
+  AlgorithmInput input = input_of(s.call(), s.ranks, s.lanes, 1 << 16);
   input.collective.dtype = DType::int32;
-  input.out_of_step = ranks > 2;
-  return schedules(input, whole_of(additions(), input), places);
+  input.out_of_step = s.ranks > 2;
+  return schedules(input, whole_of(additions(), input), s.places);
 }
 
 TEST(Additions, AreRightForEveryNumberOfRanksAndSize) {
-  for (int ranks = 2; ranks <= 17; ++ranks) {
-    for (const CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
-      for (const std::uint64_t count : {0, 1, 3, 1403, 30001}) {
-        for (const CopyLanes copying :
-             {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{ranks, false}}) {
-          for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
-            ASSERT_EQ(fault_of(additions_of(kind, count, ranks, copying, places)), "")
-                << name(kind) << " of " << count << ", " << ranks << " ranks, " << copying.count
-                << " lanes";
-          }
-        }
-      }
-    }
-  }
+  expect_right({up_to_17_from(2),
+                {CollectiveKind::reduce_scatter, CollectiveKind::all_reduce},
+                {0, 1, 3, 1403, 30001},
+                in_order({1, 2}, true),
+                kAllPlaces},
+               additions_of);
   const Collective one = call_of(CollectiveKind::reduce_scatter, 1, 1);
   EXPECT_FALSE(additions().fits(input_of(one, 1, {2, true})));
 }
 
 TEST(Additions, NeedEveryWaitSignalAndEdge) {
-  for (const int ranks : {2, 3, 4}) {
-    for (const std::uint64_t count : {1, 1403, 40001}) {
-      for (const CopyLanes copying : {CopyLanes{1, true}, CopyLanes{2, true}}) {
-        EXPECT_EQ(
-            unnoticed_removals(additions_of(CollectiveKind::reduce_scatter, count, ranks, copying)),
-            std::vector<std::string>{})
-            << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
-      }
-    }
-  }
+  expect_needed({{2, 3, 4}, {CollectiveKind::reduce_scatter}, {1, 1403, 40001}, in_order({1, 2})},
+                additions_of);
 }
 
 // In two halves: reduced through slots, then spread by pushes.
@@ -373,19 +373,15 @@ AlgorithmInput all_reduce_input(std::uint64_t count, int ranks, CopyLanes copyin
 
 // With few elements some ranks have no part.
 TEST(AllReduce, IsRightForEveryNumberOfRanksAndSize) {
-  for (int ranks = 1; ranks <= 17; ++ranks) {
-    for (const std::uint64_t count : {0, 1, 3, 1403, 90001}) {
-      for (const CopyLanes copying :
-           {CopyLanes{1, true}, CopyLanes{2, true}, CopyLanes{3, true}, CopyLanes{ranks, false}}) {
-        for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
-          ASSERT_EQ(fault_of(schedules(all_reduce_input(count, ranks, copying),
-                                       {staged_reduction(), spread()}, places)),
-                    "")
-              << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
-        }
-      }
-    }
-  }
+  expect_right({up_to_17_from(1),
+                {CollectiveKind::all_reduce},
+                {0, 1, 3, 1403, 90001},
+                in_order({1, 2, 3}, true),
+                kAllPlaces},
+               [](const Swept& s) {
+                 return schedules(all_reduce_input(s.count, s.ranks, s.lanes),
+                                  {staged_reduction(), spread()}, s.places);
+               });
 }
 
 TEST(AllReduce, ItsSecondHalfNeedsEveryWaitSignalAndEdge) {
@@ -415,31 +411,15 @@ CollectiveSchedule kernels_of(const Collective& collective, int ranks,
 
 // Sizes without and with packets, and from 2 MiB and 32 MiB on in two kernels.
 TEST(PeerKernels, AreRightForEveryKindAndNumberOfRanks) {
-  for (int ranks = 1; ranks <= 17; ++ranks) {
-    for (const CollectiveKind kind : all_collectives()) {
-      const bool has_places = has_in_place(kind) && kind != CollectiveKind::all_to_all;
-      for (const std::uint64_t count : {0, 1, 64, 1403, 40 << 20}) {
-        const Collective c = call_of(kind, count, ranks, ranks / 2);
-        for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
-          if (places != Places::apart && !has_places) continue;
-          ASSERT_EQ(fault_of(kernels_of(c, ranks, places)), "")
-              << name(kind) << " of " << count << ", " << ranks << " ranks";
-        }
-      }
-    }
-  }
+  Sweep all{up_to_17_from(1), all_collectives(), {0, 1, 64, 1403, 40 << 20}};
+  all.places = kAllPlaces;
+  expect_right(all,
+               [](const Swept& s) { return kernels_of(s.call(s.ranks / 2), s.ranks, s.places); });
 }
 
 TEST(PeerKernels, NeedEveryBarrier) {
-  for (const int ranks : {2, 3, 4}) {
-    for (const CollectiveKind kind : all_collectives()) {
-      for (const std::uint64_t count : {63, 40 << 20}) {
-        EXPECT_EQ(unnoticed_removals(kernels_of(call_of(kind, count, ranks), ranks)),
-                  std::vector<std::string>{})
-            << name(kind) << " of " << count << ", " << ranks << " ranks";
-      }
-    }
-  }
+  expect_needed({{2, 3, 4}, all_collectives(), {63, 40 << 20}},
+                [](const Swept& s) { return kernels_of(s.call(), s.ranks); });
 }
 
 TEST(PeerKernels, OfTwoPlansMix) {
@@ -505,62 +485,46 @@ TEST(Packets, NeedTwoHalves) {
   }
 }
 
-CollectiveSchedule pulled(std::uint64_t count, int ranks, CopyLanes copying,
-                          Places places = Places::apart) {
-  AlgorithmInput input = all_reduce_input(count, ranks, copying);
+CollectiveSchedule pulled(const Swept& s) {
+  AlgorithmInput input = all_reduce_input(s.count, s.ranks, s.lanes);
   input.out_of_step = false;
-  return schedules(input, {pulled_reduction(), spread()}, places);
+  return schedules(input, {pulled_reduction(), spread()}, s.places);
 }
 
 TEST(PulledReduction, IsRightForEveryNumberOfRanksAndSize) {
-  for (int ranks = 1; ranks <= 17; ++ranks) {
-    for (const std::uint64_t count : {0, 1, 3, 1403}) {
-      for (const CopyLanes copying : {CopyLanes{2, true}, CopyLanes{ranks, false}}) {
-        for (const Places places : {Places::apart, Places::in_place, Places::mixed}) {
-          ASSERT_EQ(fault_of(pulled(count, ranks, copying, places)), "")
-              << count << " elements, " << ranks << " ranks, " << copying.count << " lanes";
-        }
-      }
-    }
-  }
+  expect_right({up_to_17_from(1),
+                {CollectiveKind::all_reduce},
+                {0, 1, 3, 1403},
+                in_order({2}, true),
+                kAllPlaces},
+               pulled);
 }
 
 TEST(PulledReduction, NeedsEveryWaitSignalAndEdge) {
-  for (const int ranks : {2, 3, 4}) {
-    for (const std::uint64_t count : {2, 1403}) {
-      const CopyLanes copying{std::min(2, ranks - 1), true};
-      EXPECT_EQ(unnoticed_removals(pulled(count, ranks, copying)), std::vector<std::string>{})
-          << count << " elements, " << ranks << " ranks";
-    }
-  }
+  const auto lanes = [](int ranks) { return Lanes{{std::min(2, ranks - 1), true}}; };
+  expect_needed({{2, 3, 4}, {CollectiveKind::all_reduce}, {2, 1403}, lanes}, pulled);
 }
 
-CollectiveSchedule relayed(std::uint64_t bytes, std::uint64_t piece, int ranks,
-                           Places places = Places::apart) {
-  const Collective c = call_of(CollectiveKind::broadcast, bytes, ranks, ranks / 2);
-  return schedules(input_of(c, ranks, {}, piece), {relay()}, places);
+CollectiveSchedule relayed(const Swept& s) {
+  return schedules(input_of(s.call(s.ranks / 2), s.ranks, {}, s.size), {relay()}, s.places);
 }
 
 TEST(Relay, IsRightForEveryNumberOfRanksAndPieces) {
-  for (int ranks = 2; ranks <= 17; ++ranks) {
-    for (const std::uint64_t piece : {100, 60, 30, 4}) {
-      for (const Places places : {Places::apart, Places::in_place}) {
-        ASSERT_EQ(fault_of(relayed(100, piece, ranks, places)), "")
-            << ranks << " ranks, pieces of " << piece;
-      }
-    }
-  }
+  expect_right({up_to_17_from(2),
+                {CollectiveKind::broadcast},
+                {100},
+                in_order({1}),
+                kApartOrNot,
+                {100, 60, 30, 4}},
+               relayed);
   EXPECT_FALSE(relay().fits(input_of(call_of(CollectiveKind::broadcast, 1, 1), 1, {})));
   EXPECT_FALSE(relay().fits(input_of(call_of(CollectiveKind::broadcast, 0, 3), 3, {})));
 }
 
 TEST(Relay, NeedsEveryWaitAndSignal) {
-  for (const int ranks : {2, 3, 4}) {
-    for (const std::uint64_t piece : {100, 40}) {
-      EXPECT_EQ(unnoticed_removals(relayed(100, piece, ranks)), std::vector<std::string>{})
-          << ranks << " ranks, pieces of " << piece;
-    }
-  }
+  expect_needed(
+      {{2, 3, 4}, {CollectiveKind::broadcast}, {100}, in_order({1}), {Places::apart}, {100, 40}},
+      relayed);
 }
 
 // What is only for speed: the result is right without it, so that these tests alone show it.
