@@ -9,6 +9,7 @@
 #include "collectives/cost.h"
 #include "collectives/skew.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -220,15 +221,9 @@ TEST(CollectiveWork, SaysWhatIsWrong) {
   DamagingSession session(team, Damage::result);
   CollectiveWork work(team, session, of(CollectiveKind::all_reduce, DType::fp32, Reduction::sum, 2),
                       true);
-  try {
-    Sampler(team).measure(work, short_mode());
-    FAIL() << "expected a Mismatch";
-  } catch (const Mismatch& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "all_reduce on rank 1: 1 of 1003 elements of what it received are wrong, the first "
-        "at byte 4");
-  }
+  EXPECT_EQ(message_of<Mismatch>([&] { Sampler(team).measure(work, short_mode()); }),
+            "all_reduce on rank 1: 1 of 1003 elements of what it received are wrong, the first "
+            "at byte 4");
 }
 
 TEST(CollectiveWork, CountsWhatTravels) {

@@ -13,6 +13,7 @@
 
 #include "core/dtype.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "core/module.h"
 #include "core/names.h"
 #include "core/plain_text.h"
@@ -252,11 +253,10 @@ TEST(Threads, StartAndSayWhyNot) {
   bool ran = false;
   start_thread("a thread", [&] { ran = true; }).join();
   EXPECT_TRUE(ran);
-  try {
+  const std::string text = message_of<Error>([] {
     cannot_start("thread 3 of 4", std::make_error_code(std::errc::resource_unavailable_try_again));
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find("cannot start thread 3 of 4: Resource temp"), 0u);
-  }
+  });
+  EXPECT_EQ(text.find("cannot start thread 3 of 4: Resource temp"), 0u);
 }
 
 enum class Fruit { apple, pear, plum };
@@ -270,14 +270,9 @@ TEST(Names, AreReadBackAsTheirValues) {
 }
 
 TEST(Names, UnknownOnesAreAnsweredWithTheValidOnes) {
-  try {
-    parse_name(kFruits, "--fruit: unknown fruit", "aple");
-    FAIL() << "expected a UsageError";
-  } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(),
-                 "--fruit: unknown fruit 'aple' (did you mean 'apple'?): expected one of apple, "
-                 "pear");
-  }
+  EXPECT_EQ(message_of<UsageError>([] { parse_name(kFruits, "--fruit: unknown fruit", "aple"); }),
+            "--fruit: unknown fruit 'aple' (did you mean 'apple'?): expected one of apple, "
+            "pear");
 }
 
 }  // namespace

@@ -1,26 +1,29 @@
-// The messages of exceptions, for tests.
+// What errors say, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace duet {
 
-// What body() throws as an E; a failure, and "", where it throws nothing or something else.
+// The message of the E that `call` throws; "" if it throws nothing. Another error passes through,
+// and so fails the test.
 template <class E>
-std::string message_of(const std::function<void()>& body) {
+std::string message_of(const std::function<void()>& call) {
   try {
-    body();
-    ADD_FAILURE() << "nothing is thrown";
+    call();
+    return "";
   } catch (const E& error) {
     return error.what();
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << "another error: " << error.what();
   }
-  return "";
+}
+
+inline ::testing::AssertionResult contains(const std::string& text, std::string_view part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "\"" << part << "\" is not in \"" << text << "\"";
 }
 
 }  // namespace duet

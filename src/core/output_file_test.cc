@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "core/stored_file.h"
 
 namespace duet {
@@ -36,12 +37,7 @@ class OutputFiles : public ::testing::Test {
     return ::lstat(path.c_str(), &facts) == 0 ? facts.st_mode & S_IFMT : 0;
   }
   static std::string refusal(const std::string& path) {
-    try {
-      OutputFile::write_whole(path, "text");
-      return "";
-    } catch (const UsageError& error) {
-      return error.what();
-    }
+    return message_of<UsageError>([&] { OutputFile::write_whole(path, "text"); });
   }
 
   std::string folder_;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "fabric/one_sided.h"
 #include "fabric/proxy/proxy.h"
 
@@ -202,16 +203,6 @@ TEST_F(TrafficTest, ARailHas256PostsAtATime) {
   EXPECT_EQ(behaviours_[0].most, 256u);
 }
 
-template <typename Kind, typename Call>
-std::string message_of(Call call) {
-  try {
-    call();
-  } catch (const Kind& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
-
 TEST_F(TrafficTest, EveryPieceIsWrittenAndEveryMessageTimed) {
   open(false);
   finish();
@@ -229,8 +220,7 @@ TEST_F(TrafficTest, AStalledRailIsNamedWithItsPeer) {
   open(false);
   behaviours_[1].stalls = true;
   const std::string message = message_of<Timeout>([&] { finish(); });
-  EXPECT_NE(message.find("rail r1 to process 1: nothing has ended for"), std::string::npos)
-      << message;
+  EXPECT_TRUE(contains(message, "rail r1 to process 1: nothing has ended for"));
   EXPECT_FALSE(rails_->living(1));
   EXPECT_TRUE(behaviours_[1].abandoned);
 }
@@ -239,7 +229,7 @@ TEST_F(TrafficTest, ARailThatTakesNothingIsStalledToo) {
   behaviours_[2].refuses = true;
   open(false);
   const std::string message = message_of<Timeout>([&] { finish(); });
-  EXPECT_NE(message.find("rail r2 to process 1"), std::string::npos) << message;
+  EXPECT_TRUE(contains(message, "rail r2 to process 1"));
 }
 
 // It looks every 256 calls: every 4 s of the 5 in which something has to end.
@@ -293,7 +283,7 @@ TEST_F(TrafficTest, FailoverFinishesOnTheOtherRails) {
   EXPECT_TRUE(behaviours_[0].abandoned);  // its peer may still write
   EXPECT_FALSE(behaviours_[1].abandoned);
   ASSERT_EQ(traffic_->losses().size(), 1u);
-  EXPECT_NE(traffic_->losses().at(0).find("rail r0"), std::string::npos);
+  EXPECT_TRUE(contains(traffic_->losses().at(0), "rail r0"));
 }
 
 // Its sender knows that it has arrived.
@@ -328,8 +318,7 @@ TEST_F(TrafficTest, AnErrorOfTheLibraryIsTheRails) {
   open(false);
   behaviours_[1].error = "Connection timed out (110)";
   const std::string message = message_of<Error>([&] { finish(); });
-  EXPECT_NE(message.find("rail r1 to process 1: Connection timed out (110)"), std::string::npos)
-      << message;
+  EXPECT_TRUE(contains(message, "rail r1 to process 1: Connection timed out (110)"));
 }
 
 // A sender that cannot use other rails, like TwoSided.
@@ -348,7 +337,7 @@ TEST_F(TrafficTest, FailoverSaysWhatItCannotHelp) {
   traffic_->queue(0, send, bound, 0, true);
   behaviours_[0].stalls = true;
   const std::string text = message_of<Timeout>([&] { finish(); });
-  EXPECT_NE(text.find("what it carried cannot go over other rails"), std::string::npos) << text;
+  EXPECT_TRUE(contains(text, "what it carried cannot go over other rails"));
 }
 
 TEST_F(TrafficTest, FailoverEndsWithTheLastRail) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/message_fixture.h"
 #include "device/machine.h"
 #include "gemm/gemm_work.h"
 #include "gemm/reference.h"
@@ -141,14 +142,11 @@ TEST(GemmWork, NotANumberIsWrong) {
 
 TEST(GemmWork, TheMessageNamesTheEngineTheProblemAndThePlace) {
   FaultyEngine engine(Fault::one_element_off);
-  try {
+  const std::string message = message_of<Mismatch>([&] {
     measure(engine, {4, 6, 8, DType::fp32, DType::fp32, Layout::nn});
-    FAIL();
-  } catch (const Mismatch& error) {
-    const std::string message = error.what();
-    for (const char* part : {"faulty", "host:0", "4x6x8", "C(3, 5)"}) {
-      EXPECT_NE(message.find(part), std::string::npos) << message;
-    }
+  });
+  for (const char* part : {"faulty", "host:0", "4x6x8", "C(3, 5)"}) {
+    EXPECT_TRUE(contains(message, part));
   }
 }
 

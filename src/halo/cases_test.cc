@@ -4,6 +4,7 @@
 
 #include "collectives/nodes/rails_fixture.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "halo/engine.h"
 #include "halo/workload.h"
 #include "team/processes_fixture.h"
@@ -83,12 +84,7 @@ TEST(HaloCases, TheBaselineIsTheFastestOfOneRank) {
 TEST(HaloCases, BadInputIsOneSentence) {
   const auto machine = open_machine("host:4");
   const auto message = [&](const HaloOptions& options) {
-    try {
-      halo_benchmark(*machine, options, {});
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return message_of<UsageError>([&] { halo_benchmark(*machine, options, {}); });
   };
   EXPECT_EQ(message(options_of(16, 3)), "ny 3: expected at least a row for each of 4 ranks");
   EXPECT_EQ(message(options_of(2, 8)),
@@ -101,7 +97,7 @@ TEST(HaloCases, BadInputIsOneSentence) {
   EXPECT_EQ(message(options), "--scaling weak: expected 1 among --ranks, the baseline");
   options = options_of(16, 8);
   options.engines = {"nccl"};
-  EXPECT_NE(message(options).find("nccl"), std::string::npos);
+  EXPECT_TRUE(contains(message(options), "nccl"));
 }
 
 TEST(HaloCases, NormsOfTheHostAndTheReferenceAreNotCaptured) {

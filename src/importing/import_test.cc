@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "results/record_json.h"
 
 namespace duet {
@@ -25,12 +26,7 @@ JournalRun import(const std::string& name, const ImportOptions& options = {}) {
 }
 
 std::string complaint(const std::string& text, const ImportOptions& options = {}) {
-  try {
-    import_run("x", text, options);
-    return "";
-  } catch (const UsageError& error) {
-    return error.what();
-  }
+  return message_of<UsageError>([&] { import_run("x", text, options); });
 }
 
 std::string replaced(std::string text, const std::string& part, const std::string& by) {
@@ -118,11 +114,10 @@ TEST(ImportNcclTests, LeavesOutWhatIsNotKnown) {
 }
 
 TEST(ImportNcclTests, AsksForACollectiveThatIsNotNamed) {
-  EXPECT_NE(complaint(text_of("all_gather_old.txt")).find("--collective"), std::string::npos);
+  EXPECT_TRUE(contains(complaint(text_of("all_gather_old.txt")), "--collective"));
   ImportOptions options;
   options.collective = "all_of_it";
-  EXPECT_NE(complaint(text_of("all_gather_old.txt"), options).find("unknown collective"),
-            std::string::npos);
+  EXPECT_TRUE(contains(complaint(text_of("all_gather_old.txt"), options), "unknown collective"));
 }
 
 TEST(ImportNcclTests, SeveralHostsAreThoseOfTheFirstAndWrongDataAreWrong) {
@@ -639,7 +634,7 @@ TEST(Import, RefusesRanksThatAreNotNamed) {
   for (const Line& line : lines_of(whole)) {
     if (line.text.find("Rank") == std::string_view::npos) text += std::string(line.text) + "\n";
   }
-  EXPECT_NE(complaint(text).find("does not name its ranks"), std::string::npos);
+  EXPECT_TRUE(contains(complaint(text), "does not name its ranks"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "collectives/engine.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "overlap/cases.h"
 
 namespace duet {
@@ -94,13 +95,10 @@ class OverlapFailures : public ::testing::Test {
 
   // The case's error message; "" if the case is measured.
   std::string error_of(int number) {
-    try {
+    return message_of<std::exception>([&] {
       const Measurement measured = benchmark_.cases.at(static_cast<std::size_t>(number)).run();
       EXPECT_TRUE(measured.sampling->verified);
-      return "";
-    } catch (const std::exception& error) {
-      return error.what();
-    }
+    });
   }
 
   std::unique_ptr<Machine> machine_ = open_machine("host:2");
@@ -122,7 +120,7 @@ TEST_F(OverlapFailures, EndTheirCaseAlone) {
 
 TEST_F(OverlapFailures, SayWhatTheyWaitedFor) {
   fault = Fault::never_ends;
-  EXPECT_NE(error_of(0).find("stream"), std::string::npos);
+  EXPECT_TRUE(contains(error_of(0), "stream"));
 }
 
 // After a fault the engine's ranks may have made different calls, so the session must be closed.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 
 namespace duet {
 namespace {
@@ -27,14 +28,10 @@ TEST(OverlapPolicies, RefuseWhatIsNone) {
        {"", "fast", "base:4", "partition:", "partition:0", "partition:x", "dma,"}) {
     EXPECT_THROW(parse_policies(text), UsageError) << text;
   }
-  try {
-    parse_policies("fast");
-  } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(),
-                 "policy 'fast': expected all, serial, base, priority, partition, "
-                 "priority+partition, zero-cta, dma, dma+partition, a partition with ':' and its "
-                 "units where they are given");
-  }
+  EXPECT_EQ(message_of<UsageError>([&] { parse_policies("fast"); }),
+            "policy 'fast': expected all, serial, base, priority, partition, "
+            "priority+partition, zero-cta, dma, dma+partition, a partition with ':' and its "
+            "units where they are given");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "overlap/policy.h"
 #include "overlap/scenario.h"
 
@@ -62,7 +63,7 @@ TEST(Study, DmaWithAPartitionIsOfGemmsBoundByMemory) {
   ASSERT_NE(row, nullptr);
   EXPECT_EQ(row->scenarios, 2);
   EXPECT_DOUBLE_EQ(row->mean, (0.4 + 0.8) / 2);
-  EXPECT_NE(row->policies.find("bound by memory"), std::string::npos);
+  EXPECT_TRUE(contains(row->policies, "bound by memory"));
 }
 
 TEST(Study, RangesAreOfTheClassesMeans) {
@@ -76,13 +77,9 @@ TEST(Study, RangesAreOfTheClassesMeans) {
 }
 
 TEST(Study, ErrorsNameFileAndKey) {
-  try {
-    parse_study("mine", "name = \"x\"\n");
-    FAIL() << "no error";
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("mine.toml"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("'scenarios' is missing"), std::string::npos);
-  }
+  const std::string text = message_of<UsageError>([&] { parse_study("mine", "name = \"x\"\n"); });
+  EXPECT_TRUE(contains(text, "mine.toml"));
+  EXPECT_TRUE(contains(text, "'scenarios' is missing"));
 }
 
 }  // namespace

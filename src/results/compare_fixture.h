@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/message_fixture.h"
 #include "results/compare.h"
 
 namespace duet {
@@ -84,12 +85,7 @@ inline JournalContents journal(const std::string& name, const std::vector<Record
 
 // The message of the UsageError that compare() throws, "" if it throws none.
 inline std::string complaint(const JournalContents& base, const JournalContents& now, bool across) {
-  try {
-    compare(base, now, across);
-    return "";
-  } catch (const UsageError& error) {
-    return error.what();
-  }
+  return message_of<UsageError>([&] { compare(base, now, across); });
 }
 
 inline const CaseId kCase = copy_case(4096);

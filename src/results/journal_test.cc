@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/message_fixture.h"
 #include "results/record_json.h"
 
 namespace duet {
@@ -25,12 +26,7 @@ class Journal : public ::testing::Test {
   }
   // The message of the error that reading throws, "" if it succeeds.
   std::string complaint() const {
-    try {
-      read_journal(path_);
-      return "";
-    } catch (const UsageError& error) {
-      return error.what();
-    }
+    return message_of<UsageError>([&] { read_journal(path_); });
   }
 
   // The results of all runs.
@@ -85,7 +81,7 @@ TEST_F(Journal, ALineCutShortIsDroppedAndResumingRemovesIt) {
   const JournalContents contents = read_journal(path_);
   EXPECT_EQ(results_in(contents), 1u);
   ASSERT_EQ(contents.warnings.size(), 1u);
-  EXPECT_NE(contents.warnings[0].find(path_ + ":2:"), std::string::npos);
+  EXPECT_TRUE(contains(contents.warnings[0], path_ + ":2:"));
   OutputFile file = open_journal(path_);
   resume_journal(file, contents);
   file.write(journal_line(skipped(2, "b")));
@@ -108,7 +104,7 @@ TEST_F(Journal, DamageIsNamedWithItsLine) {
   store(whole + "{nonsense\n" + whole);
   EXPECT_EQ(complaint(), path_ + ":2: not a JSON record");
   store(whole + "[1]\n");
-  EXPECT_NE(complaint().find(":2: not a record"), std::string::npos);
+  EXPECT_TRUE(contains(complaint(), ":2: not a record"));
   Json incomplete = to_json(skipped(1, "a"));
   incomplete.erase("engine");
   store(incomplete.dump() + "\n");
@@ -145,14 +141,7 @@ TEST_F(Journal, OfAFieldThatIsThereTwiceTheLastCounts) {
 }
 
 TEST_F(Journal, WhoNeedsAJournalIsToldWhatIsThereInstead) {
-  const auto refusal = [&] {
-    try {
-      load_journal(path_);
-      return std::string();
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-  };
+  const auto refusal = [&] { return message_of<UsageError>([&] { load_journal(path_); }); };
   const std::string wanted = ": expected a journal, as --json writes";
   EXPECT_EQ(refusal(), path_ + ": no such file" + wanted);
   store("");
@@ -174,7 +163,7 @@ TEST_F(Journal, AnotherSchemaIsRefused) {
   Json record = to_json(skipped(1, "a"));
   record["schema"] = kJournalSchema + 1;
   store(record.dump() + "\n");
-  EXPECT_NE(complaint().find("reads schema"), std::string::npos);
+  EXPECT_TRUE(contains(complaint(), "reads schema"));
 }
 
 TEST_F(Journal, AnExistingFileIsNotWrittenOver) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/message_fixture.h"
 #include "results/journal.h"
 
 namespace duet {
@@ -64,12 +65,7 @@ const Json kEnd = Json::parse(R"({
 // The error of reading a journal whose record has the value at `pointer` replaced.
 std::string complaint(Json record, const std::string& pointer, const std::string& value) {
   record[Json::json_pointer(pointer)] = Json::parse(value);
-  try {
-    parse_journal("j", record.dump() + "\n");
-    return "";
-  } catch (const UsageError& error) {
-    return error.what();
-  }
+  return message_of<UsageError>([&] { parse_journal("j", record.dump() + "\n"); });
 }
 
 using Edit = std::pair<std::string, std::string>;

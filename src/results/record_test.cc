@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/message_fixture.h"
 #include "results/journal.h"
 #include "results/record_json.h"
 
@@ -146,12 +147,8 @@ TEST(Record, KeysSurviveTheJournal) {
 TEST(Record, NamesTheFieldThatIsMissing) {
   Json json = to_json(make_record(measured()));
   json["seconds"].erase("median");
-  try {
-    journal_line_from(json);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "\"seconds.median\" is missing: expected a number, 0 or more");
-  }
+  EXPECT_EQ(message_of<Error>([&] { journal_line_from(json); }),
+            "\"seconds.median\" is missing: expected a number, 0 or more");
   json = to_json(make_record(measured()));
   json["device"] = 7;
   EXPECT_THROW(journal_line_from(json), Error);

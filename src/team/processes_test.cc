@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "team/agreement.h"
 #include "team/authentication.h"
 #include "team/launch.h"
@@ -116,7 +117,7 @@ TEST(Processes, AloneNeedsNoOthers) {
   std::string notified;
   const int number = processes.on_failure([&](const std::string& reason) { notified = reason; });
   processes.fail("a reason");
-  EXPECT_NE(notified.find("a reason"), std::string::npos);
+  EXPECT_TRUE(contains(notified, "a reason"));
   processes.forget(number);
 }
 
@@ -138,15 +139,13 @@ TEST(Processes, AFailureIsNotifiedAndEndsWithItsEpoch) {
     std::atomic<int> notified{0};
     const int number = processes.on_failure([&](const std::string&) { ++notified; });
     if (processes.index() == 1) processes.fail("no luck");
-    try {
+    const std::string text = message_of<PeerFailed>([&] {
       processes.barrier("what never comes", 20);
       // All had come to the first before the failure reached them: then the gather succeeded.
       processes.barrier("what cannot come", 20);
-      FAIL() << "no notification of the failure";
-    } catch (const PeerFailed& error) {
-      EXPECT_NE(std::string(error.what()).find("process 1 (pid "), std::string::npos);
-      EXPECT_NE(std::string(error.what()).find("failed: no luck while"), std::string::npos);
-    }
+    });
+    EXPECT_TRUE(contains(text, "process 1 (pid "));
+    EXPECT_TRUE(contains(text, "failed: no luck while"));
     processes.begin_epoch();
     processes.barrier("the next epoch", 20);
     EXPECT_GE(notified, 1);
@@ -183,7 +182,7 @@ TEST(Processes, AWaitInVainIsAFailureOfAll) {
       until([&] { return seen.load(); });
     } else {
       until([&] { return !processes.failure().empty(); });
-      EXPECT_NE(processes.failure().find("gave up after 0.02 s"), std::string::npos);
+      EXPECT_TRUE(contains(processes.failure(), "gave up after 0.02 s"));
       seen = true;
     }
   });
@@ -249,11 +248,7 @@ std::string beside_an_unresponsive_process(const std::function<void(Processes&)>
   std::string message;
   std::thread process_0([&] {
     Processes processes(impatient(0, port), 20);
-    try {
-      fn(processes);
-    } catch (const PeerFailed& error) {
-      message = error.what();
-    }
+    message = message_of<PeerFailed>([&] { fn(processes); });
     EXPECT_TRUE(processes.lost_any());
   });
   std::string reason;
@@ -276,7 +271,7 @@ TEST(Processes, AProcessThatDoesNotAnswerIsGone) {
     processes.begin_epoch();
     processes.barrier("the next epoch", 20);
   });
-  EXPECT_NE(failed.find("has not answered"), std::string::npos) << failed;
+  EXPECT_TRUE(contains(failed, "has not answered"));
 }
 
 // Until the condition holds, 20 s at most.
@@ -334,7 +329,7 @@ TEST(Processes, AWaitWithoutADeadlineEndsWithItsEndOrALoss) {
   other.join();
   const std::string unresponsive =
       beside_an_unresponsive_process([](Processes& processes) { run_together(processes, [] {}); });
-  EXPECT_NE(unresponsive.find("has not answered for 1 s"), std::string::npos) << unresponsive;
+  EXPECT_TRUE(contains(unresponsive, "has not answered for 1 s"));
 }
 
 // Joins the other process's barrier after this many seconds; exits with 0 if no process was lost.
@@ -379,14 +374,11 @@ TEST(Processes, AProcessThatWasStoppedWaitsForTheAnswerAnew) {
 
 TEST(Processes, InDifferentCallsThrowAndGoOn) {
   run_processes(3, [](Processes& processes) {
-    try {
-      processes.gather_all("", processes.index() == 2 ? "a letter" : "a number", 20);
-      FAIL() << "nothing was noticed";
-    } catch (const BadArgument& error) {
-      EXPECT_STREQ(error.what(),
-                   "processes have come to different calls: process 0 waits for a number, process "
-                   "2 for a letter");
-    }
+    EXPECT_EQ(message_of<BadArgument>([&] {
+                processes.gather_all("", processes.index() == 2 ? "a letter" : "a number", 20);
+              }),
+              "processes have come to different calls: process 0 waits for a number, process "
+              "2 for a letter");
     EXPECT_EQ(processes.gather_all("mine", "all to go on", 20).size(), 3u);
   });
 }
@@ -411,14 +403,9 @@ void beside_an_unresponsive_process_0(const std::function<void(Processes&)>& fn)
 
 TEST(Processes, Process0MayBeUnresponsive) {
   beside_an_unresponsive_process_0([](Processes& processes) {
-    try {
-      processes.barrier("what never comes", 20);
-      ADD_FAILURE() << "nothing was noticed";
-    } catch (const PeerFailed& error) {
-      EXPECT_STREQ(error.what(),
-                   "process 0 (a test's) has not answered for 1 s while waiting for what never "
-                   "comes");
-    }
+    EXPECT_EQ(message_of<PeerFailed>([&] { processes.barrier("what never comes", 20); }),
+              "process 0 (a test's) has not answered for 1 s while waiting for what never "
+              "comes");
   });
   beside_an_unresponsive_process_0([](Processes& processes) {
     probe_until(processes, [&] { return processes.lost_process_0(); });

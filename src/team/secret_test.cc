@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "team/launch.h"
 
 namespace duet {
@@ -29,11 +30,7 @@ class Secret : public ::testing::Test {
   }
 
   std::string refusal() {
-    try {
-      return "accepted: " + find_secret();
-    } catch (const UsageError& error) {
-      return error.what();
-    }
+    return message_of<UsageError>([] { find_secret(); });
   }
 
   std::string path_;
@@ -54,28 +51,28 @@ TEST_F(Secret, IsOfTheEnvironmentOrAFile) {
   setenv("DUET_TOKEN", kText.c_str(), 1);
   EXPECT_EQ(find_secret(), kText);
   store(kText + "\n", 0600);
-  EXPECT_NE(refusal().find("expected one of them"), std::string::npos);
+  EXPECT_TRUE(contains(refusal(), "expected one of them"));
   unsetenv("DUET_TOKEN");
   EXPECT_EQ(find_secret(), kText);
 }
 
 TEST_F(Secret, IsNotShort) {
   setenv("DUET_TOKEN", "secret", 1);
-  EXPECT_NE(refusal().find("expected 16 to 4096 characters, not 6"), std::string::npos);
+  EXPECT_TRUE(contains(refusal(), "expected 16 to 4096 characters, not 6"));
   unsetenv("DUET_TOKEN");
   store("\n", 0600);
-  EXPECT_NE(refusal().find("expected 16 to 4096 characters, not 0"), std::string::npos);
+  EXPECT_TRUE(contains(refusal(), "expected 16 to 4096 characters, not 0"));
 }
 
 TEST_F(Secret, FileIsOfOneUser) {
   store(kText, 0640);
-  EXPECT_NE(refusal().find("this user alone can read"), std::string::npos) << refusal();
+  EXPECT_TRUE(contains(refusal(), "this user alone can read"));
   store(kText, 0604);
-  EXPECT_NE(refusal().find("this user alone can read"), std::string::npos) << refusal();
+  EXPECT_TRUE(contains(refusal(), "this user alone can read"));
   setenv("DUET_TOKEN_FILE", "/nowhere/token", 1);
-  EXPECT_NE(refusal().find("expected a file that can be read"), std::string::npos);
+  EXPECT_TRUE(contains(refusal(), "expected a file that can be read"));
   setenv("DUET_TOKEN_FILE", "/dev/zero", 1);
-  EXPECT_NE(refusal().find("expected a file"), std::string::npos);
+  EXPECT_TRUE(contains(refusal(), "expected a file"));
 }
 
 // RFC 4231, test case 2.

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "team/authentication.h"
 #include "team/processes_fixture.h"
 #include "team/team.h"
@@ -16,23 +17,17 @@ TEST(TeamOfProcesses, RanksInDifferentCallsThrowAndGoOn) {
     const auto machine = open_machine(processes.index() == 1 ? "host:2" : "host");
     Team team(*machine, {}, &processes);
     team.each([&](Rank& rank) {
-      try {
-        team.barrier(rank.index == 2 ? "the end" : "the begin", 20);
-        ADD_FAILURE() << "nothing was noticed";
-      } catch (const BadArgument& error) {
-        EXPECT_STREQ(error.what(),
-                     "ranks have come to different calls: rank 0 waits for the begin, rank 2 for "
-                     "the end");
-      }
-      try {
-        team.all_or_none(rank, "a step", [&] {
-          if (rank.index == 1) throw Unavailable("not here");
-          team.barrier("within the step", 20);
-        });
-        ADD_FAILURE() << "nothing was noticed";
-      } catch (const Unavailable& error) {
-        EXPECT_STREQ(error.what(), rank.index == 1 ? "not here" : "rank 1: not here");
-      }
+      EXPECT_EQ(message_of<BadArgument>(
+                    [&] { team.barrier(rank.index == 2 ? "the end" : "the begin", 20); }),
+                "ranks have come to different calls: rank 0 waits for the begin, rank 2 for "
+                "the end");
+      EXPECT_EQ(message_of<Unavailable>([&] {
+                  team.all_or_none(rank, "a step", [&] {
+                    if (rank.index == 1) throw Unavailable("not here");
+                    team.barrier("within the step", 20);
+                  });
+                }),
+                rank.index == 1 ? "not here" : "rank 1: not here");
       EXPECT_EQ(team.gather(rank, "", "all to go on", 20)->size(), 3u);
     });
   });
@@ -90,16 +85,14 @@ TEST(TeamOfProcesses, TheFirstLossIsTheReason) {
   Team team(*machine, {}, &processes);
   std::atomic<int> losses{0};
   const int callback = team.on_failure([&](const std::string&) { ++losses; });
-  try {
-    team.each([&](Rank&) {
-      waits = true;
-      while (losses < 2) std::this_thread::yield();
-      team.barrier("what never comes", 20);
-    });
-    ADD_FAILURE() << "nothing was noticed";
-  } catch (const PeerFailed& error) {
-    EXPECT_STREQ(error.what(), "process 2 (a test's) is gone while waiting for what never comes");
-  }
+  EXPECT_EQ(message_of<PeerFailed>([&] {
+              team.each([&](Rank&) {
+                waits = true;
+                while (losses < 2) std::this_thread::yield();
+                team.barrier("what never comes", 20);
+              });
+            }),
+            "process 2 (a test's) is gone while waiting for what never comes");
   team.forget(callback);
   process_0.join();
 }

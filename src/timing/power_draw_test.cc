@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 
 namespace duet {
 namespace {
@@ -27,12 +28,9 @@ Rerun sleep_a_little() {
 }
 
 std::string error_of(const EnergyCounter& broken) {
-  try {
+  return message_of<Error>([&] {
     power_draw({counter("a", 100), broken}, 0.1, 0.2, sleep_a_little);
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  });
 }
 
 TEST(PowerDraw, IsWhatAllDevicesDraw) {
@@ -53,7 +51,7 @@ TEST(PowerDraw, CountsWhatLiesBetweenIterationsAsIdle) {
 
 TEST(PowerDraw, SaysWhoseCounterStandsStill) {
   const EnergyCounter stuck{"b", [] { return std::optional<double>(7); }};
-  EXPECT_NE(error_of(stuck).find("energy counter of b to change"), std::string::npos);
+  EXPECT_TRUE(contains(error_of(stuck), "energy counter of b to change"));
   const EnergyCounter lost{"b", [] { return std::optional<double>(); }};
   EXPECT_EQ(error_of(lost), "b: its energy counter cannot be read any more");
 }
@@ -66,12 +64,8 @@ TEST(PowerDraw, EndsWithWhatTheWorkThrows) {
 TEST(EnergyCounters, SayWhoHasNone) {
   const auto machine = open_machine("host:2");
   Team team(*machine);
-  try {
-    energy_counters(team);
-    FAIL() << "expected Unavailable";
-  } catch (const Unavailable& error) {
-    EXPECT_STREQ(error.what(), "host:0 has no energy counter");
-  }
+  EXPECT_EQ(message_of<Unavailable>([&] { energy_counters(team); }),
+            "host:0 has no energy counter");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "collectives/cases.h"
 #include "copy/cases.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "device/machine.h"
 #include "device/sim/platform.h"
 #include "gemm/cases.h"
@@ -58,12 +59,7 @@ std::string with(const Line& line, const std::string& value) {
 
 // Why a platform's text is refused; "" where it is taken.
 std::string refusal(const std::string& text) {
-  try {
-    sim::parse_platform("extreme.toml", text);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<UsageError>([&] { sim::parse_platform("extreme.toml", text); });
 }
 
 // The ends of the range that a refusal names: "... from 0.1 to 1000000".

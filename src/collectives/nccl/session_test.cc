@@ -11,6 +11,7 @@
 #include "collectives/nccl/communicators.h"
 #include "collectives/nccl/engine.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "core/module.h"
 #include "fake_gpu/nccl/recording_library.h"
 
@@ -115,12 +116,8 @@ TEST_F(NcclSessionTest, ModesConfigure) {
 
 TEST_F(NcclSessionTest, EngineNamesTheVersionItNeeds) {
   const Library old = fake_library(22705);
-  try {
-    make_engine(old, mode("-zero-cta"))->open(team_);
-    FAIL() << "expected Unavailable";
-  } catch (const Unavailable& error) {
-    EXPECT_STREQ(error.what(), "nccl-zero-cta needs NCCL 2.28.0 or later, this is 2.27.5");
-  }
+  EXPECT_EQ(message_of<Unavailable>([&] { make_engine(old, mode("-zero-cta"))->open(team_); }),
+            "nccl-zero-cta needs NCCL 2.28.0 or later, this is 2.27.5");
   EXPECT_NO_THROW(make_engine(old, mode("-window"))->open(team_));
 }
 
@@ -202,12 +199,8 @@ TEST_F(NcclSessionTest, ACallThatThrowsFailsTheTeam) {
   team_.forget(number);
   EXPECT_EQ(reason, "rank 1: no memory");
   EXPECT_EQ(fake_calls().aborted, 3);
-  try {
-    communicators.enqueue(0, [] {});
-    FAIL() << "expected an error";
-  } catch (const PeerFailed& error) {
-    EXPECT_EQ(std::string(error.what()), "rank 1: no memory: NCCL was aborted");
-  }
+  EXPECT_EQ(message_of<PeerFailed>([&] { communicators.enqueue(0, [] {}); }),
+            "rank 1: no memory: NCCL was aborted");
 }
 
 }  // namespace

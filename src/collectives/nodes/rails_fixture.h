@@ -12,6 +12,7 @@
 #include "collectives/nodes/fabric_wire.h"
 #include "collectives/own_engines.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "fabric/library.h"
 #include "team/processes_fixture.h"
 
@@ -19,12 +20,7 @@ namespace duet {
 
 // Why there are no rails of the provider here; "" if there are.
 inline std::string why_no_rails(const std::string& provider) {
-  try {
-    fabric_library().rails(provider);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<Error>([&] { fabric_library().rails(provider); });
 }
 
 // Runs fn as so many nodes, each with a session of the engine dma. What it throws is a failure.

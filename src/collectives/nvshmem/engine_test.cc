@@ -6,6 +6,7 @@
 #include "collectives/cases.h"
 #include "collectives/collective_work.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "fake_gpu/nvshmem/fake.h"
 #include "timing/sampler.h"
 
@@ -77,12 +78,8 @@ TEST_P(NvshmemCollectives, ALostSignalEndsWithAnErrorThatNamesIt) {
   const char* const expected = GetParam() == Initiation::stream
                                    ? "nvshmem: sync_all: a PE did not come"
                                    : "nvshmem: put_packets: a PE's signal did not come";
-  try {
-    measure(2, 1003, FakeFault::loses_signals);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
-  }
+  EXPECT_TRUE(
+      contains(message_of<Error>([&] { measure(2, 1003, FakeFault::loses_signals); }), expected));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, NvshmemCollectives,
@@ -134,14 +131,10 @@ TEST(NvshmemEngine, HasOneGpuAProcess) {
   calls.several_pes_a_process = false;
   const auto machine = open_machine("host:2");
   Team team(*machine);
-  try {
-    make_engine(calls, Initiation::grid, "host")->open(team);
-    FAIL() << "expected an error";
-  } catch (const Unavailable& error) {
-    EXPECT_STREQ(error.what(),
-                 "nvshmem: expected one process a GPU, as mpirun -n N starts them; this one has 2 "
-                 "GPUs");
-  }
+  EXPECT_EQ(
+      message_of<Unavailable>([&] { make_engine(calls, Initiation::grid, "host")->open(team); }),
+      "nvshmem: expected one process a GPU, as mpirun -n N starts them; this one has 2 "
+      "GPUs");
 }
 
 TEST(NvshmemEngine, NamesSayWhoPutsAndInWhat) {

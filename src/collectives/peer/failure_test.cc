@@ -7,6 +7,7 @@
 #include "collectives/session/calls_fixture.h"
 #include "collectives/session/watchdog.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -205,12 +206,8 @@ TEST(Watchdog, NamesTheFirstFailureSinceAPlanWasMade) {
   watchdog.require_well(made_at, "all_gather");
   watchdog.fail("process 1 is gone");
   watchdog.fail("process 0 is gone");
-  try {
-    watchdog.require_well(made_at, "all_gather");
-    ADD_FAILURE() << "nothing was noticed";
-  } catch (const PeerFailed& error) {
-    EXPECT_STREQ(error.what(), "process 1 is gone while waiting for the ranks of all_gather");
-  }
+  EXPECT_EQ(message_of<PeerFailed>([&] { watchdog.require_well(made_at, "all_gather"); }),
+            "process 1 is gone while waiting for the ranks of all_gather");
 }
 
 TEST_P(Failing, AMeasurementEndsWithTheErrorOfOneRank) {
@@ -223,12 +220,7 @@ TEST_P(Failing, AMeasurementEndsWithTheErrorOfOneRank) {
     for (const CollectiveKind kind : {CollectiveKind::all_to_all, CollectiveKind::all_reduce}) {
       Collective c = collective_of(kind, 3 << 10);
       ThrowingWork failing(team_, *session, c, false);
-      try {
-        Sampler(team_).measure(failing, mode);
-        FAIL() << "the error was lost";
-      } catch (const Error& error) {
-        EXPECT_STREQ(error.what(), "on purpose");
-      }
+      EXPECT_EQ(message_of<Error>([&] { Sampler(team_).measure(failing, mode); }), "on purpose");
       CollectiveWork next(team_, *session, c, false);
       Sampler(team_).measure(next, mode);
     }

@@ -3,17 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 
 namespace duet::gpu {
 namespace {
 
 std::string refusal(const std::string& argument, int count) {
-  try {
-    select_devices("cuda", parse_selection("cuda", argument), count);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return message_of<UsageError>(
+      [&] { select_devices("cuda", parse_selection("cuda", argument), count); });
 }
 
 std::vector<int> selected(const std::string& argument, int count) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "device/machine.h"
 #include "device/sim/platform_composition.h"
 #include "device/sim/platform_text.h"
@@ -14,13 +15,8 @@
 namespace duet::sim {
 namespace {
 
-std::string message_of(const std::string& toml, const PlatformOptions& options = {}) {
-  try {
-    parse_platform("my.toml", toml, options);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string complaint(const std::string& toml, const PlatformOptions& options = {}) {
+  return message_of<UsageError>([&] { parse_platform("my.toml", toml, options); });
 }
 
 std::string good() { return platform_toml("mi300x-8"); }
@@ -89,44 +85,44 @@ TEST(Platform, FiguresAreChangedOneByOne) {
 }
 
 TEST(Platform, SyntaxErrorsNameTheLine) {
-  expect_parts(message_of("description = \"x\"\nnodes = = 1\n"), {"my.toml:2", "expected TOML"});
+  expect_parts(complaint("description = \"x\"\nnodes = = 1\n"), {"my.toml:2", "expected TOML"});
 }
 
 TEST(Platform, MissingKeysAreNamed) {
-  expect_parts(message_of(with("compute_units", "")),
+  expect_parts(complaint(with("compute_units", "")),
                {"my.toml", "'device.compute_units' is missing", "a whole number from 1"});
-  expect_parts(message_of(""), {"my.toml", "'description' is missing"});
-  expect_parts(message_of(with("[link]", "[lnik]")), {"my.toml", "'link' is missing", "a table"});
-  expect_parts(message_of(with("bf16 = 0.642", "")), {"'device.gemm.efficiency.bf16' is missing"});
+  expect_parts(complaint(""), {"my.toml", "'description' is missing"});
+  expect_parts(complaint(with("[link]", "[lnik]")), {"my.toml", "'link' is missing", "a table"});
+  expect_parts(complaint(with("bf16 = 0.642", "")), {"'device.gemm.efficiency.bf16' is missing"});
 }
 
 TEST(Platform, WrongTypesAndFiguresAreNamed) {
   expect_parts(
-      message_of(with("memory_gb_per_s", "memory_gb_per_s = \"fast\"")),
+      complaint(with("memory_gb_per_s", "memory_gb_per_s = \"fast\"")),
       {"my.toml:", "'device.memory_gb_per_s' is", "fast", "a number of GB/s from 0.1 to 1000000"});
-  expect_parts(message_of(with("latency_us = 7.5", "latency_us = -7.5")),
+  expect_parts(complaint(with("latency_us = 7.5", "latency_us = -7.5")),
                {"'device.dma.latency_us' is -7.5", "a number of us from 0 to 100000"});
-  expect_parts(message_of(with("memory_efficiency", "memory_efficiency = 80")),
+  expect_parts(complaint(with("memory_efficiency", "memory_efficiency = 80")),
                {"'device.memory_efficiency' is 80", "from 0.001 to 1"});
-  expect_parts(message_of(with("tile", "tile = [256]")),
+  expect_parts(complaint(with("tile", "tile = [256]")),
                {"'device.gemm.tile'", "two whole numbers"});
   const std::string tile = "tile = [256, 256]\n";
-  expect_parts(message_of(with("tile", tile + "most_splits = 0")),
+  expect_parts(complaint(with("tile", tile + "most_splits = 0")),
                {"'device.gemm.most_splits' is 0", "from 1 to 64"});
-  expect_parts(message_of(with("tile", tile + "other_tile = [{tile = [64, 64], efficiency = 2}]")),
+  expect_parts(complaint(with("tile", tile + "other_tile = [{tile = [64, 64], efficiency = 2}]")),
                {"'device.gemm.other_tile[0].efficiency' is 2", "from 0.001 to 1"});
-  expect_parts(message_of(with("topology", "topology = \"ring\"")),
+  expect_parts(complaint(with("topology", "topology = \"ring\"")),
                {"'link.topology' is", "ring", "\"mesh\" or \"switch\""});
-  expect_parts(message_of(with("devices = 8", "devices = 1.5")), {"'devices' is 1.5", "whole"});
-  expect_parts(message_of(with("nodes", "nodes = 0")), {"'nodes' is 0", "whole number from 1"});
-  expect_parts(message_of(with("dma_push_gb_per_s", "dma_push_gb_per_s = 65")),
+  expect_parts(complaint(with("devices = 8", "devices = 1.5")), {"'devices' is 1.5", "whole"});
+  expect_parts(complaint(with("nodes", "nodes = 0")), {"'nodes' is 0", "whole number from 1"});
+  expect_parts(complaint(with("dma_push_gb_per_s", "dma_push_gb_per_s = 65")),
                {"'link.dma_push_gb_per_s' is 65", "at most raw_gb_per_s"});
-  expect_parts(message_of(with("raw_gb_per_s", "raw_gb_per_s = inf")), {"'link.raw_gb_per_s'"});
-  expect_parts(message_of(with("poll_us", "poll_us = 1e-9")),
+  expect_parts(complaint(with("raw_gb_per_s", "raw_gb_per_s = inf")), {"'link.raw_gb_per_s'"});
+  expect_parts(complaint(with("poll_us", "poll_us = 1e-9")),
                {"'host.poll_us' is 1e-09", "a number of us from 0.1 to 1000"});
-  expect_parts(message_of(with("devices = 8", "devices = 9223372036854775807")),
+  expect_parts(complaint(with("devices = 8", "devices = 9223372036854775807")),
                {"'devices' is 9223372036854775807", "from 1 to 1024"});
-  expect_parts(message_of(with("devices = 8", "devices = 1024"), {0, 9, {}}),
+  expect_parts(complaint(with("devices = 8", "devices = 1024"), {0, 9, {}}),
                {"'devices' is 1024", "at most 8192 on 9 nodes together"});
 }
 
@@ -138,15 +134,15 @@ TEST(Platform, BytesTakeUnits) {
   EXPECT_EQ(cache("cache_mib = \"384M\""), 384u << 20);
   EXPECT_EQ(cache("cache_mib = \"384 MB\""), 384000000u);
   for (const char* wrong : {"\"much\"", "\"16777217G\"", "-1", "1e308", "true", "\"\""}) {
-    expect_parts(message_of(with("cache_mib", std::string("cache_mib = ") + wrong)),
+    expect_parts(complaint(with("cache_mib", std::string("cache_mib = ") + wrong)),
                  {"'device.cache_mib' is", "a number of MiB from 0 to 1000000, or a text as"});
   }
 }
 
 TEST(Platform, UnknownKeysAreNamed) {
-  expect_parts(message_of(with("copy_us", "copy_us = 1\ncopy_uss = 2")),
+  expect_parts(complaint(with("copy_us", "copy_us = 1\ncopy_uss = 2")),
                {"my.toml:", "unknown key 'host.copy_uss'", "expected one of memory_gib"});
-  expect_parts(message_of(with("tf32 = 653.7", "tf23 = 653.7")),
+  expect_parts(complaint(with("tf32 = 653.7", "tf23 = 653.7")),
                {"'device.peak_tflops.tf23'", "fp32, tf32"});
 }
 
@@ -169,12 +165,7 @@ TEST(Platform, OpensByNameAndByFile) {
 }
 
 std::string refusal(const std::string& device) {
-  try {
-    open_machine(device);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return device + " opens";
+  return message_of<UsageError>([&] { open_machine(device); });
 }
 
 TEST(Platform, WhatCannotBeOpenedSaysWhatCan) {
@@ -277,7 +268,7 @@ TEST(Platform, AFileCompletesItselfByADeviceSpec) {
   EXPECT_EQ(text.value("link.dma_pull_gb_per_s"), 372);
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string toml = mine;
-    return message_of(toml.replace(toml.find(from), from.size(), to));
+    return complaint(toml.replace(toml.find(from), from.size(), to));
   };
   expect_parts(changed("dma_push_gb_per_s = 200", "dma_push_gb_per_s = 451"),
                {"my.toml:6: 'link.dma_push_gb_per_s' is 451", "at most raw_gb_per_s"});

@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "core/packing.h"
 #include "device/machine.h"
 #include "fabric/bounce/ipc_rail.h"
@@ -331,13 +332,11 @@ TEST_P(IndirectRailTest, HostMemoryGoesOverTheLibrarysRail) {
 
 TEST_P(IndirectRailTest, AnErrorOfTheLibraryIsTheRails) {
   for (End& end : ends_) end.near->error = "Connection timed out (110)";
-  try {
-    post_all(0, RailCall::write_imm);
-    for (int i = 0; i < 100000; ++i) progress();
-    FAIL() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), "Connection timed out (110)");
-  }
+  EXPECT_EQ(message_of<Error>([&] {
+              post_all(0, RailCall::write_imm);
+              for (int i = 0; i < 100000; ++i) progress();
+            }),
+            "Connection timed out (110)");
 }
 
 TEST_P(IndirectRailTest, ARailMayBeDestroyedWithCopiesInFlight) {

@@ -8,6 +8,7 @@
 
 #include "collectives/engine.h"
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "fake_gpu/nvshmem/halo.h"
 #include "halo/halo_work.h"
 #include "halo/reference.h"
@@ -115,15 +116,12 @@ TEST_P(NvshmemHalo, ALostRowIsFound) {
 }
 
 TEST_P(NvshmemHalo, ALostSignalEndsWithAnErrorThatNamesIt) {
-  try {
-    measure("host:2", GetParam(), settings_of({37, 9, 2}, false, NormMode::none, false),
-            FakeFault::loses_signals);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("nvshmem: sync: a neighbour's signal did not come"),
-              std::string::npos)
-        << error.what();
-  }
+  EXPECT_TRUE(contains(message_of<Error>([&] {
+                         measure("host:2", GetParam(),
+                                 settings_of({37, 9, 2}, false, NormMode::none, false),
+                                 FakeFault::loses_signals);
+                       }),
+                       "nvshmem: sync: a neighbour's signal did not come"));
 }
 
 // The network may deliver a row's pieces behind those of the next one: each row's are counted
@@ -154,14 +152,10 @@ TEST(NvshmemHaloEngine, HasOneGpuAProcess) {
   calls.several_pes_a_process = false;
   const auto machine = open_machine("host:2");
   Team team(*machine);
-  try {
-    make_halo_engine(calls, Put::words, "host")->open(team);
-    FAIL() << "expected an error";
-  } catch (const Unavailable& error) {
-    EXPECT_STREQ(error.what(),
-                 "nvshmem: expected one process a GPU, as mpirun -n N starts them; this one has 2 "
-                 "GPUs");
-  }
+  EXPECT_EQ(
+      message_of<Unavailable>([&] { make_halo_engine(calls, Put::words, "host")->open(team); }),
+      "nvshmem: expected one process a GPU, as mpirun -n N starts them; this one has 2 "
+      "GPUs");
 }
 
 TEST(NvshmemHaloEngine, NamesSayHowRowsArePut) {

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "overlap/advisor/table_fixture.h"
 
 namespace duet {
@@ -16,12 +17,7 @@ class TableFileTest : public ::testing::Test {
   void TearDown() override { std::remove(path_.c_str()); }
   void write(const std::string& text) const { std::ofstream(path_) << text; }
   std::string refusal() const {
-    try {
-      TableFile file(path_);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "";
+    return message_of<UsageError>([&] { TableFile file(path_); });
   }
   const std::string path_ = ::testing::TempDir() + "duet_advice_" +
                             ::testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -54,7 +50,7 @@ TEST_F(TableFileTest, SaysWhatIsWrong) {
   EXPECT_TRUE(TableFile(path_).tables().empty());  // the file does not exist
   const auto says = [this](const std::string& text, const char* word) {
     write(text);
-    EXPECT_NE(refusal().find(word), std::string::npos) << refusal();
+    EXPECT_TRUE(contains(refusal(), word));
   };
   says("no JSON", "\"format\": 1");
   says(R"({"format": 2, "tables": []})", "\"format\": 1");
