@@ -3,14 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "collectives/collective_work.h"
 #include "collectives/cost.h"
 #include "collectives/skew.h"
 #include "core/error.h"
+#include "core/label_fixture.h"
 #include "core/message_fixture.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet {
 namespace {
@@ -25,14 +26,6 @@ Collective of(CollectiveKind kind, DType dtype, Reduction op, int ranks) {
   if (kind == CollectiveKind::all_to_all_v)
     c.counts = skewed_counts(Skew::random, dtype, 40000, ranks);
   return c;
-}
-
-Mode short_mode() {
-  Mode mode;
-  mode.warm_up_seconds = 0;
-  mode.min_iterations = mode.max_iterations = 3;
-  mode.deadline_seconds = 20;
-  return mode;
 }
 
 CollectiveEngine& engine_named(const std::string& name, const std::string& device_kind = "host") {
@@ -52,7 +45,7 @@ class CollectiveWorkTest : public ::testing::TestWithParam<Setting> {
  protected:
   void measure(CollectiveSession& session, const Collective& collective, bool in_place) {
     CollectiveWork work(team_, session, collective, in_place);
-    const Sampling s = Sampler(team_).measure(work, short_mode());
+    const Sampling s = Sampler(team_).measure(work, short_mode(3, 20));
     EXPECT_TRUE(s.verified);
     EXPECT_EQ(work.enqueue_seconds().size(), static_cast<std::size_t>(team_.size()));
   }
@@ -92,10 +85,10 @@ TEST_P(CollectiveWorkTest, CapturedCallsAreRight) {
       CollectiveWork work(team_, *session, collective, in_place, true, {2, 3});
       EXPECT_EQ(work.calls(), 6);
       if (session->uncapturable()) {
-        EXPECT_THROW(Sampler(team_).measure(work, short_mode()), Unavailable);
+        EXPECT_THROW(Sampler(team_).measure(work, short_mode(3, 20)), Unavailable);
         continue;
       }
-      EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified);
+      EXPECT_TRUE(Sampler(team_).measure(work, short_mode(3, 20)).verified);
     }
   }
 }
@@ -119,10 +112,7 @@ TEST(CollectiveWorkGraph, LaunchesMayBeMoreThanAStreamsQueueTakes) {
 }
 
 std::string label(const ::testing::TestParamInfo<Setting>& setting) {
-  std::string text = setting.param.engine + "_" + setting.param.device;
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-  return text;
+  return test_label(setting.param.engine + "_" + setting.param.device);
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, CollectiveWorkTest,
@@ -209,7 +199,7 @@ TEST(CollectiveWork, DamageAnywhereIsFound) {
     for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_reduce}) {
       DamagingSession session(team, damage);
       CollectiveWork work(team, session, of(kind, DType::fp32, Reduction::sum, 3), false);
-      EXPECT_THROW(Sampler(team).measure(work, short_mode()), Mismatch)
+      EXPECT_THROW(Sampler(team).measure(work, short_mode(3, 20)), Mismatch)
           << name(kind) << " " << static_cast<int>(damage);
     }
   }
@@ -221,7 +211,7 @@ TEST(CollectiveWork, SaysWhatIsWrong) {
   DamagingSession session(team, Damage::result);
   CollectiveWork work(team, session, of(CollectiveKind::all_reduce, DType::fp32, Reduction::sum, 2),
                       true);
-  EXPECT_EQ(message_of<Mismatch>([&] { Sampler(team).measure(work, short_mode()); }),
+  EXPECT_EQ(message_of<Mismatch>([&] { Sampler(team).measure(work, short_mode(3, 20)); }),
             "all_reduce on rank 1: 1 of 1003 elements of what it received are wrong, the first "
             "at byte 4");
 }
@@ -237,7 +227,7 @@ TEST(CollectiveWork, CountsWhatTravels) {
   EXPECT_DOUBLE_EQ(least.more.value(kAlgorithmBytes), 4 * 1003 * 4);
   EXPECT_DOUBLE_EQ(least.more.value(kBusBytes), 3 * 1003 * 4);
   EXPECT_FALSE(least.more.contains(kBusiestWireBytes));
-  Sampler(team).measure(work, short_mode());
+  Sampler(team).measure(work, short_mode(3, 20));
   EXPECT_DOUBLE_EQ(work.cost().wire_bytes, least.wire_bytes);
   EXPECT_DOUBLE_EQ(work.cost().more.value(kBusiestWireBytes), 3 * 1003 * 4);
 }
@@ -250,12 +240,12 @@ TEST(CollectiveWork, RunsOnASimulatedMachine) {
   for (const CollectiveKind kind :
        {CollectiveKind::all_to_all, CollectiveKind::reduce_scatter, CollectiveKind::broadcast}) {
     CollectiveWork work(team, *session, of(kind, DType::bf16, Reduction::avg, 4), false);
-    EXPECT_TRUE(Sampler(team).measure(work, short_mode()).verified) << name(kind);
+    EXPECT_TRUE(Sampler(team).measure(work, short_mode(3, 20)).verified) << name(kind);
   }
   Collective large = of(CollectiveKind::scatter, DType::fp32, Reduction::sum, 4);
   large.count = 2 << 20;  // the root's buffer is too large to have contents; the others' are not
   CollectiveWork work(team, *session, large, true);
-  const Sampling unchecked = Sampler(team).measure(work, short_mode());
+  const Sampling unchecked = Sampler(team).measure(work, short_mode(3, 20));
   EXPECT_FALSE(unchecked.verified);
   EXPECT_EQ(unchecked.warnings.size(), 1u);
 }

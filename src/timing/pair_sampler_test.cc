@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cctype>
 #include <chrono>
 
 #include "core/error.h"
+#include "core/label_fixture.h"
 #include "core/message_fixture.h"
 #include "team/processes_fixture.h"
 
@@ -221,14 +221,7 @@ TEST(PairSampler, ProcessesAgree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, PairSamplerTest,
-                         ::testing::Values("host", "host:2", "sim:mi300x-8"),
-                         [](const auto& machine) {
-                           std::string text = machine.param;
-                           for (char& c : text) {
-                             c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-                           }
-                           return text;
-                         });
+                         ::testing::Values("host", "host:2", "sim:mi300x-8"), machine_label);
 
 }  // namespace
 }  // namespace duet

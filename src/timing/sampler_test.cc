@@ -5,8 +5,8 @@
 
 #include <array>
 #include <atomic>
-#include <cctype>
 
+#include "core/label_fixture.h"
 #include "core/message_fixture.h"
 #include "team/processes_fixture.h"
 
@@ -203,11 +203,7 @@ TEST_P(SamplerTest, FlushesBeforeEachIterationAndDoesNotCountIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, SamplerTest, ::testing::Values("host", "host:2", "sim:mi300x-8"),
-                         [](const auto& machine) {
-                           std::string label = machine.param;
-                           for (char& c : label) c = std::isalnum(c) != 0 ? c : '_';
-                           return label;
-                         });
+                         machine_label);
 
 }  // namespace
 }  // namespace duet

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/label_fixture.h"
 #include "results/journal.h"
 #include "verdict/verdict.h"
 
@@ -152,16 +153,8 @@ TEST(PlantedFaults, HalfTheLinksAreFound) {
   }
 }
 
-std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(Results, JournalsOfHealthyMachines, ::testing::ValuesIn(journals()),
-                         test_name);
+                         machine_label);
 
 }  // namespace
 }  // namespace duet

@@ -4,12 +4,6 @@ namespace duet::conformance {
 
 std::vector<std::string> machines() { return {"host", "host:3", "sim:mi300x-8", "cuda", "hip"}; }
 
-std::string label(const ::testing::TestParamInfo<std::string>& machine) {
-  std::string text = machine.param;
-  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return text;
-}
-
 void DeviceTest::SetUp() {
   try {
     machine_ = open_machine(GetParam());

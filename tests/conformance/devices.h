@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/label_fixture.h"
 #include "device/machine.h"
 
 namespace duet::conformance {
@@ -34,7 +35,6 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
 };
 
 std::vector<std::string> machines();
-std::string label(const ::testing::TestParamInfo<std::string>& machine);
 
 inline Fill pattern(std::uint64_t seed, std::uint64_t offset = 0) {
   return {FillKind::pattern, seed, offset, DType::fp32};
@@ -45,4 +45,4 @@ inline Fill constant(std::uint64_t value) { return {FillKind::constant, value, 0
 
 #define DUET_CONFORMANCE(suite)                                                                \
   INSTANTIATE_TEST_SUITE_P(Every, suite, ::testing::ValuesIn(::duet::conformance::machines()), \
-                           ::duet::conformance::label)
+                           ::duet::machine_label)

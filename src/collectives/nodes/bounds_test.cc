@@ -7,6 +7,7 @@
 #include "collectives/collective_work.h"
 #include "collectives/own_engines.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet {
 namespace {
@@ -23,12 +24,9 @@ double seconds(CollectiveKind kind, int nodes) {
   c.kind = kind;
   c.dtype = DType::bf16;
   c.count = count_for(kind, c.dtype, static_cast<std::uint64_t>(kSize), team.size());
-  Mode mode;
-  mode.warm_up_seconds = 0;
-  mode.min_iterations = mode.max_iterations = 1;
   const auto session = make_dma_collectives()->open(team);
   CollectiveWork work(team, *session, c, false, false);
-  return Sampler(team).measure(work, mode).samples.back();
+  return Sampler(team).measure(work, short_mode(1)).samples.back();
 }
 
 struct Bounds {

@@ -2,7 +2,6 @@
 // of step, captured calls, and nodes whose ranks are not consecutive.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "collectives/collective_work.h"
@@ -14,8 +13,10 @@
 #include "collectives/schedule/schedule_plan.h"
 #include "collectives/session/calls_fixture.h"
 #include "collectives/session/peer_semaphores.h"
+#include "core/label_fixture.h"
 #include "timing/prepared.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet {
 namespace {
@@ -28,9 +29,7 @@ struct Cluster {
 std::string cluster_label(const ::testing::TestParamInfo<Cluster>& cluster) {
   std::string text = cluster.param.device;
   if (cluster.param.node_size > 0) text += "_by_" + std::to_string(cluster.param.node_size);
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-  return text;
+  return test_label(text);
 }
 
 const std::vector<Cluster> kClusters{{"host:2", 1},
@@ -63,14 +62,6 @@ Collective small(CollectiveKind kind, DType dtype) {
   return c;
 }
 
-Mode short_mode() {
-  Mode mode;
-  mode.warm_up_seconds = 0;
-  mode.min_iterations = mode.max_iterations = 3;
-  mode.deadline_seconds = 30;
-  return mode;
-}
-
 // What runs on a machine of one node runs here or has a reason.
 TEST_P(OverNodes, EveryEngineIsRight) {
   for (const auto& make : {make_dma_collectives, make_kernel_collectives, make_auto_collectives}) {
@@ -86,7 +77,7 @@ TEST_P(OverNodes, EveryEngineIsRight) {
           SCOPED_TRACE(engine->name() + " " + std::string(name(kind)) +
                        (in_place ? " in place" : ""));
           CollectiveWork work(team_, *session, small(kind, dtype), in_place);
-          EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified);
+          EXPECT_TRUE(Sampler(team_).measure(work, short_mode(3, 30)).verified);
           ++ran;
         }
       }
@@ -107,7 +98,7 @@ TEST_P(OverNodes, ReducesOddCounts) {
       c.op = op;
       c.dtype = op == Reduction::avg && count > 16 ? DType::int32 : DType::bf16;
       CollectiveWork work(team_, *session, c, count % 2 == 0);
-      EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified) << count;
+      EXPECT_TRUE(Sampler(team_).measure(work, short_mode(3, 30)).verified) << count;
     }
   }
 }
@@ -117,7 +108,7 @@ TEST_P(OverNodes, CapturedCallsAreRight) {
   for (const CollectiveKind kind : kKinds) {
     ASSERT_FALSE(session->uncapturable());
     CollectiveWork work(team_, *session, small(kind, DType::bf16), false, true, {2, 3});
-    EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified) << name(kind);
+    EXPECT_TRUE(Sampler(team_).measure(work, short_mode(3, 30)).verified) << name(kind);
   }
 }
 

@@ -9,17 +9,10 @@
 #include "core/message_fixture.h"
 #include "fake_gpu/nvshmem/fake.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet::nvshmem {
 namespace {
-
-Mode short_mode() {
-  Mode mode = loop_mode();
-  mode.iterations = 2;
-  mode.warm_up_iterations = 1;
-  mode.min_iterations = mode.max_iterations = 2;
-  return mode;
-}
 
 Collective all_to_all_of(std::uint64_t count) {
   Collective one;
@@ -44,7 +37,7 @@ class NvshmemCollectives : public ::testing::TestWithParam<Initiation> {
     Team team(*machine);
     const auto session = engine(fault, packet)->open(team);
     CollectiveWork work(team, *session, all_to_all_of(count), false, true, graph);
-    return Sampler(team).measure(work, short_mode());
+    return Sampler(team).measure(work, short_loop(2));
   }
 };
 
@@ -92,7 +85,7 @@ TEST(NvshmemGrid, SignalsThatOvertakeTheirPutsAreFound) {
   const auto session =
       make_engine(fake_calls(FakeFault::signals_before_puts), Initiation::grid, "host")->open(team);
   CollectiveWork work(team, *session, all_to_all_of(1003), false);
-  EXPECT_THROW(Sampler(team).measure(work, short_mode()), Mismatch);
+  EXPECT_THROW(Sampler(team).measure(work, short_loop(2)), Mismatch);
 }
 
 TEST(NvshmemSession, RunsAllToAllOutOfPlace) {
@@ -164,7 +157,7 @@ CollectiveOptions options_with(std::vector<std::uint64_t> packets) {
   options.in_place = {false};
   options.packets = std::move(packets);
   options.device_name = "host:2";
-  options.mode = short_mode();
+  options.mode = short_loop(2);
   return options;
 }
 

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/message_fixture.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet {
 namespace {
@@ -211,10 +212,7 @@ TEST(Watchdog, NamesTheFirstFailureSinceAPlanWasMade) {
 }
 
 TEST_P(Failing, AMeasurementEndsWithTheErrorOfOneRank) {
-  Mode mode;
-  mode.warm_up_seconds = 0;
-  mode.min_iterations = mode.max_iterations = 5;
-  mode.deadline_seconds = kDeadline;
+  const Mode mode = short_mode(5, kDeadline);
   for (const auto make_engine : {make_dma_collectives, make_kernel_collectives}) {
     const auto session = make_engine()->open(team_);
     for (const CollectiveKind kind : {CollectiveKind::all_to_all, CollectiveKind::all_reduce}) {

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "collectives/engine.h"
+#include "core/label_fixture.h"
 #include "core/random.h"
 #include "device/graph.h"
 
@@ -24,13 +24,6 @@ namespace duet {
 inline auto machines_of(std::vector<const char*> machines) {
   if (const char* gpus = std::getenv("DUET_TEST_GPUS")) machines = {gpus};
   return ::testing::ValuesIn(machines);
-}
-
-// The test label of a machine: "host_4" for "host:4".
-inline std::string machine_label(const ::testing::TestParamInfo<const char*>& machine) {
-  std::string text = machine.param;
-  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return text;
 }
 
 using MakePlan = std::function<std::unique_ptr<CollectivePlan>(Rank&, const Collective&,

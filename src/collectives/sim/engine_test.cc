@@ -7,6 +7,7 @@
 #include "collectives/own_engines.h"
 #include "core/error.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet {
 namespace {
@@ -20,12 +21,9 @@ class VendorModelTest : public ::testing::TestWithParam<CollectiveKind> {
     collective.kind = GetParam();
     collective.dtype = DType::bf16;
     collective.count = count_for(collective.kind, collective.dtype, bytes, team_.size());
-    Mode mode;
-    mode.warm_up_seconds = 0;
-    mode.min_iterations = mode.max_iterations = 3;
     const auto session = engine.open(team_);
     CollectiveWork work(team_, *session, collective, false, false);
-    return Sampler(team_).measure(work, mode).samples.back();
+    return Sampler(team_).measure(work, short_mode(3)).samples.back();
   }
 
   double ratio(std::uint64_t bytes) { return seconds(*dma_, bytes) / seconds(*vendor_, bytes); }

@@ -7,6 +7,7 @@
 #include "collectives/own_engines.h"
 #include "core/error.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet {
 namespace {
@@ -23,13 +24,10 @@ class OverNodes : public ::testing::Test {
     collective.kind = kind;
     collective.dtype = DType::bf16;
     collective.count = count_for(kind, collective.dtype, bytes, team.size());
-    Mode mode;
-    mode.warm_up_seconds = 0;
-    mode.min_iterations = mode.max_iterations = 1;
     const auto engine = make_vendor_model_collectives();
     const auto session = engine->open(team);
     CollectiveWork work(team, *session, collective, false, true);
-    const Sampling sampling = Sampler(team).measure(work, mode);
+    const Sampling sampling = Sampler(team).measure(work, short_mode(1));
     verified_ = sampling.verified;
     return work.cost().more.value(kBusBytes) / sampling.samples.back() / 1e9;
   }
