@@ -3,42 +3,23 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
-#include <thread>
 
 #include "collectives/engine.h"
 #include "collectives/nodes/looking_wire_fixture.h"
 #include "collectives/schedule/algorithms/algorithm.h"
 #include "collectives/schedule/schedule_plan.h"
 #include "core/error.h"
+#include "core/label_fixture.h"
+#include "halo/exchange_fixture.h"
 #include "halo/exchange_session.h"
 #include "halo/halo_work.h"
-#include "halo/reference.h"
 #include "halo/verification.h"
 #include "timing/prepared.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet {
 namespace {
-
-constexpr double kDeadline = 60;  // seconds
-
-Mode short_mode() {
-  Mode mode = loop_mode();
-  mode.iterations = 1;
-  mode.warm_up_iterations = 1;
-  mode.min_iterations = mode.max_iterations = 2;
-  return mode;
-}
-
-HaloSettings settings_of(const HaloGrid& grid, bool overlap, NormMode norm, bool graph) {
-  HaloSettings settings;
-  settings.task = {grid, overlap};
-  settings.norm = norm;
-  settings.graph = graph;
-  settings.iterations = 4;
-  return settings;
-}
 
 struct Opened {
   Opened(const std::string& machine_name, const std::string& engine_name)
@@ -50,7 +31,7 @@ struct Opened {
   // Measures and verifies.
   Sampling measure(const HaloSettings& settings) {
     HaloWork work(team, *session, gathers.get(), settings);
-    return Sampler(team).measure(work, short_mode());
+    return Sampler(team).measure(work, short_loop(1));
   }
 
   std::unique_ptr<Machine> machine;
@@ -149,7 +130,7 @@ TEST(HaloTiming, GraphsMayBeMoreThanAStreamsQueueTakes) {
       HaloSettings settings = settings_of({8, 4, 2}, true, NormMode::none, true);
       settings.iterations = iterations;
       HaloWork work(opened.team, *opened.session, opened.gathers.get(), settings);
-      Mode mode = short_mode();
+      Mode mode = short_loop(1);
       mode.iterations = launches;
       EXPECT_TRUE(Sampler(opened.team).measure(work, mode).verified) << engine << " " << iterations;
     }
@@ -171,7 +152,7 @@ TEST_P(HaloExchange, IsExactWithoutAGate) {
     opened.team.each([&](Rank& rank) {
       const auto stream = rank.device.make_stream();
       work.enqueue(rank, *stream);
-      stream->synchronize(kDeadline);
+      stream->synchronize(kHaloDeadline);
     });
     EXPECT_EQ(verify(opened.team, work), "");
   }
@@ -203,9 +184,7 @@ TEST_P(HaloExchange, IsExactAlone) {
 }
 
 std::string label(const ::testing::TestParamInfo<Where>& where) {
-  std::string text = std::string(where.param.engine) + "_" + where.param.machine;
-  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return text;
+  return test_label(std::string(where.param.engine) + "_" + where.param.machine);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -239,46 +218,6 @@ TEST(HaloTiming, OverNodesTheNetworkIsTheFloor) {
     EXPECT_GT(sixteen, one + 13e-6) << engine;
     EXPECT_LT(sixteen, one + 17e-6) << engine;
   }
-}
-
-constexpr int kPlainIterations = 6;
-constexpr std::uint64_t kPlainSeed = 11;
-
-// Iterations without a norm from initial values that are set by hand; before(stream) goes ahead of
-// each.
-template <typename Before>
-void iterate_from(Rank& rank, const HaloTask& task, HaloPlan& plan, Before before) {
-  const auto stream = rank.device.make_stream();
-  const FieldShape& shape = plan.shape();
-  const std::int64_t first = rows_of(task.grid, rank.index).first;
-  for (std::int64_t row = 0; row < shape.rows + 2; ++row) {
-    stream->fill(row_at(plan.field(0), shape, row),
-                 initial_rows(task.grid, kPlainSeed, first + row - 1));
-  }
-  stream->synchronize(kDeadline);
-  rank.team.barrier("the other ranks to have set their values");
-  for (int i = 0; i < kPlainIterations; ++i) {
-    before(*stream);
-    plan.enqueue(*stream, {i % 2, {}, i < kPlainIterations - 1});
-  }
-  stream->synchronize(kDeadline);
-  rank.team.barrier("the other ranks to have iterated");
-}
-
-// Iterations of which one rank's take ten times as long as the others' whole call.
-void iterate_with_a_slow_rank(Team& team, HaloSession& session, int slow) {
-  const HaloTask task{{16, 3 * team.size(), team.size()}, false};
-  team.each([&](Rank& rank) {
-    const std::unique_ptr<HaloPlan> plan = session.plan(rank, task);
-    iterate_from(rank, task, *plan, [&](Stream& stream) {
-      if (rank.index == slow) {
-        stream.run(
-            {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }});
-      }
-    });
-    check_result(rank, {task.grid, kPlainIterations, kPlainSeed, *plan, {}});
-    rank.team.barrier("the other ranks to have checked");
-  });
 }
 
 TEST(HaloTiming, WaitsForASlowRank) {
@@ -361,7 +300,7 @@ TEST_P(HaloOverNodes, IsExact) {
     for (const HaloGrid& grid : grids) {
       for (const bool overlap : {false, true}) {
         HaloWork work(team_, session, nullptr, settings_of(grid, overlap, NormMode::none, overlap));
-        EXPECT_TRUE(Sampler(team_).measure(work, short_mode()).verified)
+        EXPECT_TRUE(Sampler(team_).measure(work, short_loop(1)).verified)
             << grid.nx << " x " << grid.ny << " by " << name(executor);
       }
     }

@@ -3,28 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "collectives/engine.h"
 #include "core/error.h"
 #include "core/message_fixture.h"
 #include "fake_gpu/nvshmem/halo.h"
-#include "halo/halo_work.h"
-#include "halo/reference.h"
-#include "halo/verification.h"
+#include "halo/exchange_fixture.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet::nvshmem {
 namespace {
-
-Mode short_mode() {
-  Mode mode = loop_mode();
-  mode.iterations = 1;
-  mode.warm_up_iterations = 1;
-  mode.min_iterations = mode.max_iterations = 2;
-  return mode;
-}
 
 class NvshmemHalo : public ::testing::TestWithParam<Put> {
  protected:
@@ -35,16 +23,7 @@ class NvshmemHalo : public ::testing::TestWithParam<Put> {
     const auto session = make_halo_engine(fake_halo_calls(fault), put, "host")->open(team);
     const auto gathers = engines_named(*machine, {"kernel"}).front()->open(team);
     HaloWork work(team, *session, gathers.get(), settings);
-    return Sampler(team).measure(work, short_mode());
-  }
-
-  static HaloSettings settings_of(const HaloGrid& grid, bool overlap, NormMode norm, bool graph) {
-    HaloSettings settings;
-    settings.task = {grid, overlap};
-    settings.norm = norm;
-    settings.graph = graph;
-    settings.iterations = 4;
-    return settings;
+    return Sampler(team).measure(work, short_loop(1));
   }
 };
 
@@ -68,32 +47,9 @@ TEST_P(NvshmemHalo, IsExactOnAnyNumberOfRanks) {
 TEST_P(NvshmemHalo, WaitsForALateNeighbour) {
   const auto machine = open_machine("host:3");
   Team team(*machine);
-  const HaloTask task{{16, 9, 3}, false};
   for (int late = 0; late < 3; ++late) {
     const auto session = make_halo_engine(fake_halo_calls(), GetParam(), "host")->open(team);
-    team.each([&](Rank& rank) {
-      const auto plan = session->plan(rank, task);
-      const auto stream = rank.device.make_stream();
-      const FieldShape& shape = plan->shape();
-      const std::int64_t first = rows_of(task.grid, rank.index).first;
-      for (std::int64_t row = 0; row < shape.rows + 2; ++row) {
-        stream->fill(row_at(plan->field(0), shape, row),
-                     initial_rows(task.grid, 11, first + row - 1));
-      }
-      stream->synchronize(60);
-      rank.team.barrier("the other ranks to have set their values");
-      for (int i = 0; i < 4; ++i) {
-        if (rank.index == late) {
-          stream->run(
-              {"delay", {}, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); }});
-        }
-        plan->enqueue(*stream, {i % 2, {}, i < 3});
-      }
-      stream->synchronize(60);
-      rank.team.barrier("the other ranks to have iterated");
-      check_result(rank, {task.grid, 4, 11, *plan, {}});
-      rank.team.barrier("the other ranks to have checked");
-    });
+    iterate_with_a_slow_rank(team, *session, late);
   }
 }
 
@@ -144,7 +100,7 @@ TEST(NvshmemHaloEngine, SignalsThatOvertakeTheirPutsAreFound) {
   settings.task = {{64, 9, 3}, false};
   settings.iterations = 10;
   HaloWork work(team, *session, nullptr, settings);
-  EXPECT_THROW(Sampler(team).measure(work, short_mode()), Mismatch);
+  EXPECT_THROW(Sampler(team).measure(work, short_loop(1)), Mismatch);
 }
 
 TEST(NvshmemHaloEngine, HasOneGpuAProcess) {
