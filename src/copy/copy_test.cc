@@ -221,30 +221,5 @@ TEST(CopyWork, NoticesBytesThatDidNotArrive) {
   team.each([&](Rank& rank) { work.release(rank); });
 }
 
-// The simulated latency and link rate give the curve of the MI300X study's memcpy peer figure.
-TEST(Simulated, Mi300xCurveIsTheStudys) {
-  auto machine = open_machine("sim:mi300x-8");
-  CopyOptions options;
-  options.kinds = {CopyKind::peer};
-  options.executors = {Executor::dma};
-  options.issues = {Issue::push};
-  options.patterns = {Pattern::pair};
-  options.directions = {false};
-  options.matrix_bytes = 0;
-  for (const Case& c : copy_benchmark(*machine, options, {}).cases) {
-    const Measurement m = c.run();
-    const double bytes = std::stod(axis(c, "bytes"));
-    const double gb_per_s = bytes / summarise(m.sampling->samples).median / 1e9;
-    EXPECT_LE(gb_per_s, 50.0) << bytes;
-    if (bytes >= 65536 && bytes <= 131072) {
-      EXPECT_GE(gb_per_s, 5.0) << bytes;
-      EXPECT_LE(gb_per_s, 17.0) << bytes;
-    }
-    if (bytes >= 16777216) {
-      EXPECT_GE(gb_per_s, 42.5) << bytes;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace duet

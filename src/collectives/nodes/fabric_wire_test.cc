@@ -170,20 +170,10 @@ TEST_P(FabricWireTest, MessagesWithoutBytes) {
 }
 
 TEST_P(FabricWireTest, TwoSessionsRunBesideEachOther) {
-  constexpr std::size_t kRounds = 30;
   on_nodes(2, [](Team& team, CollectiveSession& first) {
     const auto second = make_kernel_collectives()->open(team);
-    team.each([&](Rank& rank) {
-      Calls one(rank, plans_of(first), collective_of(CollectiveKind::all_gather, 70001), kRounds);
-      Calls other(rank, plans_of(*second), collective_of(CollectiveKind::all_to_all, 333), kRounds);
-      for (std::size_t round = 0; round < kRounds; ++round) {
-        (rank.index == 0 ? one : other).enqueue(round);
-        (rank.index == 0 ? other : one).enqueue(round);
-      }
-      one.check();
-      other.check();
-      team.barrier("all ranks to have checked");
-    });
+    run_beside(team, plans_of(first), collective_of(CollectiveKind::all_gather, 70001),
+               plans_of(*second), collective_of(CollectiveKind::all_to_all, 333), 30);
   });
 }
 

@@ -1,5 +1,5 @@
 // Cases that a single checked call does not cover: calls in a row without host synchronisation,
-// ranks out of step, two sessions at once, and ranks that disagree.
+// two sessions at once, and ranks that disagree.
 #include <gtest/gtest.h>
 
 #include "collectives/own_engines.h"
@@ -44,22 +44,9 @@ TEST_P(Dma, AHundredCallsSomeOfAGraphEachLeaveTheirOwn) {
 }
 
 TEST_P(Dma, TwoSessionsRunBesideEachOther) {
-  constexpr std::size_t kRounds = 100;
   const auto first = engine_->open(team_), second = engine_->open(team_);
-  team_.each([&](Rank& rank) {
-    Calls one(rank, plans_of(*first), collective_of(CollectiveKind::all_gather, 1001), kRounds);
-    Calls other(rank, plans_of(*second), collective_of(CollectiveKind::all_to_all, 333), kRounds);
-    for (std::size_t round = 0; round < kRounds; ++round) {
-      // Not in the same order on all ranks: sessions do not wait for each other.
-      Calls& now = rank.index % 2 == 0 ? one : other;
-      Calls& then = rank.index % 2 == 0 ? other : one;
-      now.enqueue(round);
-      then.enqueue(round);
-    }
-    one.check();
-    other.check();
-    team_.barrier("all ranks to have checked");
-  });
+  run_beside(team_, plans_of(*first), collective_of(CollectiveKind::all_gather, 1001),
+             plans_of(*second), collective_of(CollectiveKind::all_to_all, 333), 100);
 }
 
 TEST_P(Dma, RanksThatDisagreeAreToldWhoWantsWhat) {
@@ -77,14 +64,6 @@ TEST_P(Dma, RanksThatDisagreeAreToldWhoWantsWhat) {
 
 INSTANTIATE_TEST_SUITE_P(Machines, Dma, machines_of({"host:4", "sim:h200-4", "sim:mi300x-8"}),
                          machine_label);
-
-TEST(DmaDelays, RanksOutOfStepLeaveTheSame) {
-  const auto machine = open_machine("host:4");
-  Team team(*machine);
-  const auto session = make_dma_collectives()->open(team);
-  run_calls(team, plans_of(*session), collective_of(CollectiveKind::all_to_all, 5000),
-            {60, false, 500});
-}
 
 }  // namespace
 }  // namespace duet

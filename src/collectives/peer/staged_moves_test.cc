@@ -74,23 +74,10 @@ TEST_P(StagedMoves, ManyCallsInARow) {
 }
 
 TEST_P(StagedMoves, TwoSessionsRunBesideEachOther) {
-  constexpr std::size_t kRounds = 60;
   const auto first = make_dma_collectives()->open(team_),
              second = make_dma_collectives()->open(team_);
-  team_.each([&](Rank& rank) {
-    Calls one(rank, plans_of(*first), of(CollectiveKind::all_to_all, 1001, rank.size), kRounds,
-              true);
-    Calls other(rank, plans_of(*second), of(CollectiveKind::all_to_all, 333, rank.size), kRounds,
-                true);
-    for (std::size_t round = 0; round < kRounds; ++round) {
-      // Not in the same order on all ranks: sessions do not wait for each other.
-      (rank.index % 2 == 0 ? one : other).enqueue(round);
-      (rank.index % 2 == 0 ? other : one).enqueue(round);
-    }
-    one.check();
-    other.check();
-    team_.barrier("all ranks to have checked");
-  });
+  run_beside(team_, plans_of(*first), of(CollectiveKind::all_to_all, 1001, team_.size()),
+             plans_of(*second), of(CollectiveKind::all_to_all, 333, team_.size()), 60, true);
 }
 
 // Only one rank runs in place: all ranks use slots.
@@ -114,7 +101,9 @@ class LateStagedMoves : public StagedMoves {};
 
 TEST_P(LateStagedMoves, RanksOutOfStepLeaveTheSame) {
   const auto session = make_dma_collectives()->open(team_);
-  run(plans_of(*session), of(CollectiveKind::all_to_all, 5000, team_.size()), true, 60, 500);
+  for (const bool in_place : {false, true}) {  // out of place by direct pushes
+    run(plans_of(*session), of(CollectiveKind::all_to_all, 5000, team_.size()), in_place, 60, 500);
+  }
   run(in_pieces(64 << 10, {2, true}), of(CollectiveKind::all_to_all, 700001, team_.size()), true,
       10, 2000);
 }

@@ -156,4 +156,21 @@ inline void run_calls(Team& team, const MakePlan& make, const Collective& collec
   });
 }
 
+// Calls of two plans beside each other, not in the same order on all ranks.
+inline void run_beside(Team& team, const MakePlan& first, const Collective& of_first,
+                       const MakePlan& second, const Collective& of_second, std::size_t rounds,
+                       bool in_place = false) {
+  team.each([&](Rank& rank) {
+    Calls one(rank, first, of_first, rounds, in_place);
+    Calls other(rank, second, of_second, rounds, in_place);
+    for (std::size_t round = 0; round < rounds; ++round) {
+      (rank.index % 2 == 0 ? one : other).enqueue(round);
+      (rank.index % 2 == 0 ? other : one).enqueue(round);
+    }
+    one.check();
+    other.check();
+    team.barrier("all ranks to have checked");
+  });
+}
+
 }  // namespace duet
