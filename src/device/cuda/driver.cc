@@ -5,23 +5,15 @@
 namespace duet::cuda {
 namespace {
 
-// The versions are those in the names of the types.
 struct Driver {
-  PFN_cuStreamWriteValue64_v11070 write =
-      entry_point<PFN_cuStreamWriteValue64_v11070>("cuStreamWriteValue64", 11070);
-  PFN_cuStreamWaitValue64_v11070 wait =
-      entry_point<PFN_cuStreamWaitValue64_v11070>("cuStreamWaitValue64", 11070);
-  PFN_cuStreamBatchMemOp_v11070 batch =
-      entry_point<PFN_cuStreamBatchMemOp_v11070>("cuStreamBatchMemOp", 11070);
-  PFN_cuStreamGetCtx_v9020 context_of =
-      entry_point<PFN_cuStreamGetCtx_v9020>("cuStreamGetCtx", 9020);
-  PFN_cuCtxPushCurrent_v4000 push =
-      entry_point<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 4000);
-  PFN_cuCtxPopCurrent_v4000 pop = entry_point<PFN_cuCtxPopCurrent_v4000>("cuCtxPopCurrent", 4000);
-  PFN_cuCtxGetDevice_v2000 current_device =
-      entry_point<PFN_cuCtxGetDevice_v2000>("cuCtxGetDevice", 2000);
-  PFN_cuGetErrorString_v6000 error_string =
-      entry_point<PFN_cuGetErrorString_v6000>("cuGetErrorString", 6000);
+  DUET_DRIVER_FUNCTION(write, cuStreamWriteValue64, 11070);
+  DUET_DRIVER_FUNCTION(wait, cuStreamWaitValue64, 11070);
+  DUET_DRIVER_FUNCTION(batch, cuStreamBatchMemOp, 11070);
+  DUET_DRIVER_FUNCTION(context_of, cuStreamGetCtx, 9020);
+  DUET_DRIVER_FUNCTION(push, cuCtxPushCurrent, 4000);
+  DUET_DRIVER_FUNCTION(pop, cuCtxPopCurrent, 4000);
+  DUET_DRIVER_FUNCTION(current_device, cuCtxGetDevice, 2000);
+  DUET_DRIVER_FUNCTION(error_string, cuGetErrorString, 6000);
 };
 
 const Driver& driver() {

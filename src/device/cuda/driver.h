@@ -36,3 +36,8 @@ void check_driver(CUresult result, const char* call, const char* place);
 
 #define DUET_DRIVER_CHECK(...) \
   ::duet::cuda::check_driver((__VA_ARGS__), #__VA_ARGS__, DUET_GPU_PLACE(__LINE__))
+
+// A member that is a driver function.
+#define DUET_DRIVER_FUNCTION(member, name, version) \
+  PFN_##name##_v##version member =                  \
+      ::duet::cuda::entry_point<PFN_##name##_v##version>(#name, version)

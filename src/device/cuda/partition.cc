@@ -6,21 +6,14 @@
 namespace duet::cuda {
 namespace {
 
-// The versions are those in the names of the types.
 struct Driver {
-  PFN_cuDeviceGet_v2000 device = entry_point<PFN_cuDeviceGet_v2000>("cuDeviceGet", 2000);
-  PFN_cuDeviceGetDevResource_v12040 resource =
-      entry_point<PFN_cuDeviceGetDevResource_v12040>("cuDeviceGetDevResource", 12040);
-  PFN_cuDevSmResourceSplitByCount_v12040 split =
-      entry_point<PFN_cuDevSmResourceSplitByCount_v12040>("cuDevSmResourceSplitByCount", 12040);
-  PFN_cuDevResourceGenerateDesc_v12040 describe =
-      entry_point<PFN_cuDevResourceGenerateDesc_v12040>("cuDevResourceGenerateDesc", 12040);
-  PFN_cuGreenCtxCreate_v12040 create =
-      entry_point<PFN_cuGreenCtxCreate_v12040>("cuGreenCtxCreate", 12040);
-  PFN_cuGreenCtxDestroy_v12040 destroy =
-      entry_point<PFN_cuGreenCtxDestroy_v12040>("cuGreenCtxDestroy", 12040);
-  PFN_cuGreenCtxStreamCreate_v12050 stream =
-      entry_point<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate", 12050);
+  DUET_DRIVER_FUNCTION(device, cuDeviceGet, 2000);
+  DUET_DRIVER_FUNCTION(resource, cuDeviceGetDevResource, 12040);
+  DUET_DRIVER_FUNCTION(split, cuDevSmResourceSplitByCount, 12040);
+  DUET_DRIVER_FUNCTION(describe, cuDevResourceGenerateDesc, 12040);
+  DUET_DRIVER_FUNCTION(create, cuGreenCtxCreate, 12040);
+  DUET_DRIVER_FUNCTION(destroy, cuGreenCtxDestroy, 12040);
+  DUET_DRIVER_FUNCTION(stream, cuGreenCtxStreamCreate, 12050);
 };
 
 const Driver& driver() {

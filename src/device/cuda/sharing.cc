@@ -12,10 +12,8 @@ namespace duet::cuda {
 namespace {
 
 struct Driver {
-  PFN_cuMemGetAddressRange_v3020 range =
-      entry_point<PFN_cuMemGetAddressRange_v3020>("cuMemGetAddressRange", 3020);
-  PFN_cuPointerGetAttribute_v4000 attribute =
-      entry_point<PFN_cuPointerGetAttribute_v4000>("cuPointerGetAttribute", 4000);
+  DUET_DRIVER_FUNCTION(range, cuMemGetAddressRange, 3020);
+  DUET_DRIVER_FUNCTION(attribute, cuPointerGetAttribute, 4000);
 };
 
 const Driver& driver() {

@@ -9,22 +9,15 @@ namespace duet::cuda {
 namespace {
 
 struct Driver {
-  PFN_cuMemRetainAllocationHandle_v11000 retain =
-      entry_point<PFN_cuMemRetainAllocationHandle_v11000>("cuMemRetainAllocationHandle", 11000);
-  PFN_cuMemExportToShareableHandle_v10020 export_handle =
-      entry_point<PFN_cuMemExportToShareableHandle_v10020>("cuMemExportToShareableHandle", 10020);
-  PFN_cuMemImportFromShareableHandle_v10020 import_handle =
-      entry_point<PFN_cuMemImportFromShareableHandle_v10020>("cuMemImportFromShareableHandle",
-                                                             10020);
-  PFN_cuMemRelease_v10020 release = entry_point<PFN_cuMemRelease_v10020>("cuMemRelease", 10020);
-  PFN_cuMemAddressReserve_v10020 reserve =
-      entry_point<PFN_cuMemAddressReserve_v10020>("cuMemAddressReserve", 10020);
-  PFN_cuMemAddressFree_v10020 free_range =
-      entry_point<PFN_cuMemAddressFree_v10020>("cuMemAddressFree", 10020);
-  PFN_cuMemMap_v10020 map = entry_point<PFN_cuMemMap_v10020>("cuMemMap", 10020);
-  PFN_cuMemUnmap_v10020 unmap = entry_point<PFN_cuMemUnmap_v10020>("cuMemUnmap", 10020);
-  PFN_cuMemSetAccess_v10020 set_access =
-      entry_point<PFN_cuMemSetAccess_v10020>("cuMemSetAccess", 10020);
+  DUET_DRIVER_FUNCTION(retain, cuMemRetainAllocationHandle, 11000);
+  DUET_DRIVER_FUNCTION(export_handle, cuMemExportToShareableHandle, 10020);
+  DUET_DRIVER_FUNCTION(import_handle, cuMemImportFromShareableHandle, 10020);
+  DUET_DRIVER_FUNCTION(release, cuMemRelease, 10020);
+  DUET_DRIVER_FUNCTION(reserve, cuMemAddressReserve, 10020);
+  DUET_DRIVER_FUNCTION(free_range, cuMemAddressFree, 10020);
+  DUET_DRIVER_FUNCTION(map, cuMemMap, 10020);
+  DUET_DRIVER_FUNCTION(unmap, cuMemUnmap, 10020);
+  DUET_DRIVER_FUNCTION(set_access, cuMemSetAccess, 10020);
 };
 
 const Driver& driver() {
