@@ -12,14 +12,10 @@
 #include "core/message_fixture.h"
 #include "fabric/one_sided.h"
 #include "fabric/proxy/proxy.h"
+#include "fabric/rail_fixture.h"
 
 namespace duet {
 namespace {
-
-class NoMemory : public RailMemory {
- public:
-  std::string descriptor() const override { return "memory"; }
-};
 
 // How a fake rail treats its posts.
 struct Behaviour {
@@ -33,20 +29,10 @@ struct Behaviour {
   std::deque<std::uint32_t> arrivals;  // one with each poll
 };
 
-class FakeRail : public Rail {
+class FakeRail : public AddressRail {
  public:
-  FakeRail(std::string name, Behaviour& behaviour) : behaviour_(behaviour) {
-    info_.name = std::move(name);
-  }
-  const RailInfo& info() const override { return info_; }
-  std::string endpoint() const override { return ""; }
-  void connect(int, const std::string&) override {}
-  std::unique_ptr<RailMemory> register_memory(const Span&) override {
-    return std::make_unique<NoMemory>();
-  }
-  std::shared_ptr<const RemoteMemory> import_memory(int, const std::string&) override {
-    return std::make_shared<RemoteMemory>();
-  }
+  FakeRail(const std::string& name, Behaviour& behaviour)
+      : AddressRail(name), behaviour_(behaviour) {}
   void abandon() noexcept override { behaviour_.abandoned = true; }
   bool post(const RailPost& post) override {
     if (behaviour_.refuses) return false;
@@ -70,7 +56,6 @@ class FakeRail : public Rail {
   }
 
  private:
-  RailInfo info_;
   Behaviour& behaviour_;
   std::deque<RailPost> under_way_;
 };

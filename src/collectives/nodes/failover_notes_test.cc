@@ -10,17 +10,12 @@
 
 #include "collectives/nodes/failover.h"
 #include "core/error.h"
+#include "fabric/rail_fixture.h"
 
 namespace duet {
 namespace {
 
 constexpr int kEnds = 2, kRails = 6;
-
-struct InMemory : RailMemory {
-  explicit InMemory(const Span& span) : bytes(reinterpret_cast<std::uintptr_t>(span.data)) {}
-  std::string descriptor() const override { return std::to_string(bytes); }
-  std::uintptr_t bytes;
-};
 
 // A write on its way from one end of a rail to the other.
 struct MovingWrite {
@@ -43,7 +38,7 @@ struct MemoryCable {
   bool breaks[kEnds] = {};  // the next poll() throws
 };
 
-class MemoryRail : public Rail {
+class MemoryRail : public AddressRail {
  public:
   MemoryRail(MemoryCable& cable, int end, std::mt19937& random)
       : cable_(cable), end_(end), random_(random) {
@@ -61,15 +56,6 @@ class MemoryRail : public Rail {
     cable_.events[end_].clear();
   }
 
-  const RailInfo& info() const override { return info_; }
-  std::string endpoint() const override { return ""; }
-  void connect(int, const std::string&) override {}
-  std::unique_ptr<RailMemory> register_memory(const Span& span) override {
-    return std::make_unique<InMemory>(span);
-  }
-  std::shared_ptr<const RemoteMemory> import_memory(int, const std::string& text) override {
-    return std::make_shared<RemoteMemory>(RemoteMemory{std::stoull(text), 0, 0});
-  }
   bool post(const RailPost& post) override {
     if (cable_.ends[1 - end_] == nullptr) cable_.breaks[end_] = true;
     cable_.moving[end_].push_back({post, {post.data, post.data + post.bytes}});
@@ -86,7 +72,6 @@ class MemoryRail : public Rail {
   MemoryCable& cable_;
   int end_;
   std::mt19937& random_;
-  RailInfo info_;
 };
 
 // Whether a write has come, by its immediate value alone.

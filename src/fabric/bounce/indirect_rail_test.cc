@@ -17,35 +17,18 @@
 #include "device/machine.h"
 #include "fabric/bounce/ipc_rail.h"
 #include "fabric/bounce/staged_rail.h"
+#include "fabric/rail_fixture.h"
 
 namespace duet {
 namespace {
 
-struct Address : RailMemory {
-  explicit Address(const Span& span) : data(span.data) {}
-  std::string descriptor() const override {
-    return std::to_string(reinterpret_cast<std::uintptr_t>(data));
-  }
-
-  std::byte* data;
-};
-
 // One of two ends that copy within the process. It refuses every fourth post.
-class NearRail : public Rail {
+class NearRail : public AddressRail {
  public:
   NearRail* other = nullptr;
   std::string error;  // of the next end
   int posted = 0;
 
-  const RailInfo& info() const override { return info_; }
-  std::string endpoint() const override { return ""; }
-  void connect(int, const std::string&) override {}
-  std::unique_ptr<RailMemory> register_memory(const Span& span) override {
-    return std::make_unique<Address>(span);
-  }
-  std::shared_ptr<const RemoteMemory> import_memory(int, const std::string& descriptor) override {
-    return std::make_shared<RemoteMemory>(RemoteMemory{std::stoull(descriptor), 0, 0});
-  }
   bool post(const RailPost& post) override {
     if (++attempts_ % 4 == 0) return false;
     ++posted;
@@ -85,7 +68,6 @@ class NearRail : public Rail {
     return false;
   }
 
-  RailInfo info_;
   int attempts_ = 0;
   std::deque<RailPost> sends_;
   std::deque<RailPost> receives_;
