@@ -328,7 +328,7 @@ TEST_F(TrafficTest, FailoverSaysWhatItCannotHelp) {
 TEST_F(TrafficTest, FailoverEndsWithTheLastRail) {
   open(true);
   for (Behaviour& each : behaviours_) each.stalls = true;
-  message_of<Timeout>([&] { finish(); });
+  EXPECT_THROW(finish(), Timeout);
   EXPECT_FALSE(writes_->done());
   EXPECT_TRUE(rails_->all_living().empty());
 }

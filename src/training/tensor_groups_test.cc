@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/message_fixture.h"
 #include "timing/sampler.h"
 #include "training/cases.h"
 #include "training/models/qwen3_folder.h"
 #include "training/training_run_fixture.h"
 #include "training/training_work.h"
+#include "training/training_work_fixture.h"
 
 namespace duet {
 namespace {
@@ -140,23 +142,13 @@ TEST_F(TensorGroups, SaveAModelWithWhichOthersBegin) {
 }
 
 GptConfig divisible_block() {
-  GptConfig config = find_gpt("small");
-  config.layers = 1;
+  GptConfig config = one_narrow_block();
   config.heads = 4;
-  config.width = 48;
-  config.ffn_width = 64;
-  config.vocabulary = 101;
-  config.batch = 1;
-  config.sequence = 16;
   return config;
 }
 
 TrainingOptions block_options(Parallel way, int tensor_ranks) {
-  TrainingOptions options;
-  options.models = {describe(divisible_block())};
-  options.recipes = {find_recipe("fp32")};
-  options.mode.min_iterations = options.mode.max_iterations = 3;
-  options.mode.warm_up_seconds = 0;
+  TrainingOptions options = options_of(describe(divisible_block()), "fp32");
   options.parallel.kind = way;
   options.parallel.tensor_ranks = tensor_ranks;
   return options;
@@ -191,26 +183,20 @@ TEST(TensorGroupCases, AreVerifiedOnTwoNodes) {
   expect_verified(benchmark.cases.front().run());
 }
 
-std::string refusal(Machine& machine, const TrainingOptions& options) {
-  try {
-    training_benchmark(machine, options, {});
-    return "";
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-}
-
 TEST(TensorGroupCases, RefuseWhatCannotBe) {
   const auto machine = open_machine("host:4");
-  EXPECT_EQ(refusal(*machine, block_options(Parallel::ddp, 3)),
+  const auto refusal = [&](const TrainingOptions& options) {
+    return message_of<UsageError>([&] { training_benchmark(*machine, options, {}); });
+  };
+  EXPECT_EQ(refusal(block_options(Parallel::ddp, 3)),
             "--tensor-ranks: expected a divisor of the 4 ranks, not 3");
   TrainingOptions odd = block_options(Parallel::zero3, 4);
   GptConfig config = divisible_block();
   config.sequence = 6;
   odd.models = {describe(config)};
-  EXPECT_EQ(refusal(*machine, odd),
+  EXPECT_EQ(refusal(odd),
             "--tensor-ranks: small has 6 tokens of a batch, which 4 ranks cannot divide");
-  EXPECT_EQ(refusal(*machine, block_options(Parallel::ddp, 4)), "");
+  EXPECT_EQ(refusal(block_options(Parallel::ddp, 4)), "");
 }
 
 }  // namespace
