@@ -7,6 +7,13 @@ check_layers() {
   must "$build/tests/collectives_test" --gtest_filter='RowSchedules*' --gtest_brief=1
 }
 
+check_python() {
+  find_nccl
+  say "the Python package"
+  DUET_LIBRARY=$build/libduet.so.0.1 PYTHONPATH=src/bindings/python \
+    must timeout "${LIMIT:-280}" torchrun --nproc-per-node "$(count_gpus)" bench/python_on_gpus.py
+}
+
 # By turns with the multiplication alone. LAYERS, TOKENS, ENGINES, MODEL choose.
 layers() {
   find_nccl

@@ -119,6 +119,68 @@ TEST(CInterface, EachRunsOnRealAndOnSimulatedMachines) {
   }
 }
 
+// What a program's function is asked to multiply, of all_gathers of rows.
+struct AskedRows {
+  std::vector<duet_rows> rows;
+  bool fails = false;
+};
+
+void note_rows(void* asked, const duet_rows* rows, void*, std::int32_t* done) {
+  auto& all = *static_cast<AskedRows*>(asked);
+  all.rows.push_back(*rows);
+  *done = all.fails ? 0 : 1;
+}
+
+// Each rank has 8 rows of 16 elements.
+void gather_rows(duet_rank* rank, int index, bool fails) {
+  duet_collective one = all_gather_of(8 * 16);
+  one.row_columns = 16;
+  one.row_ranges = 2;
+  duet_memory* all = nullptr;
+  ASSERT_EQ(duet_allocate(rank, 2 * 8 * 16 * 4, &all), DUET_OK) << duet_last_error();
+  auto* const data = static_cast<unsigned char*>(duet_memory_data(all));
+  duet_call* call = nullptr;
+  ASSERT_EQ(duet_plan(rank, &one, data + index * 512, 512, data, 1024, &call), DUET_OK)
+      << duet_last_error();
+  duet_stream* stream = nullptr;
+  ASSERT_EQ(duet_stream_open(rank, &stream), DUET_OK);
+  AskedRows asked;
+  asked.fails = fails;
+  EXPECT_EQ(duet_enqueue_rows_on(call, stream, nullptr, &asked), DUET_BAD_ARGUMENT);
+  const duet_status status = duet_enqueue_rows_on(call, stream, note_rows, &asked);
+  if (fails) {  // the other rank may have failed first
+    EXPECT_TRUE(status == DUET_ERROR || status == DUET_PEER_FAILED) << status;
+    EXPECT_TRUE(says("the program's function failed")) << duet_last_error();
+    duet_call_drop(call);
+  } else {
+    EXPECT_EQ(status, DUET_OK) << duet_last_error();
+    EXPECT_EQ(duet_stream_synchronize(stream, 30), DUET_OK) << duet_last_error();
+    std::uint64_t count = 0;
+    for (const duet_rows& each : asked.rows) {
+      EXPECT_EQ(each.place, data + each.first * 64);
+      EXPECT_EQ(each.place_bytes, each.count * 64);
+      count += each.count;
+    }
+    EXPECT_EQ(count, 16U);
+    EXPECT_EQ(asked.rows.front().first, static_cast<std::uint64_t>(8 * index));  // the own ones
+    EXPECT_EQ(duet_retire(rank, call), DUET_OK) << duet_last_error();
+  }
+  duet_stream_close(stream);
+  duet_memory_free(all);
+}
+
+TEST(CInterface, RowsAreMultipliedByTheProgram) {
+  duet_comm* comm = open_on("host:2");
+  with_ranks(comm, [&](duet_rank* rank, int index) { gather_rows(rank, index, false); });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK) << duet_last_error();
+}
+
+TEST(CInterface, AFunctionThatMultipliesNothingFailsTheCall) {
+  duet_comm* comm = open_on("host:2");
+  with_ranks(comm, [&](duet_rank* rank, int index) { gather_rows(rank, index, true); });
+  duet_comm_abandon(comm);
+}
+
 // As a rank of its group, and then as one of all.
 void gather_in_group(duet_groups* groups, duet_rank* rank, int index) {
   duet_rank* in_group = nullptr;

@@ -16,6 +16,7 @@ constexpr CollectiveKind kKinds[] = {
     CollectiveKind::send_recv,        CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
     CollectiveKind::neighbor_exchange};
 constexpr DType kTypes[] = {DType::fp32, DType::fp16, DType::bf16, DType::int8, DType::int32};
+constexpr RowSums kRowSums[] = {RowSums::by_compute, RowSums::in_slots};
 constexpr Reduction kReductions[] = {Reduction::sum, Reduction::max, Reduction::min,
                                      Reduction::avg};
 
@@ -35,6 +36,8 @@ Collective collective_of(const duet_collective* given) {
   collective.count = read.count;
   collective.root = read.root;
   collective.neighbors.ring = read.ring;
+  collective.rows = {read.row_columns, read.row_ranges, at(kRowSums, read.row_sums, "row_sums"),
+                     read.row_streams == 0 ? 1 : read.row_streams};
   if (read.counts != nullptr) {
     collective.counts.assign(read.counts, read.counts + read.counts_length);
   }
@@ -48,6 +51,18 @@ Span buffer_of(duet_rank& rank, const char* name, const void* data, std::uint64_
     throw BadArgument(fmt::format("{}: {} bytes: expected {} for this rank", name, bytes, needed));
   }
   return rank.span(data, needed);
+}
+
+// Calls the program's function as a MultiplyRows. Throws where it does not say that it is done.
+MultiplyRows multiply_by(duet_rows_function multiply, void* user) {
+  if (multiply == nullptr) throw BadArgument("duet_enqueue_rows: expected a function");
+  return [=](Stream& stream, const CallRows& rows) {
+    const duet_rows given{sizeof given,     rows.rows.first,   rows.rows.count, rows.place.data,
+                          rows.place.bytes, rows.adds ? 1 : 0, rows.stream};
+    std::int32_t done = 0;
+    multiply(user, &given, stream.native(), &done);
+    if (done != 1) throw Error("rows: the program's function failed");
+  };
 }
 
 double deadline_of(double seconds) { return seconds > 0 ? seconds : kDefaultDeadlineSeconds; }
@@ -182,6 +197,23 @@ duet_status duet_enqueue_on(duet_call* call, duet_stream* stream) noexcept {
     require_pointer(call, "duet_enqueue_on: call");
     require_pointer(stream, "duet_enqueue_on: stream");
     call->call.enqueue(*stream->stream);
+  });
+}
+
+duet_status duet_enqueue_rows(duet_call* call, void* native_stream, duet_rows_function multiply,
+                              void* user) noexcept {
+  return guarded([&] {
+    require_pointer(call, "duet_enqueue_rows: call");
+    call->call.enqueue_rows(native_stream, duet::bindings::multiply_by(multiply, user));
+  });
+}
+
+duet_status duet_enqueue_rows_on(duet_call* call, duet_stream* stream, duet_rows_function multiply,
+                                 void* user) noexcept {
+  return guarded([&] {
+    require_pointer(call, "duet_enqueue_rows_on: call");
+    require_pointer(stream, "duet_enqueue_rows_on: stream");
+    call->call.enqueue_rows(*stream->stream, duet::bindings::multiply_by(multiply, user));
   });
 }
 

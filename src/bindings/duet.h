@@ -202,7 +202,10 @@ enum { /* duet_collective.kind */
        DUET_NEIGHBOR_EXCHANGE = 9
 };
 enum { DUET_FP32 = 0, DUET_FP16 = 1, DUET_BF16 = 2, DUET_INT8 = 3, DUET_INT32 = 4 }; /* dtype */
-enum { DUET_SUM = 0, DUET_MAX = 1, DUET_MIN = 2, DUET_AVG = 3 };                     /* op */
+/* row_sums: each multiplication adds to what has come from other ranks; a kernel adds behind them.
+ */
+enum { DUET_BY_COMPUTE = 0, DUET_IN_SLOTS = 1 };
+enum { DUET_SUM = 0, DUET_MAX = 1, DUET_MIN = 2, DUET_AVG = 3 }; /* op */
 
 /* `count` is of a rank's chunk (all_gather, gather, scatter, reduce_scatter), a pair's chunk
  * (all_to_all), a neighbour's chunk (neighbor_exchange) or the whole buffer (broadcast, send_recv,
@@ -218,8 +221,13 @@ typedef struct duet_collective {
    * neighbor_exchange: elements of each rank's send buffer, or NULL for twice `count`. */
   const uint64_t* counts;
   uint64_t counts_length;
-  int32_t ring;     /* neighbor_exchange: so many consecutive ranks are neighbours; 0: all */
-  int32_t reserved; /* 0 */
+  int32_t ring; /* neighbor_exchange: so many consecutive ranks are neighbours; 0: all */
+  /* all_gather, reduce_scatter and all_reduce whose buffers are rows that the program multiplies
+   * within the call (duet_enqueue_rows()): the elements of a row; 0: nothing is multiplied. */
+  int32_t row_ranges; /* each rank's rows are sent in so many ranges; 0: all at once */
+  uint64_t row_columns;
+  int32_t row_sums;    /* DUET_BY_COMPUTE, DUET_IN_SLOTS */
+  int32_t row_streams; /* ranges are multiplied on so many streams in turns, 1 or 2; 0: 1 */
 } duet_collective;
 
 /* Bytes of a rank's buffers; 0 where it has none. */
@@ -239,6 +247,32 @@ DUET_API duet_status duet_plan(duet_rank* rank, const duet_collective* collectiv
  * captured in a CUDA graph. On any thread, one at a time for each rank. */
 DUET_API duet_status duet_enqueue(duet_call* call, void* native_stream) DUET_NOEXCEPT;
 DUET_API duet_status duet_enqueue_on(duet_call* call, duet_stream* stream) DUET_NOEXCEPT;
+/* Rows of a matrix that are multiplied at once. Of an all_gather they are rows of a factor, which
+ * stand in `place`; of a reduction rows of the rank's partial sums, which come to `place` or, if
+ * `adds` is 1, are added to what is there. Rows of other `stream` (0 or 1) may be multiplied at the
+ * same time. */
+typedef struct duet_rows {
+  uint64_t size;
+  uint64_t first; /* of all rows */
+  uint64_t count;
+  void* place;
+  uint64_t place_bytes;
+  int32_t adds;
+  int32_t stream;
+} duet_rows;
+/* Enqueues their multiplication on `native_stream`, a cudaStream_t or hipStream_t, without waiting;
+ * NULL is the default stream, and where the device has no such streams all that there is. The
+ * library sets *done to 0; a function that leaves it so has failed, and with it the calls of all
+ * ranks. */
+typedef void (*duet_rows_function)(void* user, const duet_rows* rows, void* native_stream,
+                                   int32_t* done);
+/* duet_enqueue() of a collective with rows: `multiply` is called during this function, once or for
+ * several ranges of rows, in any order, that together are all rows. What is enqueued on the stream
+ * behind the call sees all. duet_enqueue() of such a collective communicates alone. */
+DUET_API duet_status duet_enqueue_rows(duet_call* call, void* native_stream,
+                                       duet_rows_function multiply, void* user) DUET_NOEXCEPT;
+DUET_API duet_status duet_enqueue_rows_on(duet_call* call, duet_stream* stream,
+                                          duet_rows_function multiply, void* user) DUET_NOEXCEPT;
 /* The algorithm that the engine chose, for logs. Valid while the call exists. */
 DUET_API const char* duet_call_algorithm(const duet_call* call) DUET_NOEXCEPT;
 /* Collective: ends a call whose streams have been synchronised; its buffers may then be freed. The

@@ -196,6 +196,39 @@ class Communicators(unittest.TestCase):
                         comm.divide(wrong)
                 groups.close()
 
+    def test_rows_are_multiplied_by_the_program(self):
+        def gather(rank):
+            rows, stream = rank.empty(rank.size * 8 * 16, "fp32"), rank.stream()
+            own, asked = rows.part(rank.index * 128, 128), []
+            call = rank.plan("all_gather", own, rows, columns=16, ranges=2)
+            call.enqueue_rows(asked.append, stream)
+            stream.synchronize()
+            self.assertEqual(asked[0].first, rank.index * 8)  # its own
+            self.assertEqual(sorted((each.first, each.count) for each in asked)[-1][0],
+                             8 * rank.size - (8 if rank.index == rank.size - 1 else 4))
+            for each in asked:
+                self.assertEqual(each.place.address, rows.address + each.first * 64)
+                self.assertEqual((each.place.count, each.adds), (each.count * 16, False))
+            call.retire()
+
+        def fails(rank):
+            def multiply(_):
+                raise ValueError("no GEMM")
+            rows, stream = rank.empty(2 * 128, "fp32"), rank.stream()
+            call = rank.plan("all_gather", rows.part(rank.index * 128, 128), rows, columns=16)
+            call.enqueue_rows(multiply, stream)
+
+        for device in ("host:2", "sim:h200-4"):
+            with duet.Communicator(device) as comm:
+                comm.each(gather)
+                with self.assertRaises(duet.BadArgument):
+                    comm.each(lambda rank: rank.plan("all_to_all", rank.empty(64), rank.empty(64),
+                                                     columns=4))
+        comm = duet.Communicator("host:2")
+        with self.assertRaisesRegex(ValueError, "no GEMM"):
+            comm.each(fails)
+        comm.abandon()
+
     def test_a_rank_that_raises_ends_the_others(self):
         def one_raises(rank):
             if rank.index == 1:
@@ -438,7 +471,8 @@ class Declarations(unittest.TestCase):
                            self.header)
         types = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64,
                  "size_t": ctypes.c_size_t, "double": ctypes.c_double, "duet_status": ctypes.c_int32,
-                 "void": None, "duet_rank_function": library.RANK_FUNCTION}
+                 "void": None, "duet_rank_function": library.RANK_FUNCTION,
+                 "duet_rows_function": library.ROWS_FUNCTION}
         for result, name, words in found:
             if name not in library.FUNCTIONS:
                 continue

@@ -11,7 +11,7 @@
 Reading needs nothing but Python; `run` the program `duet`; `Communicator` and `Journal.verdicts()`
 the library. The page is docs/python.md.
 """
-from .communicator import Call, Communicator, Groups, Memory, Rank, Stream
+from .communicator import Call, Communicator, Groups, Memory, Rank, Rows, Stream
 from .errors import (BadArgument, Error, Interrupted, OutOfMemory, PeerFailed, Timeout, Unavailable,
                      UsageError)
 from .journal import Journal, parse, read
@@ -19,5 +19,5 @@ from .library import version
 from .program import run
 
 __all__ = ["BadArgument", "Call", "Communicator", "Error", "Groups", "Interrupted", "Journal", "Memory",
-           "OutOfMemory", "PeerFailed", "Rank", "Stream", "Timeout", "Unavailable", "UsageError",
+           "OutOfMemory", "PeerFailed", "Rank", "Rows", "Stream", "Timeout", "Unavailable", "UsageError",
            "parse", "read", "run", "version"]

@@ -4,9 +4,15 @@ import sys
 from .errors import BadArgument
 
 ITEMSIZE = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "int32": 4}
+_TYPESTR = {"fp32": "<f4", "fp16": "<f2", "bf16": "<u2", "int8": "|i1", "int32": "<i4"}
 _BY_TYPESTR = {"f4": "fp32", "f2": "fp16", "i1": "int8", "u1": "int8", "i4": "int32"}
 _BY_TORCH = {"torch.float32": "fp32", "torch.float16": "fp16", "torch.bfloat16": "bf16",
              "torch.int8": "int8", "torch.uint8": "int8", "torch.int32": "int32"}
+
+
+def interface_of(address, shape, dtype):
+    """As __cuda_array_interface__ and __array_interface__ have it; bf16 as its 16 bits."""
+    return {"shape": shape, "typestr": _TYPESTR[dtype], "data": (address, False), "version": 3}
 
 
 class Place:

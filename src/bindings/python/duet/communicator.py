@@ -8,7 +8,7 @@ import weakref
 from ctypes import byref, c_uint64, c_void_p
 
 from . import library
-from .arrays import ITEMSIZE, Place, native_stream, place_of
+from .arrays import ITEMSIZE, Place, interface_of, native_stream, place_of
 from .errors import BadArgument, Error, Timeout
 from .library import check
 
@@ -16,6 +16,7 @@ KINDS = ("all_gather", "all_to_all", "all_to_all_v", "broadcast", "gather", "sca
          "reduce_scatter", "all_reduce", "neighbor_exchange")
 DTYPES = ("fp32", "fp16", "bf16", "int8", "int32")
 OPS = ("sum", "max", "min", "avg")
+SUMS = ("by_compute", "in_slots")
 
 
 def _number(names, name, what):
@@ -247,7 +248,7 @@ class Rank:
         return Stream(self)
 
     def plan(self, kind, send, recv, *, count=None, dtype=None, op="sum", root=0, counts=None,
-             ring=0):
+             ring=0, columns=0, ranges=1, sums="by_compute", streams=1):
         """Collective: binds a collective to buffers, as a Call that can be enqueued any number of
         times. It blocks.
 
@@ -255,11 +256,20 @@ class Rank:
         on the rank's device, or addresses with `count` and `dtype`; None where a rank has no such
         buffer. `count` (elements: see Collective in docs/library.md) and `dtype` else come from
         them. The call keeps both alive.
+
+        Of an all_gather, a reduce_scatter or an all_reduce with `columns` the buffers are rows of so
+        many elements, which the program multiplies within the call: Call.enqueue_rows(). Each rank's
+        rows are sent in `ranges`; sums are made `by_compute` (each multiplication adds to what has
+        come) or `in_slots` (a kernel adds behind them); `streams`: on how many ranges are
+        multiplied in turns, 1 or 2.
         """
         try:
             places = [None if array is None else place_of(array, writes) for array, writes in
                       ((send, False), (recv, True))]
             one = _collective(kind, places, self.size, count, dtype, op, root, counts, ring)
+            if columns:
+                one.row_columns, one.row_ranges, one.row_streams = columns, ranges, streams
+                one.row_sums = _number(SUMS, sums, "sums")
         except BadArgument:
             self._decline()
             raise
@@ -316,6 +326,7 @@ class Call:
 
     def __init__(self, rank, one, places, keep):
         self._rank, self._keep, self._handle = rank, keep, c_void_p()
+        self._dtype = DTYPES[one.dtype]
         (send, send_bytes), (recv, recv_bytes) = map(_extent, places)
         of = rank.comm._of()
         rank._run(lambda: of.duet_plan(rank._handle, byref(one), send, send_bytes, recv, recv_bytes,
@@ -340,6 +351,31 @@ class Call:
             self._of()
             _check((status, said))
 
+    def enqueue_rows(self, multiply, stream=None):
+        """enqueue() of a collective with rows: calls `multiply(rows)` during this function, once or for
+        several ranges, in any order, that together are all rows (Rows). It enqueues their
+        multiplication on `rows.native`, and does not wait. What it raises fails the calls of all
+        ranks, and is raised here."""
+        errors = []
+
+        @library.ROWS_FUNCTION
+        def call(_, given, native, done):
+            try:
+                multiply(Rows(given.contents, native, self._dtype, self._keep))
+                done[0] = 1
+            except BaseException as error:  # for the caller of enqueue_rows()
+                errors.append(error)
+
+        of = self._of()
+        if type(stream) is Stream:
+            status = of.duet_enqueue_rows_on(self._raw, stream._raw, call, None)
+        else:
+            native = stream if type(stream) is int else native_stream(stream, self._rank.ordinal)
+            status = of.duet_enqueue_rows(self._raw, native, call, None)
+        if errors:
+            raise errors[0]
+        check(status)
+
     def _of(self):
         of = self._rank.comm._of()
         if self._raw is None:
@@ -353,6 +389,25 @@ class Call:
         self._rank._run(lambda: of.duet_retire(self._rank._handle, handle))
         self._keep = None
         self._rank.comm._calls.discard(self)
+
+
+class Rows:
+    """Rows of a matrix that are multiplied at once: `count` from the `first` on. Of an all_gather they
+    are rows of a factor, which stand in `place` (address, count of elements, dtype); of a reduction
+    rows of the rank's partial sums, which come to `place` or, with `adds`, are added to what is there.
+    `native`: the cudaStream_t on which they are multiplied, as torch.cuda.ExternalStream takes it, or
+    None; those of other `stream` (0, 1) may be multiplied at the same time. On GPUs CuPy, Numba and
+    torch.as_tensor() take it as the matrix in `place` (bf16 as its 16 bits)."""
+
+    def __init__(self, given, native, dtype, owner):
+        self.first, self.count, self.adds = given.first, given.count, bool(given.adds)
+        self.stream, self.native = given.stream, native
+        self.place = Place(given.place, given.place_bytes // ITEMSIZE[dtype], dtype, owner)
+
+    @property
+    def __cuda_array_interface__(self):
+        shape = (self.count, self.place.count // self.count)
+        return interface_of(self.place.address, shape, self.place.dtype)
 
 
 class Memory:
@@ -400,9 +455,7 @@ class Memory:
     @property
     def _interface(self):
         self._of()
-        letters = {"fp32": "<f4", "fp16": "<f2", "bf16": "<u2", "int8": "|i1", "int32": "<i4"}
-        return {"shape": (self.elements,), "typestr": letters[self.dtype],
-                "data": (self.address, False), "version": 3}
+        return interface_of(self.address, (self.elements,), self.dtype)
 
     @property
     def __array_interface__(self):

@@ -48,11 +48,20 @@ class RankInfo(_Sized):
 class Collective(_Sized):
     _fields_ = [("size", c_uint64), ("kind", c_int32), ("dtype", c_int32), ("op", c_int32),
                 ("root", c_int32), ("count", c_uint64), ("counts", POINTER(c_uint64)),
-                ("counts_length", c_uint64), ("ring", c_int32), ("reserved", c_int32)]
+                ("counts_length", c_uint64), ("ring", c_int32), ("row_ranges", c_int32),
+                ("row_columns", c_uint64), ("row_sums", c_int32), ("row_streams", c_int32)]
 
+
+class Rows(_Sized):
+    _fields_ = [("size", c_uint64), ("first", c_uint64), ("count", c_uint64), ("place", c_void_p),
+                ("place_bytes", c_uint64), ("adds", c_int32), ("stream", c_int32)]
+
+
+ROWS_FUNCTION = CFUNCTYPE(None, c_void_p, POINTER(Rows), c_void_p, POINTER(c_int32))
 
 STRUCTS = {"duet_bootstrap": Bootstrap, "duet_comm_options": CommOptions,
-           "duet_comm_info": CommInfo, "duet_rank_info": RankInfo, "duet_collective": Collective}
+           "duet_comm_info": CommInfo, "duet_rank_info": RankInfo, "duet_collective": Collective,
+           "duet_rows": Rows}
 
 # Result and arguments by name. Handles are c_void_p.
 _HANDLE = POINTER(c_void_p)
@@ -91,6 +100,8 @@ FUNCTIONS = {
                             _HANDLE]),
     "duet_enqueue": (c_int32, [c_void_p, c_void_p]),
     "duet_enqueue_on": (c_int32, [c_void_p, c_void_p]),
+    "duet_enqueue_rows": (c_int32, [c_void_p, c_void_p, ROWS_FUNCTION, c_void_p]),
+    "duet_enqueue_rows_on": (c_int32, [c_void_p, c_void_p, ROWS_FUNCTION, c_void_p]),
     "duet_call_algorithm": (c_char_p, [c_void_p]),
     "duet_retire": (c_int32, [c_void_p, c_void_p]),
     "duet_call_drop": (None, [c_void_p]),
