@@ -5,3 +5,6 @@
 
 enum cudaError_t { cudaSuccess };
 using cudaStream_t = void*;
+using cudaEvent_t = void*;
+using cudaGraph_t = void*;
+using cudaGraphExec_t = void*;
