@@ -39,13 +39,18 @@ void SplitLinear::backward(Operations& operations, Stream& stream,
           operations.run(own, LinearBackwardInput{at, w, rows_of(dx, rows), Accumulate::no});
         });
   }
-  LinearBackwardWeight product = of_weight;
-  exchange_->gather(stream, product.x, gathered, {});
+  // The weight's gradient is a sum over rows: those that have come are added to those before.
+  LinearBackwardWeight next = of_weight;
+  const auto of_rows = [&](Stream& own, const RowRange& rows, const Tensor& at) {
+    next.dy = rows_of(of_weight.dy, rows);
+    next.x = at;
+    operations.run(own, next);
+    next.accumulate = Accumulate::yes;
+  };
+  exchange_->gather(stream, of_weight.x, gathered, of_rows);
   exchange_->scatter(stream, partial, dx, [&](Stream& own, const RowRange& rows, const Tensor& at) {
-    operations.run(own, LinearBackwardInput{rows_of(product.dy, rows), w, at, Accumulate::no});
+    operations.run(own, LinearBackwardInput{rows_of(of_weight.dy, rows), w, at, Accumulate::no});
   });
-  product.x = gathered;
-  operations.run(stream, product);
 }
 
 void SplitLinear::backward_gelu(Operations& operations, Stream& stream,
