@@ -26,12 +26,12 @@ done < <(cd "$root" && git ls-files -z --cached --others --exclude-standard)
 cmake -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDUET_CUDA=OFF \
   -DDUET_REPORT=OFF ${DUET_MUTANT_CMAKE:-} >"$work/configure.log"
 
-# name, file, old, new, target and filter of a mutant, each on a line of its own in the list.
+# name, old, new, target and filter of a mutant, each on a line of its own in the list, below a file's.
 names=() files=() olds=() news=() tests=()
 while IFS= read -r line; do
   case "$line" in
-    'mutant '*) names+=("${line#mutant }") ;;
-    'file '*) files+=("${line#file }") ;;
+    'file '*) file=${line#file } ;;
+    'mutant '*) names+=("${line#mutant }") files+=("$file") ;;
     'old '*) olds+=("${line#old }") ;;
     'new') news+=("") ;;
     'new '*) news+=("${line#new }") ;;
