@@ -1,17 +1,6 @@
 # Sourced by the tests of the command line: a scratch folder, and checks that say what went wrong.
-set -euo pipefail
 duet=$(realpath "$1")
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-export DUET_TUNING=$folder/tuning.json  # not the user's
-export DUET_ADVICE=$folder/advice.json
-failures=0
-
-fail() {
-  echo "FAIL: $*" >&2
-  failures=$((failures + 1))
-}
+source "$(dirname "$0")/../scratch.sh"
 
 # run ARGUMENT...: duet with its exit code in $code, output in `out` and errors in `err`.
 run() {
@@ -38,8 +27,4 @@ refuses() {
   [[ ! -s out ]] || fail "duet $*: wrote to stdout: $(cat out)"
   grep -qF -- "$text" err || fail "duet $*: expected '$text' in: $(cat err)"
   [[ $before == "$after" ]] || fail "duet $*: left files behind: $after"
-}
-
-finish() {
-  [[ $failures == 0 ]] || exit 1
 }

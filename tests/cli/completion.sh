@@ -1,12 +1,9 @@
 #!/usr/bin/env bash
 # What shells complete, in the shells themselves, and the manual page: completion.sh DUET
-set -uo pipefail
 PATH=$(dirname "$(realpath "$1")"):$PATH
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
+source "$(dirname "$0")/../scratch.sh"
+set +e
 touch journal.jsonl
-failures=0
 for tool in fish zsh mandoc; do
   command -v $tool > /dev/null || { echo "FAIL: needs $tool (scripts/packages.sh tests)" >&2; exit 1; }
 done
@@ -15,9 +12,7 @@ done
 same() {
   local expected found
   expected=$(tr ' ' '\n' <<< "$2" | sort | xargs) found=$(tr ' ' '\n' <<< "$3" | sort | xargs)
-  [[ $expected == "$found" ]] && return
-  echo "FAIL: $1: expected '$expected', found '$found'" >&2
-  failures=$((failures + 1))
+  [[ $expected == "$found" ]] || fail "$1: expected '$expected', found '$found'"
 }
 
 # A line, and what may be its last word.
@@ -94,6 +89,6 @@ duet docs man > duet.1
 mandoc -T lint duet.1 | grep -v "longer than 80 bytes\|missing date" > lint
 same "the manual page" "" "$(cat lint)"
 same "commands of the manual page" "$(duet docs | grep -c '^## duet ')" "$(grep -c '^\.SH DUET ' duet.1)"
-duet completion tcsh 2> err && { echo "FAIL: tcsh" >&2; failures=1; }
-grep -q "expected bash, zsh or fish" err || { echo "FAIL: $(cat err)" >&2; failures=1; }
-exit "$failures"
+duet completion tcsh 2> err && fail "tcsh"
+says err "expected bash, zsh or fish"
+finish

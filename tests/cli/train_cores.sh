@@ -1,13 +1,8 @@
 #!/usr/bin/env bash
 # Training on a CPU gives the same bits for every number of cores, with each instruction set that the
 # machine has, by each library: train_cores.sh DUET.
-set -euo pipefail
 duet=$(realpath "$1")
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-export DUET_TUNING=$folder/tuning.json  # not the user's
-failures=0
+source "$(dirname "$0")/../scratch.sh"
 
 # Products smaller than a tile, and of many tiles.
 # model NAME LAYERS HEADS WIDTH FFN_WIDTH BATCH SEQUENCE
@@ -33,11 +28,8 @@ same_bits() {
     for count in "${counts[@]}"; do
       rm -f "$count"
       env "$@" taskset -c "$(first_cores "$count")" "$program" train gpt --model $model.toml --data text \
-        --steps 5 --checkpoint "$count" > out 2> err || { cat err >&2; failures=$((failures + 1)); return; }
-      cmp -s 1 "$count" || {
-        echo "FAIL: $what, model $model: $count cores train another model than one" >&2
-        failures=$((failures + 1))
-      }
+        --steps 5 --checkpoint "$count" > out 2> err || { fail "$what, model $model, $count cores"; return; }
+      cmp -s 1 "$count" || fail "$what, model $model: $count cores train another model than one"
     done
   done
 }
@@ -61,4 +53,4 @@ has avx512f && kernels+=(SkylakeX)
 for kernel in "${kernels[@]}"; do
   same_bits "$folder/alone/duet" "OpenBLAS's kernels for $kernel" OPENBLAS_CORETYPE=$kernel
 done
-[[ $failures == 0 ]] || exit 1
+finish

@@ -35,4 +35,4 @@ for ranks in 1 2; do
   echo "$ranks ranks a node, $bytes:"
   cat out.0
 done
-exit $((failures > 0))
+finish

@@ -1,12 +1,8 @@
 # Sourced by the tests over rails: PROGRAM, a scratch folder, and what a run's table says. Skips
 # (exit 77) with its reason where there can be no rails.
-set -euo pipefail
 duet=$(realpath "$1")
-here=$(realpath "$(dirname "$0")")
-source "$(dirname "$0")/rails.sh"
-folder=$(mktemp -d)
-cd "$folder"
-failures=0
+source "$(dirname "$0")/../scratch.sh"
+source "$here/rails.sh"
 
 reason=$(why_no_rails)
 [[ -e $(dirname "$duet")/modules/duet_libfabric.so ]] || reason="needs the libfabric module"
@@ -15,10 +11,11 @@ if [[ -n $reason ]]; then
   exit 77
 fi
 
-fail() {
-  echo "FAIL: $*" >&2
-  tail -n +1 out.* err.* >&2 2> /dev/null || true
-  failures=$((failures + 1))
+all_ended_with() {  # CODE WHAT
+  local code
+  for code in "${codes[@]}"; do
+    [[ $code == "$1" ]] || { fail "$2: the processes ended with ${codes[*]}, expected $1"; return 0; }
+  done
 }
 
 ended_with() {  # CODE0 CODE1 WHAT
@@ -54,10 +51,6 @@ reaches_once() {
   percent=$(column table.csv percent_of_link)
   echo "$what: $percent% of the links, expected $low to $high%"
   holds "$percent >= $low && $percent <= $high"
-}
-
-says() {  # FILE TEXT WHAT
-  grep -qE -- "$2" "$1" || fail "$3: expected '$2' in $1"
 }
 
 # column TABLE NAME [ROW]: of a table that --csv wrote, without quoted cells before the column.

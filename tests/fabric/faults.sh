@@ -8,47 +8,9 @@ open_rails 1gbit
 long=(--rails r0,r1,r2,r3 --link-gbit 1 --rail-mode split --sizes 32M --window 1 --messages 4
   --warm-up 0 --seconds 100)
 
-# Until the second rail has carried a buffer's part: all are open then, and busy.
-wait_for_traffic() {
-  local tries=200
-  local -r counter=/sys/class/net/r1/statistics/rx_bytes
-  while (($(ip netns exec "$right" cat $counter) < $1 + (8 << 20))); do
-    ((--tries > 0)) || { fail "nothing moves"; return; }
-    sleep 0.1
-  done
-}
-
-# during WHAT SECONDS_AT_MOST BREAK MEND ARGUMENT...: starts both ends, breaks when they move data,
-# mends 3 s later ("" : does not), and waits. The seconds count from the break, without the time that
-# the programs take to start.
-during() {
-  local what=$1 most=$2 break=$3 mend=$4 begin carried
-  shift 4
-  rm -f table.csv
-  carried=$(ip netns exec "$right" cat /sys/class/net/r1/statistics/rx_bytes)
-  start_both "$@" "${long[@]}" --csv table.csv
-  wait_for_traffic "$carried"
-  begin=$SECONDS
-  eval "$break"
-  if [[ -n $mend ]]; then
-    sleep 3
-    eval "$mend"
-  fi
-  wait_both
-  echo "$what: ended with ${codes[*]} after $((SECONDS - begin)) s"
-  ((SECONDS - begin <= most)) || fail "$what: took $((SECONDS - begin)) s"
-}
-
-verified() {
-  ended_with 0 0 "$1"
-  [[ $(column table.csv verified) == true ]] || fail "$1: not verified"
-}
-
-down() { ip -n "$left" link set "$1" down; }
-up() {
-  ip -n "$left" link set "$1" up
-  wait_for_carriers
-}
+source "$here/breaks.sh"
+start_run() { start_both "$@" "${long[@]}" --csv table.csv; }
+wait_run() { wait_both; }
 
 # Before: libfabric shows no interface without a carrier.
 down r2
@@ -95,15 +57,7 @@ during "rail slowed tenfold" 60 "shape $left r1 100mbit 64k" "" write --stall 2 
 verified "rail slowed tenfold"
 shape "$left" r1 1gbit
 
-if command -v nft > /dev/null; then
-  lossy="table inet loss { chain in { type filter hook input priority 0;
-    iifname r1 numgen random mod 100 < 1 drop; }; }"
-  during "1% loss" 40 "ip netns exec $right nft '$lossy'" "" write --iterations 10
-  verified "1% loss"
-  ip netns exec "$right" nft delete table inet loss
-else
-  echo "left out: 1% loss needs nft"
-fi
+check_loss 40 write --iterations 10
 
 during "peer killed" 10 'pkill -9 -P "${pids[1]}"' "" write --iterations 100
 [[ ${codes[0]} == 1 ]] || fail "peer killed: process 0 ended with ${codes[0]}"
@@ -138,8 +92,7 @@ node_lost() {
   ended_with 1 1 "node lost"
   says err.0 "process 1 .* has not answered for 10 s" "node lost"
   says err.1 "process 0 .* has not answered for 10 s" "node lost"
-  for rail in c r0 r1 r2 r3; do ip -n "$left" link set "$rail" up; done
-  wait_for_carriers
+  up c r0 r1 r2 r3
   rail_is_named
 }
 eventually "node lost: no rail is named" node_lost
@@ -155,4 +108,4 @@ wait "${pids[0]}" || codes[0]=$?
 [[ ${codes[0]} == 1 ]] || fail "peer never comes: ended with ${codes[0]}"
 ((SECONDS <= 5)) || fail "peer never comes: took $SECONDS s"
 says err.0 "process 1 of 2 has not connected" "peer never comes"
-exit $((failures > 0))
+finish

@@ -1,25 +1,13 @@
 #!/usr/bin/env bash
 # `duet fabric` with both ends on this machine, over shared memory and the loopback: local.sh PROGRAM.
 # Figures are not looked at: what is checked is that all of it runs, is right, and is written down.
-set -euo pipefail
 duet=$(realpath "$1")
 modules=$(dirname "$duet")/modules
-source "$(dirname "$0")/../ports.sh"
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-failures=0
-unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
+source "$(dirname "$0")/../scratch.sh"
 if [[ ! -e $modules/duet_libfabric.so ]]; then
   echo "skipped: needs the libfabric module"
   exit 77
 fi
-
-fail() {
-  echo "FAIL: $*" >&2
-  cat out err >&2 2> /dev/null || true
-  failures=$((failures + 1))
-}
 
 # measured CASES ARGUMENT...: all of them, verified, in a journal.
 measured() {
@@ -164,4 +152,4 @@ if command -v mpirun > /dev/null && [[ -e $modules/duet_mpi.so ]]; then
     --sizes 64K --iterations 3 > out 2> err || fail "mpirun: exit $?"
   grep -q "2 cases: 2 measured" out || fail "mpirun"
 fi
-exit $((failures > 0))
+finish

@@ -142,4 +142,4 @@ else
   check_halo
   check_bytes
 fi
-exit $((failures > 0))
+finish

@@ -9,43 +9,9 @@ source "$here/two_nodes.sh"
 # Some seconds of calls of 16 MiB, whose results are checked.
 calls=(--engine dma -b 16M -e 16M --in-place out --stall 2 --iterations)
 
-# Until the rail r1 has carried some calls' parts.
-wait_for_traffic() {
-  local tries=200
-  local -r counter=/sys/class/net/r1/statistics/rx_bytes
-  while (($(ip netns exec "$right" cat $counter) < $1 + ${2:-8} * (1 << 20))); do
-    ((--tries > 0)) || { fail "nothing moves"; return; }
-    sleep 0.05
-  done
-}
-
-# during WHAT SECONDS_AT_MOST MIB BREAK ARGUMENT...: runs `duet collective`, breaks when r1 has carried
-# so much, and waits for the end. The seconds count from the break, without the time that the programs
-# take to start.
-during() {
-  local what=$1 most=$2 mib=$3 break=$4 begin carried
-  shift 4
-  carried=$(ip netns exec "$right" cat /sys/class/net/r1/statistics/rx_bytes)
-  start_nodes 2 "$@"
-  wait_for_traffic "$carried" "$mib"
-  begin=$SECONDS
-  eval "$break"
-  wait_nodes
-  echo "$what: ended with ${codes[*]} after $((SECONDS - begin)) s"
-  ((SECONDS - begin <= most)) || fail "$what: took $((SECONDS - begin)) s"
-}
-
-down() { ip -n "$left" link set "$1" down; }
-up() {
-  local rail
-  for rail in "$@"; do ip -n "$left" link set "$rail" up; done
-  wait_for_carriers
-}
-
-verified() {
-  all_ended_with 0 "$1"
-  [[ $(column table.csv verified) == true ]] || fail "$1: not verified"
-}
+source "$here/breaks.sh"
+start_run() { start_nodes 2 "$@"; }
+wait_run() { wait_nodes; }
 
 # signal_rank N SIGNAL: to the process of that rank.
 signal_rank() {
@@ -63,12 +29,12 @@ lost_rail='rail r1 \(10\.77\.1\.[12]\) to rank [0-9] on node [01]: nothing has e
 check_rails() {
   local kind mib=8
   for kind in all_gather all_to_all reduce_scatter all_reduce; do
-    during "$kind, rail cut, failover" 60 $mib "down r1" "$kind" "${calls[@]}" 60 --failover
+    during "$kind, rail cut, failover" 60 "down r1" "" "$kind" "${calls[@]}" 60 --failover
     verified "$kind, rail cut, failover"
     # Where both ends tell it, one line stands for both, with dots for what differs.
     says out.0 "rail r(1|\.\.\.) .*the other rails took over" "$kind, rail cut, failover"
     up r1
-    during "$kind, rail cut" 30 $mib "down r1" "$kind" "${calls[@]}" 60
+    during "$kind, rail cut" 30 "down r1" "" "$kind" "${calls[@]}" 60
     all_ended_with 1 "$kind, rail cut"
     # A failed case, or the end of the program where the other node's error came between the cases.
     cat err.0 >> out.0
@@ -79,21 +45,16 @@ check_rails() {
 }
 
 check_slow_rails() {
-  during "rail slowed tenfold" 90 8 "shape $left r1 100mbit 64k" all_gather "${calls[@]}" 10
+  during "rail slowed tenfold" 90 "shape $left r1 100mbit 64k" "" all_gather "${calls[@]}" 10
   verified "rail slowed tenfold"
   shape "$left" r1 1gbit
-  command -v nft > /dev/null || { echo "left out: a lossy rail needs nft"; return; }
-  local lossy="table inet loss { chain in { type filter hook input priority 0;
-    iifname r1 numgen random mod 100 < 1 drop; }; }"
-  during "1% loss" 90 8 "ip netns exec $right nft '$lossy'" all_reduce "${calls[@]}" 10
-  verified "1% loss"
-  ip netns exec "$right" nft delete table inet loss
+  check_loss 90 all_reduce "${calls[@]}" 10
 }
 
 check_ranks() {
   local kind
   for kind in all_gather all_reduce; do
-    during "$kind, rank killed" 15 8 "signal_rank 3 -KILL" "$kind" "${calls[@]}" 1000
+    during "$kind, rank killed" 15 "signal_rank 3 -KILL" "" "$kind" "${calls[@]}" 1000
     [[ "${codes[*]}" == "1 1 1 137" ]] || fail "$kind, rank killed: ended with ${codes[*]}"
     says err.0 'rank 3 .*is gone' "$kind, rank killed"
   done
@@ -113,10 +74,10 @@ stop_rank() {
 check_hangs() {
   local failover
   for failover in "" --failover; do
-    during "rank stopped $failover" 45 8 stop_rank all_gather "${calls[@]}" 1000 $failover
+    during "rank stopped $failover" 45 stop_rank "" all_gather "${calls[@]}" 1000 $failover
     [[ "${codes[*]}" == "1 1 1 137" ]] || fail "rank stopped $failover: ended with ${codes[*]}"
     says err.0 "rank 3 .*has not answered for 10 s" "rank stopped $failover"
-    during "node lost $failover" 45 8 'down c; down r0; down r1; down r2; down r3' \
+    during "node lost $failover" 45 'down c; down r0; down r1; down r2; down r3' "" \
       all_gather "${calls[@]}" 1000 $failover
     all_ended_with 1 "node lost $failover"
     says err.0 "rank [23] .*has not answered for 10 s" "node lost $failover"
@@ -131,4 +92,4 @@ check_ranks
 check_hangs
 collective 2 all_gather --engine dma -b 512K -e 512K --iterations 3
 all_ended_with 0 "after the faults"
-exit $((failures > 0))
+finish

@@ -7,9 +7,7 @@
 # Expects the program in `duet`.
 left=duet-left-$$
 right=duet-right-$$
-source "$(dirname "$0")/../ports.sh"
 meeting_port=$port
-pids=()
 codes=()
 export DUET_TOKEN=0123456789abcdef0123456789abcdef  # they meet at an address that others reach
 

@@ -77,4 +77,4 @@ for distribution in block cyclic; do
 done
 submits "a job of nothing" 2 nonsense
 says err.0 "expected fabric or collectives, not 'nonsense'" "a job of nothing"
-exit $((failures > 0))
+finish

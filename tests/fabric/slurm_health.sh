@@ -34,4 +34,4 @@ says node1.state 'Reason=duet health: FAIL node1: .*cuda:63' "the reason"
 state_of node0 > node0.state
 says node0.state 'State=IDLE ' "the node without a fault"
 says metrics.prom '^duet_health_ok 1$' "the metrics of the node without a fault"
-exit $((failures > 0))
+finish

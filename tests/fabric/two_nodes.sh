@@ -54,10 +54,3 @@ wait_nodes() {
   codes=()
   for ((rank = 0; rank < size; ++rank)); do codes+=("$(cat "code.$rank" 2> /dev/null || echo none)"); done
 }
-
-all_ended_with() {  # CODE WHAT
-  local code
-  for code in "${codes[@]}"; do
-    [[ $code == "$1" ]] || { fail "$2: the processes ended with ${codes[*]}, expected $1"; return 0; }
-  done
-}

@@ -1,37 +1,20 @@
 #!/usr/bin/env bash
 # A program's own GPU memory of every kind, in one process and in one for each GPU: user_memory.sh
 # PROGRAM. Exit 77 where there are no two GPUs.
-set -euo pipefail
 program=$(realpath "$1")
-source "$(dirname "$0")/../ports.sh"
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
+source "$(dirname "$0")/../scratch.sh"
+source "$here/../multiprocess/ends.sh"
 if [[ -n ${CUDA_VISIBLE_DEVICES-} ]]; then
   gpus=$(tr , '\n' <<< "$CUDA_VISIBLE_DEVICES" | wc -l)
 else
   gpus=$(nvidia-smi -L 2> /dev/null | wc -l) || true
 fi
 ((gpus > 1)) || { echo "skipped: needs two NVIDIA GPUs"; exit 77; }
-unset RANK WORLD_SIZE LOCAL_RANK
-failures=0
-
-fail() {
-  echo "FAIL: $*" >&2
-  cat err.* >&2 || true
-  failures=$((failures + 1))
-}
 
 # processes KIND ENGINE WAY: in processes, by an algorithm that has WAY in its name.
 processes() {
-  local pids=() rank
-  port=$((port + 1))
-  for ((rank = 0; rank < gpus; ++rank)); do
-    MASTER_ADDR=127.0.0.1 WORLD_SIZE=$gpus RANK=$rank LOCAL_RANK=$rank timeout -s KILL 60 \
-      "$program" "$1" "$2" "$port" > out.$rank 2> err.$rank &
-    pids+=($!)
-  done
-  for pid in "${pids[@]}"; do wait "$pid" || fail "$1 by $2 in $gpus processes"; done
+  start "$gpus" timeout -s KILL 60 "$program" "$1" "$2" $((port + 1))
+  all_end_with 0 "$1 by $2 in $gpus processes"
   cat out.0
   [[ $(grep -c "$3" out.0) == 2 ]] || fail "$1 by $2: expected the algorithms with '$3'"
 }
@@ -45,4 +28,4 @@ for kind in malloc segments; do
 done
 processes pool dma slots
 processes pool auto slots
-exit $((failures > 0))
+finish

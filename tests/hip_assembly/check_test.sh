@@ -1,11 +1,8 @@
 #!/usr/bin/env bash
 # The check accepts kernels as they should be, and finds a wait, an invalidation, a scope and a
 # non-temporal store that are left out.
-set -euo pipefail
-check=$(realpath "$(dirname "$0")/check.py")
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
+source "$(dirname "$0")/../scratch.sh"
+check=$here/check.py
 
 # kernel NAME LINE...: a kernel of this name, in the form of clang's assembly.
 kernel() {
@@ -32,7 +29,7 @@ all() {
   kernel sweep_kernel "${streamed[@]}"
   kernel exchange_kernel "${streamed[@]}" "$@"
 }
-failures=0
+
 # finds TEXT LINE...: the check of kernels with these lines ends with 1 and says TEXT; with 0 if ''.
 finds() {
   local text=$1 status=0
@@ -41,8 +38,7 @@ finds() {
   python3 "$check" kernels.s > out || status=$?
   [[ -n $text ]] && expected=1 || expected=0
   if [[ $status != "$expected" ]] || ! grep -q "$text" out; then
-    echo "FAIL: expected '$text' of: $*: $(cat out)" >&2
-    failures=$((failures + 1))
+    fail "expected '$text' of: $*"
   fi
 }
 
@@ -64,4 +60,4 @@ streamed=("${stream% nt}")
 finds 'sweep_kernel has no non-temporal store' "${words[@]}"
 streamed=("$stream" "$store")
 finds 'sweep_kernel has a store, of which' "${words[@]}"
-[[ $failures == 0 ]] || exit 1
+finish

@@ -1,21 +1,12 @@
 #!/usr/bin/env bash
 # The packages that cpack makes: unpacked into a folder, the program runs there and a program compiles
 # and links against them by pkg-config alone: cpack.sh BUILD EXAMPLES COMPILER.
-set -euo pipefail
 build=$(realpath "$1") examples=$(realpath "$2") compiler=$3
 for each in cpack dpkg-deb dpkg-shlibdeps pkg-config; do
   command -v $each > /dev/null || { echo "skipped: needs $each"; exit 77; }
 done
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-failures=0
-unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT DESTDIR PKG_CONFIG_PATH LD_LIBRARY_PATH
-
-fail() {
-  echo "FAIL: $*" >&2
-  failures=$((failures + 1))
-}
+source "$(dirname "$0")/../scratch.sh"
+unset DESTDIR PKG_CONFIG_PATH LD_LIBRARY_PATH
 
 # has_drop_in ROOT: as the build has one, and the program below ROOT names it there.
 has_drop_in() {
@@ -85,4 +76,4 @@ if command -v lintian > /dev/null; then
 else
   echo "packages not checked by lintian, which is not installed"
 fi
-exit $((failures > 0))
+finish

@@ -1,25 +1,10 @@
 #!/usr/bin/env bash
 # Installs a build, moves what was installed elsewhere, builds the examples and the programs of
 # docs/library.md against it there and runs them: install.sh BUILD EXAMPLES COMPILER PAGE.
-set -euo pipefail
-source "$(dirname "$0")/../ports.sh"
 build=$(realpath "$1") examples=$(realpath "$2") compiler=$3 page=$(realpath "$4")
 warnings="-Wall -Wextra -Wpedantic -Wshadow -Werror"
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-failures=0
-unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT DESTDIR
-
-fail() {
-  echo "FAIL: $*" >&2
-  tail -n +1 out* err* >&2 || true
-  failures=$((failures + 1))
-}
-
-says() {  # FILE TEXT
-  grep -q -- "$2" "$1" || fail "$1: expected '$2'"
-}
+source "$(dirname "$0")/../scratch.sh"
+unset DESTDIR
 
 cmake --install "$build" --prefix "$folder/first" > out.install
 mv first moved
@@ -153,4 +138,4 @@ PYTHONPATH=moved/lib/python3/dist-packages timeout 60 python3 -c '
 import duet
 print(duet.version(), len(duet.run("gemm", device="sim:h200", shapes="512x512x512")))' > out.run 2> err.run || fail "python: exit $?"
 says out.run "^0\.[0-9.]* 1$"
-exit $((failures > 0))
+finish

@@ -1,13 +1,7 @@
 #!/usr/bin/env bash
 # Runs communicator_ranks as two processes of two ranks, or of two and one: communicator.sh PROGRAM.
-set -euo pipefail
 program=$(realpath "$1")
-source "$(dirname "$0")/../ports.sh"
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-failures=0
-unset RANK WORLD_SIZE LOCAL_RANK
+source "$(dirname "$0")/../scratch.sh"
 export MASTER_ADDR=127.0.0.1
 
 device_1=host:2  # of process 1
@@ -23,9 +17,7 @@ both() {
   wait $other || ends[0]=$?
   [[ ${#provider[@]} -gt 0 && ${ends[*]} == "77 77" ]] && return  # no such rails here
   [[ ${ends[*]} == "$code $code" ]] && ((SECONDS - begin <= 15)) && return
-  echo "FAIL: $*: exit ${ends[*]} after $((SECONDS - begin)) s" >&2
-  tail -n +1 err.* >&2
-  failures=$((failures + 1))
+  fail "$*: exit ${ends[*]} after $((SECONDS - begin)) s"
 }
 
 both 0 open auto
@@ -56,8 +48,5 @@ device_1=host:2
 
 both 2 open warp
 both 2 open kernel auto
-grep -q "expected one engine: process 0 asks for 'kernel', process 1 for 'auto'" err.0 || {
-  cat err.0 >&2
-  failures=$((failures + 1))
-}
-exit $((failures > 0))
+says err.0 "expected one engine: process 0 asks for 'kernel', process 1 for 'auto'"
+finish

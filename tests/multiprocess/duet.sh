@@ -1,60 +1,30 @@
 #!/usr/bin/env bash
 # Runs `duet collective` as several processes: duet.sh PROGRAM. What needs the engine mpi is left out
 # where mpirun is not there.
-set -euo pipefail
 program=$(realpath "$1")
-source "$(dirname "$0")/../ports.sh"
-source "$(dirname "$0")/ends.sh"
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-export DUET_TUNING=$folder/tuning.json  # not the user's
-failures=0
-unset RANK WORLD_SIZE LOCAL_RANK MASTER_ADDR MASTER_PORT
-
-fail() {
-  echo "FAIL: $*" >&2
-  tail -n +1 out* err* >&2 || true
-  failures=$((failures + 1))
-}
+source "$(dirname "$0")/../scratch.sh"
+source "$here/ends.sh"
 
 devices=()     # by process, where they differ
 algorithms=()  # likewise
-
-# start SIZE ARGUMENT...: that many processes by their variables, in the background; pids in pids.
-start() {
-  local size=$1 rank device
-  shift
-  rm -f out.* err.*
-  port=$((port + 1))
-  pids=()
-  for ((rank = 0; rank < size; ++rank)); do
-    device=()
-    [[ ${#devices[@]} == 0 ]] || device=(--device "${devices[rank]}")
-    MASTER_ADDR=127.0.0.1 MASTER_PORT=$port RANK=$rank WORLD_SIZE=$size \
-      DUET_ALGORITHM=${algorithms[rank]:-} \
-      DUET_TUNING=$folder/tuning.$rank.json \
-      timeout 100 "$program" collective "$@" "${device[@]}" > out.$rank 2> err.$rank &
-    pids+=($!)
-  done
-}
-
-says() {  # FILE TEXT
-  grep -q -- "$2" "$1" || fail "$1: expected '$2'"
+collective() {
+  [[ ${#devices[@]} == 0 ]] || set -- "$@" --device "${devices[RANK]}"
+  DUET_ALGORITHM=${algorithms[RANK]:-} DUET_TUNING=$folder/tuning.$RANK.json \
+    exec timeout 100 "$program" collective "$@"
 }
 
 # Only process 0 speaks, and what is wrong in one or all is said once.
 spoken_once() {
-  local rank
-  for ((rank = 1; rank < ${#pids[@]}; ++rank)); do
-    [[ ! -s out.$rank && ! -s err.$rank ]] || fail "process $rank spoke"
+  local file
+  for file in out.[1-9] err.[1-9]; do
+    [[ ! -s $file ]] || fail "a process other than 0 spoke: $file"
   done
 }
 
 short=(-b 64K --iterations 3 --warm-up 0)
-start 3 all_gather --engine host "${short[@]}" --json a.jsonl
+start 3 collective all_gather --engine host "${short[@]}" --json a.jsonl
 all_end_with 1
-says err.0 "nothing was measured: 2 skipped: .*threads of one process, not 3.* (2)$"
+says err.0 "nothing was measured: 2 skipped: .*threads of one process, not 3.* \(2\)$"
 says out.0 "threads of one process, not 3"
 [[ $(grep -c '"type":"environment"' a.jsonl) == 1 ]] || fail "one environment"
 [[ $(grep -c '"outcome":"skipped"' a.jsonl) == 2 ]] || fail "a record a case"
@@ -62,7 +32,7 @@ says a.jsonl '"processes":3'
 
 # What the processes see of their links differs: all go by the same.
 devices=(host:2 host)
-start 2 broadcast,reduce_scatter --engine dma,kernel -b 9M --iterations 3 --warm-up 0 \
+start 2 collective broadcast,reduce_scatter --engine dma,kernel -b 9M --iterations 3 --warm-up 0 \
   --json unequal.jsonl
 all_end_with 0
 spoken_once
@@ -70,74 +40,65 @@ spoken_once
 devices=()
 
 # Neighbours of nodes that map each other's memory push to each other.
-start 2 neighbor_exchange --device host --node-size 1 --engine dma,kernel "${short[@]}" --json neighbors.jsonl
+start 2 collective neighbor_exchange --device host --node-size 1 --engine dma,kernel "${short[@]}" --json neighbors.jsonl
 all_end_with 0
 [[ $(grep -c '"verified":true' neighbors.jsonl) == 4 ]] || fail "neighbours of two nodes"
 
 # Over nodes each process plans for itself.
 algorithms=("" nodes-gather)
-start 2 all_gather --device host --node-size 1 --engine dma "${short[@]}"
+start 2 collective all_gather --device host --node-size 1 --engine dma "${short[@]}"
 all_end_with 1
 says err.0 "DUET_ALGORITHM: expected the same on all ranks, not - and nodes-gather"
 algorithms=()
 
 # Process 0 tunes, and its file holds for all: that of another process is not even read.
-start 2 all_gather --tune -b 64K -e 128K --iterations 3 --warm-up 0
+start 2 collective all_gather --tune -b 64K -e 128K --iterations 3 --warm-up 0
 all_end_with 0
 spoken_once
 says out.0 "^auto: stored for 2 x .* in several processes in $folder/tuning.0.json$"
 [[ ! -e tuning.1.json ]] || fail "process 1 stored something"
 sed -i 's/"all_gather": .*/"all_gather": 0/' tuning.0.json
 echo '{' > tuning.1.json
-start 2 all_gather --engine auto "${short[@]}" --json auto.jsonl
+start 2 collective all_gather --engine auto "${short[@]}" --json auto.jsonl
 all_end_with 0
 [[ $(grep -c 'direct pushes' auto.jsonl) == 2 ]] || fail "auto does not go by process 0's file"
 echo '{' > tuning.0.json
-start 2 all_gather --engine auto "${short[@]}"
+start 2 collective all_gather --engine auto "${short[@]}"
 all_end_with 2
 says err.0 "tuning file $folder/tuning.0.json: expected JSON"
 rm tuning.*
 says a.jsonl '"ranks":3'
 spoken_once
 
-start 2 all_gather --device sim:h200-4 "${short[@]}"
+start 2 collective all_gather --device sim:h200-4 "${short[@]}"
 all_end_with 2
 says err.0 "a simulated machine runs in one process, not 2"
 spoken_once
 
-start 2 all_gather --engine warp "${short[@]}" --json a.jsonl
+start 2 collective all_gather --engine warp "${short[@]}" --json a.jsonl
 all_end_with 2
 [[ $(wc -l < err.0) == 1 ]] || fail "one line"
 spoken_once
 
-start 2 all_gather --engine host "${short[@]}" --json a.jsonl  # it has contents
+start 2 collective all_gather --engine host "${short[@]}" --json a.jsonl  # it has contents
 all_end_with 2
 spoken_once
 
 # Tasks of srun that MPI does not connect, but a job script's variables.
-SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_NTASKS=2 start 2 all_gather --device host:1 "${short[@]}"
+SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_NTASKS=2 start 2 collective all_gather --device host:1 "${short[@]}"
 all_end_with 0
 says out.0 "2 processes"
 
-refuses() {  # TEXT VARIABLE=VALUE... -- ARGUMENT...
-  local text=$1 code=0 variables=()
-  shift
-  while [[ $1 != -- ]]; do variables+=("$1"); shift; done
-  shift
-  env "${variables[@]}" "$program" "$@" > out.0 2> err.0 || code=$?
-  [[ $code == 2 && $(wc -l < err.0) == 1 ]] || fail "${variables[*]} $*: exit $code"
-  says err.0 "$text"
-}
-refuses "RANK is not set" WORLD_SIZE=2 -- collective all_gather
-refuses "expected MASTER_ADDR" RANK=0 WORLD_SIZE=2 -- collective all_gather
+refuses "RANK is not set" WORLD_SIZE=2 "$program" collective all_gather
+refuses "expected MASTER_ADDR" RANK=0 WORLD_SIZE=2 "$program" collective all_gather
 # As tasks of srun without MPI are, or with another one than Duet's.
-refuses "expected MASTER_ADDR" SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_NTASKS=2 -- collective all_gather --device host:1
-refuses "duet copy runs in one process" RANK=0 WORLD_SIZE=2 -- copy --device host:2
-refuses "duet gemm runs in one process" RANK=0 WORLD_SIZE=2 -- gemm
-refuses "duet run runs in one process" OMPI_COMM_WORLD_SIZE=3 -- run quick
+refuses "expected MASTER_ADDR" SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_NTASKS=2 "$program" collective all_gather --device host:1
+refuses "duet copy runs in one process" RANK=0 WORLD_SIZE=2 "$program" copy --device host:2
+refuses "duet gemm runs in one process" RANK=0 WORLD_SIZE=2 "$program" gemm
+refuses "duet run runs in one process" OMPI_COMM_WORLD_SIZE=3 "$program" run quick
 
 if ! command -v mpirun > /dev/null || [[ ! -e $(dirname "$program")/modules/duet_mpi.so ]]; then
-  exit $((failures > 0))
+  finish
 fi
 rm -f out.* err.*
 many() {  # PROCESSES ARGUMENT...
@@ -157,7 +118,7 @@ for processes in 2 3; do
   last=$(grep -n '"type":"result"' "$journal" | tail -1 | cut -d: -f1)
   sed -i "$last,\$d" "$journal"
   many $processes "${short[@]}" --json $journal --resume || fail "resume"
-  says out.0 "6 cases: 6 measured (5 by the earlier run)"
+  says out.0 "6 cases: 6 measured \(5 by the earlier run\)"
 done
 
 # A journal of other processes is not gone on with.
@@ -188,4 +149,4 @@ wait $run || code=$?
 [[ $code != 0 ]] || fail "killed: exit $code"
 ((SECONDS - begin <= 15)) || fail "killed: took $((SECONDS - begin)) s"
 [[ $(grep -c '"type":"environment"' k.jsonl) == 1 ]] || fail "killed: the journal is kept"
-exit $((failures > 0))
+finish
