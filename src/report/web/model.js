@@ -119,8 +119,11 @@ export const typeOf = ({ case: c }) =>
 /** @returns {string|undefined} "bf16" of the GEMM "8192x57344x8192 bf16 nn" */
 const typeOfWork = (work) => /^\d+x\d+x\d+ (\w+)/.exec(work ?? '')?.[1];
 
+const OF_ALL_RANKS = ['layer', 'overlap_isolated'];
+
 /** @returns {number} how many devices' rates are added in a record's */
-export const addedOf = ({ benchmark, case: c }) => (benchmark === 'overlap_isolated' ? c.ranks : 1);
+export const addedOf = ({ benchmark, case: c }) =>
+  OF_ALL_RANKS.includes(benchmark) ? c.ranks : 1;
 
 /** @returns {string} why a record has no figures; "" if it has */
 export const reasonOf = (record) => (record.failed ?? record.skipped)?.reason ?? '';
