@@ -4,11 +4,11 @@
 // Pixels; larger marks are of fits.
 const LARGEST = {
   ...{ collective: 8.5, copy: 8.5, fabric: 8.5, grid: 8.5, gemm: 13, overlap: 9.5, roofline: 13 },
-  training: 10.5,
+  ...{ layer: 8.5, training: 10.5 },
 };
 /** Charts whose marks are no figures of a record: bars, and lines. */
 const WITHOUT_MARKS = [
-  ...['overlap-timeline', 'training-parts', 'training-memory', 'training-timeline'],
+  ...['layer-timeline', 'overlap-timeline', 'training-parts', 'training-memory', 'training-timeline'],
 ];
 
 function groupBy(list, key) {
@@ -116,6 +116,24 @@ function overlapCharts(overlaps) {
   return [...bars, ...timelines];
 }
 
+/** A mark for each engine and number of rows, of which pieces have several ways. */
+function layerCharts(layers) {
+  const added = charts(
+    layers.filter(({ metrics }) => metrics?.added_percent !== undefined),
+    ({ devices, case: c }) => {
+      const what = [c.layer, c.part, c.dtype, c.graph_launches > 0 && 'captured'].filter(Boolean);
+      return slug(['layer-added', devices, c.ranks, ...what]);
+    },
+    (some) => groupBy(some, ({ engine, case: c }) => `${engine} ${c.m}`).length,
+  );
+  const timelines = charts(
+    layers.filter(({ curves }) => curves?.gemms_of_rank_0),
+    ({ journal, device, case: c }) => slug(['layer-timeline', journal, device, c.ranks]),
+    () => 0,
+  );
+  return [...added, ...timelines];
+}
+
 const rooflineCharts = (records) =>
   charts(
     records.filter(
@@ -190,7 +208,7 @@ export function expectedCharts(journals, { reported, reported_steps: reportedSte
     const model = devices[0].model + (simulated ? ' (simulated)' : '');
     return some
       .filter(({ outcome }) => outcome === 'measured')
-      .map((record) => ({ ...record, journal: name, model }));
+      .map((record) => ({ ...record, journal: name, model, devices: `${devices.length} x ${model}` }));
   });
   const of = (benchmark) => records.filter((record) => record.benchmark === benchmark);
   const steps = of('train').filter(({ case: c }) => !c.parallel);
@@ -201,6 +219,7 @@ export function expectedCharts(journals, { reported, reported_steps: reportedSte
     ...collectiveCharts(of('collective')),
     ...fabricCharts(of('fabric')),
     ...overlapCharts(of('overlap')),
+    ...layerCharts(of('layer')),
     ...pairCharts(of('copy')),
     ...gemmCharts(of('gemm'), reported),
     ...rooflineCharts(records),

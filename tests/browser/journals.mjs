@@ -53,6 +53,16 @@ const OVER_NODES = [
   ...['dma,vendor-model', '-n', '1', '-w', '0', '--device'],
   [2, 4].map((nodes) => `sim:p5-48xlarge:nodes=${nodes}`).join(','),
 ];
+const LAYERS = [
+  ...['layer', 'gather-gemm', '--device', 'sim:h200:devices=2', '--tokens', '2048,8192'],
+  ...['--engine', 'none,vendor-model,pieces', '--ranges', '1', '--streams', '1,2'],
+  ...['--iterations', '2', '--warm-up', '0', '--tuning-seconds', '0.01'],
+];
+/** An engine of PyTorch that adds more than the axis has, and an engine without a timeline. */
+export const LAYER = {
+  torch: { engine: 'torch-fused', m: 2048, added: 250 },
+  untimed: { engine: 'vendor-model', m: 8192 },
+};
 /** Of runs on a text of their own. */
 export const RUN = { data: 'text', steps: 12, evaluateEvery: 4, seeds: [1, 2] };
 const TINY = `[[model]]
@@ -78,6 +88,9 @@ const CPU = result('epyc-2-cores/gemm-1');
 const H200 = result('h200-4/overlap/paper');
 const ISOLATED = result('h200-4/overlap/isolated');
 const SWEEP = result('h200-4/overlap/sweep');
+const H200_LAYERS = ['layers', 'layers-torch', 'layers-captured'].map((name) =>
+  result(`h200-2/layers/${name}`),
+);
 const FABRIC = result('h200-2/fabric/memory-shm-ipc');
 /** TFLOP/s that no MI300X can reach in bf16, of the shape of `HIGH.k` */
 export const HIGH = { tflops: 1500, k: 8192 };
@@ -229,6 +242,17 @@ function doctorOverlap(text) {
   return format([environment, ...records, ...sweeps]);
 }
 
+/** Layers with PyTorch's, and without the timelines of an engine. */
+function doctorLayers(text) {
+  const records = parse(text);
+  const { torch, untimed } = LAYER;
+  const of = (m) => records.filter(({ engine, case: c }) => engine === untimed.engine && c.m === m);
+  const copies = structuredClone(of(torch.m));
+  for (const { metrics } of copies) metrics.added_percent = torch.added;
+  for (const record of of(untimed.m)) delete record.curves;
+  return format([...records, ...copies.map((record) => ({ ...record, engine: torch.engine }))]);
+}
+
 /** The last record of a text, with a rate above the device's peak. */
 function exaggerate(text) {
   const records = parse(text);
@@ -271,6 +295,7 @@ export function makeJournals(duet, folder) {
     many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
     isolated: [ISOLATED, SWEEP],
+    layers: [made('layers-sim', LAYERS, doctorLayers), ...H200_LAYERS],
     imported: ['nvbandwidth.txt', 'all_reduce.txt', 'transferbench.csv'].map((name) =>
       imported(duet, name, file(name)),
     ),

@@ -14,6 +14,7 @@ import { historyChecks } from './history_checks.mjs';
 import { importedChecks } from './imported_checks.mjs';
 import { isolatedChecks } from './isolated_checks.mjs';
 import { makeJournals, makeReport, makeStore, readJournal } from './journals.mjs';
+import { layerChecks } from './layer_checks.mjs';
 import { overlapChecks } from './overlap_checks.mjs';
 import { drawAll, scrollTo } from './page_facts.mjs';
 import { plainChecks } from './plain_checks.mjs';
@@ -160,6 +161,7 @@ try {
     ['many', manyChecks],
     ['overlap', overlapChecks],
     ['isolated', isolatedChecks],
+    ['layers', layerChecks],
     ['training', trainingChecks],
     ['halo', haloChecks],
     ['imported', importedChecks],
@@ -176,6 +178,7 @@ try {
     ['bad', 'dark'],
     ['overlap', 'dark'],
     ['halo', 'light'],
+    ['layers', 'dark'],
     ['training', 'light'],
     ['training', 'dark'],
     ...(store ? [['history', 'dark']] : []),
