@@ -117,7 +117,7 @@ namespace {
 
 // Nothing, and the reason, where MPI does not connect the processes that a launcher started.
 std::optional<Launch> by_mpi(std::string& reason) {
-  const ModuleState module = load_module("mpi");
+  const ModuleState& module = load_module("mpi");
   reason = module.reason;
   if (!module.loaded) return std::nullopt;
   Launch launch = mpi()();

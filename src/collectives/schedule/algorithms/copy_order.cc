@@ -22,7 +22,8 @@ void CopyOrder::add(Step step, int distance) {
   step.waits.clear();
   start.rule = fmt::format("starts in order from lane {} on", first_lane_);
   note(start);
-  if (!starts_.empty()) (is_needed_ ? start.after : start.after_for_speed) = {starts_.back()};
+  if (!starts_.empty())
+    (is_needed_ ? start.after : start.after_for_speed).push_back(starts_.back());
   starts_.push_back(writer_.add(std::move(start)));
   writer_.add(std::move(step));
 }
