@@ -122,6 +122,10 @@ def on_stream(part):
     return torch.cuda.stream(torch.cuda.ExternalStream(part.native or 0))
 
 
+def rows_of(part):
+    return torch.as_tensor(part, device="cuda").view(torch.bfloat16)
+
+
 def near(found, expected):
     return (found.float() - expected).abs().max().item() <= 0.02 * expected.abs().max().item()
 
@@ -140,7 +144,7 @@ def check_rows(rank, adds):
         def multiply(part):
             where = slice(part.first, part.first + part.count)
             with on_stream(part):
-                torch.mm(all_rows[where], weight.t(), out=y[where])
+                torch.mm(rows_of(part), weight.t(), out=y[where])
         expected = x.float() @ weight.float().t()
     else:
         partial = torch.zeros(rank.size * rows, width, device="cuda").bfloat16()
@@ -150,7 +154,7 @@ def check_rows(rank, adds):
         def multiply(part):
             where = slice(part.first, part.first + part.count)
             with on_stream(part):
-                to = torch.as_tensor(part, device="cuda").view(torch.bfloat16)
+                to = rows_of(part)
                 if part.adds:
                     torch.addmm(to, x[where], weight.t(), out=to)
                 else:

@@ -6,8 +6,10 @@ source "$(dirname "$0")/check.sh"
 open_rails 1gbit
 source "$here/two_nodes.sh"
 
-# Some seconds of calls of 16 MiB, whose results are checked.
-calls=(--engine dma -b 16M -e 16M --in-place out --stall 2 --iterations)
+# Calls of 16 MiB, whose results are checked: some, some seconds of them, and as many until a fault ends them.
+calls=(--engine dma -b 16M -e 16M --in-place out --stall 2)
+some_seconds=("${calls[@]}" --mode at_least --seconds 8)
+endless=("${calls[@]}" --mode at_least --seconds 60)
 
 source "$here/breaks.sh"
 start_run() { start_nodes 2 "$@"; }
@@ -29,12 +31,12 @@ lost_rail='rail r1 \(10\.77\.1\.[12]\) to rank [0-9] on node [01]: nothing has e
 check_rails() {
   local kind mib=8
   for kind in all_gather all_to_all reduce_scatter all_reduce; do
-    during "$kind, rail cut, failover" 60 "down r1" "" "$kind" "${calls[@]}" 60 --failover
+    during "$kind, rail cut, failover" 60 "down r1" "" "$kind" "${some_seconds[@]}" --failover
     verified "$kind, rail cut, failover"
     # Where both ends tell it, one line stands for both, with dots for what differs.
     says out.0 "rail r(1|\.\.\.) .*the other rails took over" "$kind, rail cut, failover"
     up r1
-    during "$kind, rail cut" 30 "down r1" "" "$kind" "${calls[@]}" 60
+    during "$kind, rail cut" 30 "down r1" "" "$kind" "${endless[@]}"
     all_ended_with 1 "$kind, rail cut"
     # A failed case, or the end of the program where the other node's error came between the cases.
     cat err.0 >> out.0
@@ -45,16 +47,16 @@ check_rails() {
 }
 
 check_slow_rails() {
-  during "rail slowed tenfold" 90 "shape $left r1 100mbit 64k" "" all_gather "${calls[@]}" 10
+  during "rail slowed tenfold" 90 "shape $left r1 100mbit 64k" "" all_gather "${calls[@]}" --iterations 10
   verified "rail slowed tenfold"
   shape "$left" r1 1gbit
-  check_loss 90 all_reduce "${calls[@]}" 10
+  check_loss 90 all_reduce "${calls[@]}" --iterations 10
 }
 
 check_ranks() {
   local kind
   for kind in all_gather all_reduce; do
-    during "$kind, rank killed" 15 "signal_rank 3 -KILL" "" "$kind" "${calls[@]}" 1000
+    during "$kind, rank killed" 15 "signal_rank 3 -KILL" "" "$kind" "${endless[@]}"
     [[ "${codes[*]}" == "1 1 1 137" ]] || fail "$kind, rank killed: ended with ${codes[*]}"
     says err.0 'rank 3 .*is gone' "$kind, rank killed"
   done
@@ -74,11 +76,11 @@ stop_rank() {
 check_hangs() {
   local failover
   for failover in "" --failover; do
-    during "rank stopped $failover" 45 stop_rank "" all_gather "${calls[@]}" 1000 $failover
+    during "rank stopped $failover" 45 stop_rank "" all_gather "${endless[@]}" $failover
     [[ "${codes[*]}" == "1 1 1 137" ]] || fail "rank stopped $failover: ended with ${codes[*]}"
     says err.0 "rank 3 .*has not answered for 10 s" "rank stopped $failover"
     during "node lost $failover" 45 'down c; down r0; down r1; down r2; down r3' "" \
-      all_gather "${calls[@]}" 1000 $failover
+      all_gather "${endless[@]}" $failover
     all_ended_with 1 "node lost $failover"
     says err.0 "rank [23] .*has not answered for 10 s" "node lost $failover"
     says err.2 "process 0 .*has not answered for 10 s" "node lost $failover"
