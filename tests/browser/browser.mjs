@@ -18,6 +18,7 @@ const ARGUMENTS = [
 ];
 
 const VIEWPORT = { width: 1280, height: 900 };
+const WAIT = 120000; // milliseconds for anything, on a machine that other tests keep busy
 
 function executable(path) {
   try {
@@ -46,6 +47,7 @@ export function launch(nodeModules, path) {
 async function watchedPage(browser, options, first) {
   const context = await browser.newContext({ viewport: VIEWPORT, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(WAIT);
   if (first) await page.addInitScript(first);
   const watched = { page, own: '', complaints: [] };
   page.on('console', (message) => watched.complaints.push(`console: ${message.text()}`));
@@ -63,7 +65,7 @@ async function load(watched, file) {
   watched.own = pathToFileURL(resolve(file)).href;
   watched.complaints = [];
   await watched.page.goto(watched.own);
-  await watched.page.waitForSelector('html[data-ready]', { timeout: 30000 });
+  await watched.page.waitForSelector('html[data-ready]');
   return watched;
 }
 

@@ -90,7 +90,7 @@ export const chartChecks = {
     assert.notEqual(await ground(), WHITE);
     await page.emulateMedia({ media: 'print' });
     const drawn = (count) => document.querySelectorAll('.paper > svg').length === count;
-    await page.waitForFunction(drawn, charts, { timeout: 20000 });
+    await page.waitForFunction(drawn, charts);
     assert.equal(await ground(), WHITE);
     const colours = await fills(page.locator('.paper > svg'));
     const { light, dark } = themes;
