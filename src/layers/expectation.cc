@@ -4,8 +4,9 @@
 namespace duet {
 namespace {
 
-// Rows of a rank. With fewer a multiplication in parts may take longer than the collective: of 512
-// rows of two H200 (docs/results/h200-2/layers) six ways of 56 are 1.12 to 1.3 times as slow.
+// Rows of a rank. With fewer a multiplication in parts may take longer than the whole one and the
+// collective: with 512 rows on two H200 (docs/results/h200-2/layers) 10 of 48 ways took 1.12
+// to 1.31 times as long.
 constexpr double kFewRows = 1024;
 
 }  // namespace
@@ -26,7 +27,8 @@ Expectation expect_layer(const Record& record, const Site& site) {
     expectation.unknown = "the whole collective was not measured beside it";
   } else if (record.id.engine == kPieces &&
              axis_number(record.id, "m") < kFewRows * axis_number(record.id, "ranks")) {
-    expectation.unknown = "the rows are few: parts of them may take longer, and auto takes none";
+    expectation.unknown =
+        "few rows: parts of them may take longer than the collective (auto then takes another way)";
   } else if (site.spec == nullptr) {
     expectation.unknown = "ranks of a CPU share its cores and its memory";
   } else {

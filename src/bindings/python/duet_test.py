@@ -209,6 +209,7 @@ class Communicators(unittest.TestCase):
             for each in asked:
                 self.assertEqual(each.place.address, rows.address + each.first * 64)
                 self.assertEqual((each.place.count, each.adds), (each.count * 16, False))
+                self.assertFalse(hasattr(each, "__cuda_array_interface__"))
             call.retire()
 
         def fails(rank):
@@ -459,7 +460,8 @@ class Declarations(unittest.TestCase):
 
     def test_numbers_are_the_headers(self):
         numbers = dict(re.findall(r"DUET_(\w+) = (\d+)", self.header))
-        for names in (duet.communicator.KINDS, duet.communicator.DTYPES, duet.communicator.OPS):
+        for names in (duet.communicator.KINDS, duet.communicator.DTYPES, duet.communicator.OPS,
+                      duet.communicator.SUMS):
             for number, name in enumerate(names):
                 self.assertEqual(int(numbers[name.upper()]), number, name)
         for status, kind in library.BY_STATUS.items():

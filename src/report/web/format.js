@@ -238,6 +238,7 @@ const fabricText = (c) =>
 export const wayText = (c) =>
   spaces(
     c.parallel,
+    c.tensor_ranks && `tensor groups of ${c.tensor_ranks}`,
     c.keep_gathered && 'keep-gathered',
     c.late_sums && 'late-sums',
     c.bucket !== undefined && `buckets of ${bytes(c.bucket)}`,

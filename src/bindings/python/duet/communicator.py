@@ -361,7 +361,7 @@ class Call:
         @library.ROWS_FUNCTION
         def call(_, given, native, done):
             try:
-                multiply(Rows(given.contents, native, self._dtype, self._keep))
+                multiply(Rows(given.contents, native, self._dtype, self._rank.kind, self._keep))
                 done[0] = 1
             except BaseException as error:  # for the caller of enqueue_rows()
                 errors.append(error)
@@ -399,13 +399,16 @@ class Rows:
     None; those of other `stream` (0, 1) may be multiplied at the same time. On GPUs CuPy, Numba and
     torch.as_tensor() take it as the matrix in `place` (bf16 as its 16 bits)."""
 
-    def __init__(self, given, native, dtype, owner):
+    def __init__(self, given, native, dtype, kind, owner):
+        self._kind = kind
         self.first, self.count, self.adds = given.first, given.count, bool(given.adds)
         self.stream, self.native = given.stream, native
         self.place = Place(given.place, given.place_bytes // ITEMSIZE[dtype], dtype, owner)
 
     @property
     def __cuda_array_interface__(self):
+        if self._kind not in ("cuda", "hip"):
+            raise AttributeError("these rows are not in memory of a GPU")
         shape = (self.count, self.place.count // self.count)
         return interface_of(self.place.address, shape, self.place.dtype)
 
