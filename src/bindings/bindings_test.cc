@@ -9,51 +9,11 @@
 #include <thread>
 #include <vector>
 
-#include "bindings/duet.h"
+#include "bindings/bindings_fixture.h"
 
 namespace {
 
 constexpr std::uint64_t kCount = 1000;
-
-duet_collective all_gather_of(std::uint64_t count) {
-  duet_collective one{};
-  one.size = sizeof one;
-  one.kind = DUET_ALL_GATHER;
-  one.dtype = DUET_INT32;
-  one.count = count;
-  return one;
-}
-
-duet_comm* open_on(const char* device) {
-  duet_comm_options options{};
-  options.size = sizeof options;
-  options.device = device;
-  duet_comm* comm = nullptr;
-  EXPECT_EQ(duet_comm_open(&options, &comm), DUET_OK) << duet_last_error();
-  return comm;
-}
-
-duet_rank* rank_of(duet_comm* comm, int local) {
-  duet_rank* rank = nullptr;
-  EXPECT_EQ(duet_comm_rank(comm, local, &rank), DUET_OK) << duet_last_error();
-  return rank;
-}
-
-int ranks_of(duet_comm* comm) {
-  duet_comm_info info{};
-  info.size = sizeof info;
-  EXPECT_EQ(duet_comm_get_info(comm, &info), DUET_OK);
-  return info.ranks;
-}
-
-// A thread for each rank of host:N, as the threads of a program.
-void with_ranks(duet_comm* comm, const std::function<void(duet_rank*, int)>& fn) {
-  std::vector<std::thread> threads;
-  for (int local = 0; local < ranks_of(comm); ++local) {
-    threads.emplace_back([&, local] { fn(rank_of(comm, local), local); });
-  }
-  for (std::thread& each : threads) each.join();
-}
 
 // Gathers the ranks' own numbers once, and says whether all have come.
 void gather(duet_rank* rank, int index, int ranks) {
@@ -90,10 +50,6 @@ void gather(duet_rank* rank, int index, int ranks) {
   duet_stream_close(stream);
   duet_memory_free(send);
   duet_memory_free(recv);
-}
-
-bool says(const char* what) {
-  return std::string(duet_last_error()).find(what) != std::string::npos;
 }
 
 TEST(CInterface, GathersByAThreadForEachRank) {

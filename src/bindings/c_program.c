@@ -1,5 +1,5 @@
 /* A process of a run in C99: c_program INDEX COUNT FOLDER. Processes find each other through a file
- * in the folder; each gathers the numbers of all, and prints them. */
+ * in the folder; each gathers the numbers of all and, beside that, sums them, and prints both. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,16 +49,29 @@ static void require(duet_status status) {
   exit(1);
 }
 
+static duet_call* plan(duet_rank* rank, int32_t kind, duet_memory* send, duet_memory* recv) {
+  duet_collective one;
+  duet_call* call;
+  memset(&one, 0, sizeof one);
+  one.size = sizeof one;
+  one.kind = kind;
+  one.dtype = DUET_INT32;
+  one.count = 1;
+  require(duet_plan(rank, &one, duet_memory_data(send), duet_memory_bytes(send),
+                    duet_memory_data(recv), duet_memory_bytes(recv), &call));
+  return call;
+}
+
 int main(int count, char** words) {
   duet_bootstrap bootstrap;
   duet_comm_options options;
-  duet_collective one;
   duet_comm* comm;
   duet_rank* rank;
-  duet_memory *send, *recv;
+  duet_memory *send, *recv, *sum;
   duet_stream* stream;
-  duet_call* call;
-  int32_t mine, all[64];
+  duet_overlap* overlap;
+  duet_call *gather, *reduce;
+  int32_t mine, all[64], total;
   int processes, i;
   if (count != 4 || atoi(words[2]) > 64) {
     fprintf(stderr, "c_program: expected INDEX COUNT FOLDER, COUNT at most 64\n");
@@ -81,28 +94,31 @@ int main(int count, char** words) {
   require(duet_comm_open(&options, &comm));
   require(duet_comm_rank(comm, 0, &rank));
 
-  memset(&one, 0, sizeof one);
-  one.size = sizeof one;
-  one.kind = DUET_ALL_GATHER;
-  one.dtype = DUET_INT32;
-  one.count = 1;
   require(duet_allocate(rank, sizeof mine, &send));
   require(duet_allocate(rank, sizeof mine * (size_t)processes, &recv));
-  require(duet_plan(rank, &one, duet_memory_data(send), duet_memory_bytes(send),
-                    duet_memory_data(recv), duet_memory_bytes(recv), &call));
+  require(duet_allocate(rank, sizeof mine, &sum));
+  gather = plan(rank, DUET_ALL_GATHER, send, recv);
+  reduce = plan(rank, DUET_ALL_REDUCE, send, sum);
   mine = 10 * (own_index + 1);
   require(duet_memory_write(send, 0, &mine, sizeof mine));
   require(duet_stream_open(rank, &stream));
-  require(duet_enqueue_on(call, stream));
+  require(duet_overlap_open(rank, "dma", 0, &overlap));
+  require(duet_overlap_begin_on(overlap, gather, stream));
+  require(duet_enqueue_on(reduce, stream));
+  require(duet_overlap_end(overlap));
   require(duet_stream_synchronize(stream, 30));
   require(duet_memory_read(recv, 0, all, sizeof mine * (size_t)processes));
+  require(duet_memory_read(sum, 0, &total, sizeof total));
   printf("process %d received", own_index);
   for (i = 0; i < processes; ++i) printf(" %d", (int)all[i]);
-  printf("\n");
-  require(duet_retire(rank, call));
+  printf(", the sum is %d\n", (int)total);
+  duet_overlap_close(overlap);
+  require(duet_retire(rank, gather));
+  require(duet_retire(rank, reduce));
   duet_stream_close(stream);
   duet_memory_free(send);
   duet_memory_free(recv);
+  duet_memory_free(sum);
   require(duet_comm_close(comm));
   return 0;
 }

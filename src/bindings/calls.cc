@@ -136,13 +136,13 @@ duet_status duet_stream_open(duet_rank* rank, duet_stream** stream) noexcept {
 }
 
 void* duet_stream_native(duet_stream* stream) noexcept {
-  return stream == nullptr ? nullptr : stream->stream->native();
+  return stream == nullptr ? nullptr : stream->stream.native();
 }
 
 duet_status duet_stream_synchronize(duet_stream* stream, double seconds) noexcept {
   return guarded([&] {
     require_pointer(stream, "duet_stream_synchronize: stream");
-    stream->stream->synchronize(duet::bindings::deadline_of(seconds));
+    stream->stream.synchronize(duet::bindings::deadline_of(seconds));
   });
 }
 
@@ -196,7 +196,7 @@ duet_status duet_enqueue_on(duet_call* call, duet_stream* stream) noexcept {
   return guarded([&] {
     require_pointer(call, "duet_enqueue_on: call");
     require_pointer(stream, "duet_enqueue_on: stream");
-    call->call.enqueue(*stream->stream);
+    call->call.enqueue(stream->stream);
   });
 }
 
@@ -213,7 +213,7 @@ duet_status duet_enqueue_rows_on(duet_call* call, duet_stream* stream, duet_rows
   return guarded([&] {
     require_pointer(call, "duet_enqueue_rows_on: call");
     require_pointer(stream, "duet_enqueue_rows_on: stream");
-    call->call.enqueue_rows(*stream->stream, duet::bindings::multiply_by(multiply, user));
+    call->call.enqueue_rows(stream->stream, duet::bindings::multiply_by(multiply, user));
   });
 }
 

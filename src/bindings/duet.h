@@ -94,8 +94,8 @@ typedef struct duet_rank duet_rank; /* ends with its communicator */
 /* Collective over processes. Connects them, opens devices and engine. NULL: default options. */
 DUET_API duet_status duet_comm_open(const duet_comm_options* options,
                                     duet_comm** comm) DUET_NOEXCEPT;
-/* Collective over processes. DUET_BAD_ARGUMENT, and it stays open, while calls, memory or streams
- * of it exist. */
+/* Collective over processes. DUET_BAD_ARGUMENT, and it stays open, while calls, memory, streams,
+ * overlaps or groups of it exist. */
 DUET_API duet_status duet_comm_close(duet_comm* comm) DUET_NOEXCEPT;
 /* Not collective, for who ends without the others: to other processes this one is gone, as if it
  * had died, so that none waits for it. What belongs to the communicator stays allocated until the
@@ -281,6 +281,55 @@ DUET_API duet_status duet_retire(duet_rank* rank, duet_call* call) DUET_NOEXCEPT
 /* Not collective: the same where peers may not come. Memory that they may still use is freed by a
  * later duet_plan() or duet_retire(), or with the communicator. NULL: nothing. */
 DUET_API void duet_call_drop(duet_call* call) DUET_NOEXCEPT;
+
+/* ---- Compute beside collectives ------------------------------------------------------------- */
+
+/* Works that run at the same time on one device, with the streams and events that a policy needs:
+ * docs/overlap.md has the policies. The works of a call run in no defined order: none may access
+ * what another writes. Earlier work of the stream precedes all of them, and later work follows all
+ * of them. Nothing here is collective or waits; all ranks make the same calls in the same order. A
+ * call may be captured in a CUDA graph. */
+typedef struct duet_overlap duet_overlap;
+/* `policy`: "serial", "base", "priority", "zero-cta" or "dma"; NULL: "dma". The engine that belongs
+ * to it is the communicator's business: duet_overlap_engine(). `works`: of a call at most; 0: 2.
+ * DUET_UNAVAILABLE for policies with a partition of compute units. */
+DUET_API duet_status duet_overlap_open(duet_rank* rank, const char* policy, int32_t works,
+                                       duet_overlap** overlap) DUET_NOEXCEPT;
+/* A collective beside compute that the program enqueues on the same stream between these two
+ * functions. duet_overlap_begin() forks from the stream and enqueues the collective where the
+ * policy has it first, else duet_overlap_end() does, behind which the stream waits for it. Each
+ * begin is ended before the next, also where compute has failed: peers wait for the collective.
+ * Where begin fails there is nothing to end. `native_stream`: as of duet_enqueue(). Stream and call
+ * live until the end. */
+DUET_API duet_status duet_overlap_begin(duet_overlap* overlap, duet_call* call,
+                                        void* native_stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_overlap_begin_on(duet_overlap* overlap, duet_call* call,
+                                           duet_stream* stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_overlap_end(duet_overlap* overlap) DUET_NOEXCEPT;
+/* Enqueues a work on `stream`, which the library lends the function, without waiting. The library
+ * sets *done to 0; a function that leaves it so has failed. */
+typedef void (*duet_work_function)(void* user, duet_stream* stream, int32_t* done);
+/* One of several works: a function, or a call. */
+typedef struct duet_overlap_work {
+  uint64_t size;
+  double workgroups; /* that its kernels occupy at a time, equal on all ranks; 0: by copy engines */
+  duet_call* call;   /* or NULL */
+  duet_work_function enqueue; /* where there is no call */
+  void* user;
+} duet_overlap_work;
+/* `count` works that follow each other in memory, of equal `size`. The one that needs the fewest
+ * workgroups is enqueued first ("serial" and "base": as given), and the one that needs the most
+ * runs on the stream itself. The first error is returned; all are enqueued as far as possible and
+ * the stream waits for them, so that no peer waits and the next call works. */
+DUET_API duet_status duet_overlap_enqueue(duet_overlap* overlap, const duet_overlap_work* works,
+                                          int32_t count, void* native_stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_overlap_enqueue_on(duet_overlap* overlap, const duet_overlap_work* works,
+                                             int32_t count, duet_stream* stream) DUET_NOEXCEPT;
+/* When what was begun is ended and the work that it enqueued is done. NULL: nothing. */
+DUET_API void duet_overlap_close(duet_overlap* overlap) DUET_NOEXCEPT;
+/* duet_comm_options.engine for a policy on a device, as duet_comm_options.device names it. */
+DUET_API duet_status duet_overlap_engine(const char* policy, const char* device,
+                                         duet_text** engine) DUET_NOEXCEPT;
 
 /* ---- Journals ------------------------------------------------------------------------------ */
 

@@ -12,6 +12,7 @@
 #include "bindings/duet.h"
 #include "bindings/standing_ranks.h"
 #include "communicator/communicator.h"
+#include "runtime/overlap.h"
 
 struct duet_rank {
   duet_comm* comm = nullptr;
@@ -76,10 +77,14 @@ struct duet_groups {
 };
 
 struct duet_stream {
-  explicit duet_stream(duet_rank& of) : part(*of.comm), stream(of.device->make_stream()) {}
+  explicit duet_stream(duet_rank& of)
+      : part(*of.comm), owned(of.device->make_stream()), stream(*owned) {}
+  // A stream of another owner, while that one lends it.
+  duet_stream(duet_comm& comm, duet::Stream& lent) : part(comm), stream(lent) {}
 
   duet::bindings::Part part;
-  std::unique_ptr<duet::Stream> stream;
+  std::unique_ptr<duet::Stream> owned;
+  duet::Stream& stream;
 };
 
 struct duet_call {
@@ -88,4 +93,13 @@ struct duet_call {
   duet::bindings::Part part;
   duet::CollectiveCall call;
   std::string algorithm;
+};
+
+struct duet_overlap {
+  duet_overlap(duet_rank& of, const duet::OverlapPolicy& policy, int works)
+      : comm(*of.comm), part(comm), overlap(*of.device, policy, works) {}
+
+  duet_comm& comm;
+  duet::bindings::Part part;
+  duet::Overlap overlap;
 };

@@ -15,7 +15,10 @@ OverlapEngineNames overlap_engine_names(const std::string& device_kind) {
       {"hip", {"rccl", "rccl-zero-cta", "rocblas"}},
       {"sim", {"vendor-model", "zero-cta", "model"}},
       {"host", {"kernel", "zero-cta", "onednn"}}};
-  return names.at(device_kind);
+  const auto found = names.find(device_kind);
+  if (found != names.end()) return found->second;
+  throw UsageError(
+      fmt::format("a device of kind '{}': expected cuda, hip, host or sim", device_kind));
 }
 
 std::string overlap_engine(const OverlapPolicy& policy, const std::string& device_kind) {

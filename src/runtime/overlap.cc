@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <utility>
 
 #include "communicator/native_streams.h"
 #include "core/error.h"
@@ -24,6 +25,7 @@ class FirstError {
       if (first_ == nullptr) first_ = std::current_exception();
     }
   }
+  explicit operator bool() const { return first_ != nullptr; }
   void rethrow() const {
     if (first_ != nullptr) std::rethrow_exception(first_);
   }
@@ -76,7 +78,12 @@ struct Overlap::Impl {
     }
   }
 
+  void check(Stream& stream) const;
   void check(Stream& stream, const OverlapWork* works, std::size_t count) const;
+  void fork_from(Stream& stream, std::size_t used);
+  void join(Stream& stream, std::size_t used, FirstError& error);
+  void begin(Stream& stream, CollectiveCall& call);
+  void end();
   void put_in_order(const OverlapWork* works, std::size_t count);
   void enqueue(Stream& stream, const OverlapWork* works, std::size_t count);
 
@@ -87,13 +94,19 @@ struct Overlap::Impl {
   std::unique_ptr<Event> fork;
   std::vector<SideStream> sides;
   std::vector<std::size_t> order;  // of a call's works; a member, so that calls do not allocate
+  // Between begin() and end().
+  Stream* begun_on = nullptr;
+  CollectiveCall* begun = nullptr;
 };
 
+void Overlap::Impl::check(Stream& stream) const {
+  if (&stream.device() == &device) return;
+  throw BadArgument(fmt::format("expected a stream of {}, not of {}", device.info().name,
+                                stream.device().info().name));
+}
+
 void Overlap::Impl::check(Stream& stream, const OverlapWork* works, std::size_t count) const {
-  if (&stream.device() != &device) {
-    throw BadArgument(fmt::format("expected a stream of {}, not of {}", device.info().name,
-                                  stream.device().info().name));
-  }
+  check(stream);
   if (count > most) {
     throw BadArgument(
         fmt::format("expected at most {} works, for which this Overlap was made", most));
@@ -115,14 +128,26 @@ void Overlap::Impl::put_in_order(const OverlapWork* works, std::size_t count) {
   }
 }
 
+// Recorded before the first work, also with base: the others must not wait for that work.
+void Overlap::Impl::fork_from(Stream& stream, std::size_t used) {
+  if (used > 0) stream.record(*fork);
+  for (std::size_t i = 0; i < used; ++i) sides[i].stream->wait(*fork);
+}
+
+void Overlap::Impl::join(Stream& stream, std::size_t used, FirstError& error) {
+  for (std::size_t i = 0; i < used; ++i) {
+    error.of([&] {
+      sides[i].stream->record(*sides[i].done);
+      stream.wait(*sides[i].done);
+    });
+  }
+}
+
 void Overlap::Impl::enqueue(Stream& stream, const OverlapWork* works, std::size_t count) {
   check(stream, works, count);
   put_in_order(works, count);
   const std::size_t used = kind == OverlapPolicyKind::serial || count == 0 ? 0 : count - 1;
-  // The fork is recorded before the first work, also with base: the others must not wait for that
-  // work.
-  if (used > 0) stream.record(*fork);
-  for (std::size_t i = 0; i < used; ++i) sides[i].stream->wait(*fork);
+  fork_from(stream, used);
   const auto largest = std::max_element(order.rbegin(), order.rend(), NeedsLess{works});
   FirstError error;
   std::size_t next = 0;
@@ -131,17 +156,41 @@ void Overlap::Impl::enqueue(Stream& stream, const OverlapWork* works, std::size_
     Stream& chosen = own ? stream : *sides[next++].stream;
     error.of([&] { works[which].enqueue(chosen); });
   }
-  for (std::size_t i = 0; i < used; ++i) {
-    error.of([&] {
-      sides[i].stream->record(*sides[i].done);
-      stream.wait(*sides[i].done);
-    });
+  join(stream, used, error);
+  error.rethrow();
+}
+
+void Overlap::Impl::begin(Stream& stream, CollectiveCall& call) {
+  check(stream);
+  if (begun != nullptr) throw BadArgument("Overlap::begin: expected end() of the last one before");
+  if (most < 2) throw BadArgument("Overlap::begin: expected an Overlap of two works or more");
+  const bool serial = kind == OverlapPolicyKind::serial;
+  fork_from(stream, serial ? 0 : 1);
+  if (!serial && kind != OverlapPolicyKind::base) {
+    FirstError error;
+    error.of([&] { call.enqueue(*sides[0].stream); });
+    if (error) join(stream, 1, error);
+    error.rethrow();
   }
+  begun_on = &stream;
+  begun = &call;
+}
+
+void Overlap::Impl::end() {
+  if (begun == nullptr) throw BadArgument("Overlap::end: expected a begin() before");
+  CollectiveCall& call = *std::exchange(begun, nullptr);
+  const bool serial = kind == OverlapPolicyKind::serial;
+  FirstError error;
+  if (serial) error.of([&] { call.enqueue(*begun_on); });
+  if (kind == OverlapPolicyKind::base) error.of([&] { call.enqueue(*sides[0].stream); });
+  join(*begun_on, serial ? 0 : 1, error);
   error.rethrow();
 }
 
 Overlap::Overlap(LocalRank& rank, const OverlapPolicy& policy, int works)
-    : impl_(std::make_unique<Impl>(rank.device(), policy, works)) {}
+    : Overlap(rank.device(), policy, works) {}
+Overlap::Overlap(Device& device, const OverlapPolicy& policy, int works)
+    : impl_(std::make_unique<Impl>(device, policy, works)) {}
 Overlap::Overlap(Overlap&& other) noexcept = default;
 Overlap& Overlap::operator=(Overlap&& other) noexcept = default;
 Overlap::~Overlap() = default;
@@ -154,6 +203,10 @@ Overlap::Impl& Overlap::impl() const {
 void Overlap::enqueue(Stream& stream, const std::vector<OverlapWork>& works) {
   impl().enqueue(stream, works.data(), works.size());
 }
+
+void Overlap::begin(Stream& stream, CollectiveCall& call) { impl().begin(stream, call); }
+
+void Overlap::end() { impl().end(); }
 
 void Overlap::enqueue_pair(Stream& stream, CollectiveCall& call,
                            const std::function<void(Stream&)>& compute) {

@@ -16,7 +16,7 @@ namespace duet {
 
 // The value of CommunicatorOptions::engine for a policy: "dma" for dma, the vendor's library (on
 // the CPU "kernel") for serial, base and priority, the library's copy-engine mode for zero-cta.
-// `device` is CommunicatorOptions::device.
+// `device` is CommunicatorOptions::device; UsageError for one of no kind.
 std::string engine_of(const OverlapPolicy& policy, const std::string& device);
 
 // One of several works that run beside each other.
@@ -54,6 +54,7 @@ class Overlap {
   // than one work.
   explicit Overlap(LocalRank& rank, const OverlapPolicy& policy = {OverlapPolicyKind::dma, 0},
                    int works = 2);
+  Overlap(Device& device, const OverlapPolicy& policy, int works);
   Overlap(Overlap&& other) noexcept;
   Overlap& operator=(Overlap&& other) noexcept;
   ~Overlap();
@@ -82,9 +83,27 @@ class Overlap {
   template <class Compute>
   void enqueue(Stream*, CollectiveCall&, Compute&&) = delete;  // not a native stream: *stream
 
+  // The same in two halves, between which the caller enqueues the compute on `stream` itself.
+  // begin() enqueues the collective where the policy has it first, else end() does; behind end()
+  // the stream waits for it. One begin() after the other: BadArgument before the last one's end(),
+  // and for end() without one. Where begin() throws there is nothing to end, and the stream waits
+  // for what was enqueued. The stream and the call live until end().
+  void begin(Stream& stream, CollectiveCall& call);
+  void begin(void* native_stream, CollectiveCall& call) { begin(wrapped(native_stream), call); }
+  void begin(std::nullptr_t, CollectiveCall& call) { begin(wrapped(nullptr), call); }
+  void begin(Stream*, CollectiveCall&) = delete;  // not a native stream: *stream
+  void end();
+
   // Any works, up to the constructor's `works`. Errors as above; BadArgument also for a work
   // without a function, for negative workgroups, and for too many works.
   void enqueue(Stream& stream, const std::vector<OverlapWork>& works);
+  void enqueue(void* native_stream, const std::vector<OverlapWork>& works) {
+    enqueue(wrapped(native_stream), works);
+  }
+  void enqueue(std::nullptr_t, const std::vector<OverlapWork>& works) {
+    enqueue(wrapped(nullptr), works);
+  }
+  void enqueue(Stream*, const std::vector<OverlapWork>&) = delete;  // *stream
 
  private:
   struct Impl;

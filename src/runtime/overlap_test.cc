@@ -65,6 +65,27 @@ TEST_P(Results, AreThereThoughComputeThrows) {
   });
 }
 
+// In two halves, with compute between them that the program enqueues itself.
+TEST_P(Results, OfTwoHalves) {
+  communicator_->each([](LocalRank& rank) {
+    for (const OverlapPolicyKind policy : kPolicies) {
+      TwoWorks works(rank, 10000);
+      Overlap overlap(rank, {policy, 0});
+      const auto stream = rank.device().make_stream();
+      for (int round = 0; round < 3; ++round) {
+        works.fill(round);
+        overlap.begin(*stream, works.call());
+        works.compute(*stream);
+        overlap.end();
+        works.consume(*stream);
+        stream->synchronize(kOverlapDeadline);
+        works.expect_seen(round);
+      }
+      works.retire();
+    }
+  });
+}
+
 TEST_P(Results, OfCallsOnSeveralStreams) {
   communicator_->each([](LocalRank& rank) {
     TwoWorks first(rank, 1000), second(rank, 3000);
@@ -179,12 +200,37 @@ TEST(Overlap, RefusesWhatDoesNotFit) {
   });
 }
 
+TEST(Overlap, HalvesFollowEachOther) {
+  Communicator communicator({"host:2", "dma"});
+  communicator.each([](LocalRank& rank) {
+    TwoWorks works(rank, 1000);
+    works.fill(1);
+    const auto stream = rank.device().make_stream(), other = rank.device().make_stream();
+    Overlap overlap(rank), one_work(rank, {OverlapPolicyKind::dma, 0}, 1);
+    EXPECT_THROW(overlap.end(), BadArgument);
+    EXPECT_THROW(one_work.begin(*stream, works.call()), BadArgument);
+    CollectiveCall none;
+    EXPECT_THROW(overlap.begin(*stream, none), BadArgument);
+    EXPECT_THROW(overlap.end(), BadArgument);
+    overlap.begin(*stream, works.call());
+    EXPECT_THROW(overlap.begin(*other, works.call()), BadArgument);
+    works.compute(*stream);
+    overlap.end();
+    EXPECT_THROW(overlap.end(), BadArgument);
+    works.consume(*stream);
+    stream->synchronize(kOverlapDeadline);
+    works.expect_seen(1);
+    works.retire();
+  });
+}
+
 TEST(Overlap, KnowsWhichEngineAPolicyIsAbout) {
   EXPECT_EQ(engine_of({OverlapPolicyKind::dma, 0}, "cuda:0,1"), "dma");
   EXPECT_EQ(engine_of({OverlapPolicyKind::priority, 0}, "cuda"), "nccl");
   EXPECT_EQ(engine_of({OverlapPolicyKind::zero_cta, 0}, "cuda"), "nccl-zero-cta");
   EXPECT_EQ(engine_of({OverlapPolicyKind::serial, 0}, "host:2"), "kernel");
   EXPECT_EQ(engine_of({OverlapPolicyKind::base, 0}, "sim:h200-4"), "vendor-model");
+  EXPECT_THROW(engine_of({OverlapPolicyKind::base, 0}, "hots:2"), UsageError);
   EXPECT_THROW(Communicator({"host:2", engine_of({OverlapPolicyKind::zero_cta, 0}, "host:2")}),
                UsageError);
 }

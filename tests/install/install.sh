@@ -125,15 +125,27 @@ end
 fi
 
 # The page of the C interface, and the Python package.
-awk '/^```c$/ { within = 1; next } /^```/ { within = 0 } within' "$(dirname "$page")/c.md" > gather.c
-grep -q 'duet_comm_open' gather.c || fail "c.md: no program"
+mkdir c
+awk '
+  /^```c$/ { within = 1; file = ""; next }
+  /^```/ { within = 0; next }
+  within && file == "" { file = "c/" $2 }
+  within { print > file }
+' "$(dirname "$page")/c.md"
 pc=$(dirname "$(find moved -name duet.pc)")
-# shellcheck disable=SC2046
-cc -std=c99 -Wall -Wextra -Wpedantic -Werror gather.c -o gather_c \
-  $(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs duet) || fail "c.md: its program does not compile"
-LD_LIBRARY_PATH=$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir duet) timeout 60 ./gather_c > out.run 2> err.run ||
-  fail "c.md: exit $?"
+for each in gather beside; do
+  [[ -s c/$each.c ]] || { fail "c.md: no $each.c"; continue; }
+  # shellcheck disable=SC2046
+  cc -std=c99 -Wall -Wextra -Wpedantic -Werror "c/$each.c" -o "c/$each" \
+    $(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs duet) || fail "c.md: $each.c does not compile"
+done
+lib=$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir duet)
+LD_LIBRARY_PATH=$lib timeout 60 c/gather > out.run 2> err.run || fail "c.md: gather: exit $?"
 says out.run "rank 0 of 1: the first number is 1"
+for device in host:2 sim:h200-4; do
+  LD_LIBRARY_PATH=$lib timeout 60 c/beside "$device" > out.run 2> err.run || fail "c.md: beside on $device: exit $?"
+  says out.run "both are done on [24] ranks"
+done
 PYTHONPATH=moved/lib/python3/dist-packages timeout 60 python3 -c '
 import duet
 print(duet.version(), len(duet.run("gemm", device="sim:h200", shapes="512x512x512")))' > out.run 2> err.run || fail "python: exit $?"

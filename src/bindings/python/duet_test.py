@@ -14,6 +14,7 @@ import unittest
 
 import duet
 import duet.communicator
+import duet.overlap
 import duet.program
 from duet import library
 
@@ -442,6 +443,140 @@ print("closed")
         self.assertEqual(descriptors(), before)
 
 
+class TwoCalls:
+    """An all_gather and a sum of a rank's numbers, for what runs beside each other."""
+
+    def __init__(self, rank):
+        self.rank, self.stream = rank, rank.stream()
+        self.own, self.all, self.sum = (rank.empty(count, "int32") for count in (1, rank.size, 1))
+        self.gather = rank.plan("all_gather", self.own, self.all)
+        self.reduce = rank.plan("all_reduce", self.own, self.sum)
+
+    def fill(self, first):
+        self.expected = [first + index for index in range(self.rank.size)]
+        self.own.write(numbers(first + self.rank.index))
+        self.rank.barrier("all ranks to have filled their buffers")
+
+    def are_right(self):
+        """Whether the stream has both results."""
+        self.stream.synchronize(30)
+        found = (self.all.read(), self.sum.read())
+        self.rank.barrier("all ranks to have looked")
+        return found == (numbers(*self.expected), numbers(sum(self.expected)))
+
+    def end(self):
+        self.gather.retire()
+        self.reduce.retire()
+        for each in (self.stream.close, self.own.free, self.all.free, self.sum.free):
+            each()
+
+
+POLICIES = ("serial", "base", "priority", "zero-cta", "dma")
+
+
+class Overlaps(unittest.TestCase):
+    def on_each_machine(self, function):
+        """Runs `function(TwoCalls)` for each rank on a real and on a simulated machine."""
+        def run(rank):
+            two = TwoCalls(rank)
+            function(two)
+            two.end()
+
+        for device in ("host:2", "sim:h200-4"):
+            with self.subTest(device), duet.Communicator(device) as comm:
+                comm.each(run)
+
+    def test_a_call_runs_beside_what_a_block_enqueues(self):
+        def run(two):
+            for policy in POLICIES:
+                with two.rank.overlap(policy) as overlap:
+                    for step in range(3):
+                        two.fill(10 * step)
+                        with overlap.beside(two.gather, two.stream):
+                            two.reduce.enqueue(two.stream)
+                        self.assertTrue(two.are_right(), policy)
+
+        self.on_each_machine(run)
+
+    def test_a_block_that_raises_leaves_the_call_enqueued(self):
+        def run(two):
+            for policy in POLICIES:
+                with two.rank.overlap(policy) as overlap:
+                    two.fill(7)
+                    with self.assertRaisesRegex(ValueError, "no GEMM"):
+                        with overlap.beside(two.gather, two.stream):
+                            two.reduce.enqueue(two.stream)
+                            raise ValueError("no GEMM")
+                    self.assertTrue(two.are_right(), policy)
+                    two.fill(8)
+                    with overlap.beside(two.gather, two.stream):
+                        two.reduce.enqueue(two.stream)
+                    self.assertTrue(two.are_right(), policy)
+
+        self.on_each_machine(run)
+
+    def test_several_works_are_calls_and_functions(self):
+        def run(two):
+            lent = []
+
+            def work(stream):
+                lent.append(stream)
+                two.reduce.enqueue(stream)
+
+            def fails(_):
+                raise ValueError("no GEMM")
+
+            with two.rank.overlap(works=3) as overlap:
+                two.fill(3)
+                overlap.enqueue([(132, work), (0, two.gather)], two.stream)
+                self.assertTrue(two.are_right())
+                two.fill(4)
+                with self.assertRaisesRegex(ValueError, "no GEMM"):
+                    overlap.enqueue([(132, fails), (0, two.gather), (64, work)], two.stream)
+                self.assertTrue(two.are_right())
+            with self.assertRaises(duet.BadArgument):
+                lent[0].synchronize()
+
+        self.on_each_machine(run)
+
+    def test_wrong_uses_are_named(self):
+        def run(two):
+            for policy in ("fast", "base,dma"):
+                with self.assertRaises(duet.UsageError):
+                    two.rank.overlap(policy)
+            with self.assertRaises(duet.Unavailable):
+                two.rank.overlap("partition:8")
+            overlap = two.rank.overlap()
+            with overlap.beside(two.gather, two.stream):
+                with self.assertRaisesRegex(duet.BadArgument, "end"):
+                    with overlap.beside(two.reduce, two.stream):
+                        self.fail("begun twice")
+            with self.assertRaisesRegex(duet.BadArgument, "at most 2 works"):
+                overlap.enqueue([(0, two.gather)] * 3, two.stream)
+            two.stream.synchronize()
+            overlap.close()
+            overlap.close()
+            with self.assertRaisesRegex(duet.BadArgument, "closed"):
+                with overlap.beside(two.gather, two.stream):
+                    self.fail("enqueued")
+            with self.assertRaisesRegex(duet.BadArgument, "closed"):
+                overlap.enqueue([], two.stream)
+
+        self.on_each_machine(run)
+
+    def test_a_communicator_with_an_overlap_stays_open(self):
+        with duet.Communicator("host:1") as comm:
+            overlap = comm.rank().overlap()
+            with self.assertRaisesRegex(duet.BadArgument, "1 exist"):
+                comm.close()
+            overlap.close()
+
+    def test_engines_belong_to_policies(self):
+        self.assertEqual(duet.overlap_engine("zero-cta", "cuda:0"), "nccl-zero-cta")
+        with self.assertRaisesRegex(duet.UsageError, "expected cuda"):
+            duet.overlap_engine("base", "hots")
+
+
 class Declarations(unittest.TestCase):
     """library.py declares what duet.h does."""
 
@@ -474,7 +609,8 @@ class Declarations(unittest.TestCase):
         types = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64,
                  "size_t": ctypes.c_size_t, "double": ctypes.c_double, "duet_status": ctypes.c_int32,
                  "void": None, "duet_rank_function": library.RANK_FUNCTION,
-                 "duet_rows_function": library.ROWS_FUNCTION}
+                 "duet_rows_function": library.ROWS_FUNCTION,
+                 "duet_work_function": library.WORK_FUNCTION}
         for result, name, words in found:
             if name not in library.FUNCTIONS:
                 continue
@@ -507,7 +643,7 @@ class Declarations(unittest.TestCase):
 
 
 def load_tests(_, tests, __):
-    for module in (duet, duet.communicator, duet.program):
+    for module in (duet, duet.communicator, duet.overlap, duet.program):
         tests.addTests(doctest.DocTestSuite(module))
     tests.addTests(doctest.DocFileSuite("docs/python.md", module_relative=False))
     return tests

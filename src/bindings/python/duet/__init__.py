@@ -16,8 +16,9 @@ from .errors import (BadArgument, Error, Interrupted, OutOfMemory, PeerFailed, T
                      UsageError)
 from .journal import Journal, parse, read
 from .library import version
+from .overlap import Overlap, overlap_engine
 from .program import run
 
 __all__ = ["BadArgument", "Call", "Communicator", "Error", "Groups", "Interrupted", "Journal", "Memory",
-           "OutOfMemory", "PeerFailed", "Rank", "Rows", "Stream", "Timeout", "Unavailable", "UsageError",
-           "parse", "read", "run", "version"]
+           "OutOfMemory", "Overlap", "PeerFailed", "Rank", "Rows", "Stream", "Timeout", "Unavailable",
+           "UsageError", "overlap_engine", "parse", "read", "run", "version"]

@@ -3,14 +3,15 @@ import ctypes
 import operator
 import os
 import threading
-import time
 import weakref
 from ctypes import byref, c_uint64, c_void_p
 
 from . import library
 from .arrays import ITEMSIZE, Place, interface_of, native_stream, place_of
-from .errors import BadArgument, Error, Timeout
+from .errors import BadArgument, Error
 from .library import check
+from .overlap import Overlap
+from .streams import Stream
 
 KINDS = ("all_gather", "all_to_all", "all_to_all_v", "broadcast", "gather", "scatter", "send_recv",
          "reduce_scatter", "all_reduce", "neighbor_exchange")
@@ -247,6 +248,12 @@ class Rank:
         """A new stream of the device."""
         return Stream(self)
 
+    def overlap(self, policy="dma", works=2):
+        """What runs compute beside collectives by a policy of docs/overlap.md: "serial", "base",
+        "priority", "zero-cta" or "dma", as an Overlap, which a `with` block closes. `works`: of an
+        Overlap.enqueue() at most."""
+        return Overlap(self, policy, works)
+
     def plan(self, kind, send, recv, *, count=None, dtype=None, op="sum", root=0, counts=None,
              ring=0, columns=0, ranges=1, sums="by_compute", streams=1):
         """Collective: binds a collective to buffers, as a Call that can be enqueued any number of
@@ -481,38 +488,6 @@ class Memory:
     def __del__(self):
         if hasattr(self, "_handle"):
             self.free()
-
-
-class Stream:
-    """A stream of a rank's device. `native`: its cudaStream_t or hipStream_t, or None."""
-
-    def __init__(self, rank):
-        self._comm, self._handle = rank.comm, c_void_p()
-        check(rank.comm._of().duet_stream_open(rank._handle, byref(self._handle)))
-        self._raw = self._handle.value
-        self.native = library.library().duet_stream_native(self._handle)
-
-    def synchronize(self, seconds=60):
-        """Waits until the stream's work is done; raises Timeout after that many seconds."""
-        if not self._handle:
-            raise BadArgument("the stream is closed")
-        of, end = self._comm._of(), time.monotonic() + seconds
-        while True:  # in slices, between which Ctrl-C arrives
-            left = end - time.monotonic()
-            try:
-                return check(of.duet_stream_synchronize(self._handle, max(1e-6, min(left, 0.2))))
-            except Timeout:
-                if left <= 0.2:
-                    raise
-
-    def close(self):
-        handle, self._handle, self._raw = self._handle, c_void_p(), None
-        if handle and self._comm._handle:
-            library.library().duet_stream_close(handle)
-
-    def __del__(self):
-        if hasattr(self, "_handle"):
-            self.close()
 
 
 def _broadcast_by(broadcast, index, failed):

@@ -59,9 +59,17 @@ class Rows(_Sized):
 
 ROWS_FUNCTION = CFUNCTYPE(None, c_void_p, POINTER(Rows), c_void_p, POINTER(c_int32))
 
+WORK_FUNCTION = CFUNCTYPE(None, c_void_p, c_void_p, POINTER(c_int32))
+
+
+class OverlapWork(_Sized):
+    _fields_ = [("size", c_uint64), ("workgroups", c_double), ("call", c_void_p),
+                ("enqueue", WORK_FUNCTION), ("user", c_void_p)]
+
+
 STRUCTS = {"duet_bootstrap": Bootstrap, "duet_comm_options": CommOptions,
            "duet_comm_info": CommInfo, "duet_rank_info": RankInfo, "duet_collective": Collective,
-           "duet_rows": Rows}
+           "duet_rows": Rows, "duet_overlap_work": OverlapWork}
 
 # Result and arguments by name. Handles are c_void_p.
 _HANDLE = POINTER(c_void_p)
@@ -105,6 +113,14 @@ FUNCTIONS = {
     "duet_call_algorithm": (c_char_p, [c_void_p]),
     "duet_retire": (c_int32, [c_void_p, c_void_p]),
     "duet_call_drop": (None, [c_void_p]),
+    "duet_overlap_open": (c_int32, [c_void_p, c_char_p, c_int32, _HANDLE]),
+    "duet_overlap_begin": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "duet_overlap_begin_on": (c_int32, [c_void_p, c_void_p, c_void_p]),
+    "duet_overlap_end": (c_int32, [c_void_p]),
+    "duet_overlap_enqueue": (c_int32, [c_void_p, POINTER(OverlapWork), c_int32, c_void_p]),
+    "duet_overlap_enqueue_on": (c_int32, [c_void_p, POINTER(OverlapWork), c_int32, c_void_p]),
+    "duet_overlap_close": (None, [c_void_p]),
+    "duet_overlap_engine": (c_int32, [c_char_p, c_char_p, _HANDLE]),
     "duet_verdicts": (c_int32, [c_char_p, c_char_p, c_size_t, _HANDLE]),
 }
 
