@@ -69,11 +69,20 @@ function(duet_file_by_file target)
   endif()
 endfunction()
 
+# duet_exports(TARGET MAP): a library exports what a version script, cmake/MAP, names.
+function(duet_exports target map)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/${map})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/${map})
+endfunction()
+# GCC makes static variables in templates and inline functions one over a whole process, even among
+# libraries that know nothing of each other.
+set(DUET_NOT_UNIQUE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
+
 # duet_part(NAME source...): one folder of libduet.
 function(duet_part name)
   add_library(duet_${name} OBJECT ${ARGN})
   target_include_directories(duet_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_compile_options(duet_${name} PRIVATE ${DUET_WARNINGS})
+  target_compile_options(duet_${name} PRIVATE ${DUET_WARNINGS} ${DUET_NOT_UNIQUE} -fvisibility-inlines-hidden)
   target_link_libraries(duet_${name} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
   target_link_libraries(libduet PRIVATE duet_${name})
   if(name MATCHES "${DUET_PLAIN_PARTS}")
@@ -103,7 +112,8 @@ function(duet_module name)
   endif()
   set_property(GLOBAL APPEND PROPERTY DUET_MODULES duet_${name}_module)
   target_compile_options(duet_${name}_module PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:${DUET_WARNINGS}>)
+    $<$<COMPILE_LANGUAGE:CXX>:${DUET_WARNINGS}> ${DUET_NOT_UNIQUE})
+  duet_exports(duet_${name}_module module.map)
 endfunction()
 
 # duet_test(NAME [PARTS n] source... [NOT_SANITIZED pattern...]): a GoogleTest program of one folder;
