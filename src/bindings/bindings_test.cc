@@ -1,6 +1,7 @@
 // The C interface as C++ calls it; c_program.c is one in C.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -282,6 +283,46 @@ TEST(CInterface, WhatWaitsIsInterrupted) {
   interrupter.join();
   EXPECT_EQ(duet_barrier(rank_of(comm, 1), "one that has gone", 60), DUET_PEER_FAILED);
   with_ranks(comm, [&](duet_rank* rank, int index) { gather(rank, index, 2); });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK);
+}
+
+// Ranks that wait for each other again and again, until that fails. On real devices the error is
+// another one where no rank is in a function of duet.h at the time.
+void meet_until_it_fails(void* seen, duet_rank* rank, std::int32_t*) {
+  duet_status status = DUET_OK;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (status == DUET_OK && std::chrono::steady_clock::now() < end) {
+    status = duet_barrier(rank, "the others", 60);
+  }
+  *static_cast<std::atomic<duet_status>*>(seen) = status;
+}
+
+TEST(CInterface, RanksThatMeetInEachAreInterrupted) {
+  for (const char* device : {"host:2", "sim:h200-4"}) {
+    SCOPED_TRACE(device);
+    duet_comm* comm = open_on(device);
+    std::atomic<duet_status> seen{DUET_OK};
+    std::thread interrupter([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      EXPECT_EQ(duet_comm_interrupt(comm), DUET_OK);
+    });
+    const duet_status ended = duet_comm_each(comm, meet_until_it_fails, &seen);
+    EXPECT_TRUE(ended == DUET_INTERRUPTED || (ended == DUET_ERROR && device[0] == 'h')) << ended;
+    EXPECT_TRUE(seen == DUET_INTERRUPTED || seen == DUET_PEER_FAILED) << seen;
+    interrupter.join();
+    int ranks = ranks_of(comm);
+    EXPECT_EQ(duet_comm_each(comm, gather_in_each, &ranks), DUET_OK) << duet_last_error();
+    EXPECT_EQ(duet_comm_close(comm), DUET_OK) << duet_last_error();
+  }
+}
+
+// No each() runs meanwhile: the next is meant.
+TEST(CInterface, AnInterruptionBeforeEachEndsIt) {
+  duet_comm* comm = open_on("sim:h200-4");
+  int ranks = ranks_of(comm);
+  EXPECT_EQ(duet_comm_interrupt(comm), DUET_OK);
+  EXPECT_EQ(duet_comm_each(comm, gather_in_each, &ranks), DUET_INTERRUPTED);
+  EXPECT_EQ(duet_comm_each(comm, gather_in_each, &ranks), DUET_OK) << duet_last_error();
   EXPECT_EQ(duet_comm_close(comm), DUET_OK);
 }
 

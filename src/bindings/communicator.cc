@@ -124,8 +124,9 @@ void call_as(duet_rank& rank, duet_rank_function fn, void* user) {
   if (done != 1) throw Error("its function failed");
 }
 
-void each_inside(duet_comm& comm, duet_rank_function fn, void* user) {
+void each_rank_inside(duet_comm& comm, duet_rank_function fn, void* user) {
   comm.communicator.each([&](LocalRank& own) {
+    if (comm.interrupted) throw Interrupted();
     duet_rank& rank = *comm.ranks[static_cast<std::size_t>(own.local())];
     rank.inside = &own;
     try {
@@ -136,6 +137,16 @@ void each_inside(duet_comm& comm, duet_rank_function fn, void* user) {
     }
     rank.inside = nullptr;
   });
+}
+
+void each_inside(duet_comm& comm, duet_rank_function fn, void* user) {
+  try {
+    each_rank_inside(comm, fn, user);
+  } catch (...) {
+    if (comm.interrupted.exchange(false)) throw Interrupted();
+    throw;
+  }
+  comm.interrupted = false;
 }
 
 void each_standing(duet_comm& comm, duet_rank_function fn, void* user) {
@@ -217,7 +228,14 @@ void duet_rank::run(const std::function<void(duet::LocalRank&)>& work) {
       work(in_group);
     });
   }
-  if (inside != nullptr) return work(*inside);
+  if (inside != nullptr) {
+    try {
+      return work(*inside);
+    } catch (const duet::PeerFailed&) {
+      if (comm->interrupted) throw duet::Interrupted();
+      throw;
+    }
+  }
   if (!comm->standing) {
     throw BadArgument("a rank of a simulated machine: expected a call inside of duet_comm_each()");
   }
@@ -295,6 +313,7 @@ duet_status duet_comm_interrupt(duet_comm* comm) noexcept {
   return guarded([&] {
     const auto open = duet::bindings::keep_open(comm, "duet_comm_interrupt");
     if (comm->standing) return comm->standing->interrupt();
+    comm->interrupted = true;
     comm->communicator.fail(comm->communicator.first_local(), "interrupted");
   });
 }

@@ -115,7 +115,9 @@ DUET_API duet_status duet_comm_get_info(duet_comm* comm, duet_comm_info* info) D
 DUET_API duet_status duet_comm_failure(duet_comm* comm, duet_text** why) DUET_NOEXCEPT;
 /* From any thread: what waits for other ranks ends with DUET_INTERRUPTED in this process and with
  * DUET_PEER_FAILED in others. Calls planned before cannot be used any more, others can be planned.
- * On simulated machines, which wait for nothing outside, it fails the current duet_comm_each().
+ * On simulated machines it ends the current duet_comm_each(), or else the next, and what its ranks
+ * wait for each other for; what runs in a rank's function runs on until its next collective
+ * function or enqueue.
  */
 DUET_API duet_status duet_comm_interrupt(duet_comm* comm) DUET_NOEXCEPT;
 

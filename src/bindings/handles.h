@@ -37,7 +37,8 @@ struct duet_rank {
 struct duet_comm {
   duet::Communicator communicator;
   bool simulated = false;
-  std::atomic<int> parts{0};  // memory, streams and calls that exist
+  std::atomic<int> parts{0};             // memory, streams and calls that exist
+  std::atomic<bool> interrupted{false};  // the duet_comm_each() of a simulated machine, or the next
   std::vector<std::unique_ptr<duet_rank>> ranks;
   std::optional<duet::bindings::StandingRanks> standing;  // not on simulated machines
 

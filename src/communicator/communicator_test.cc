@@ -148,6 +148,30 @@ TEST(Communicator, RefusesGroupsThatDivideNothing) {
 }
 
 // All ranks are told, as of a call of all.
+// From another thread, while all ranks wait for each other again and again.
+TEST(Communicator, FailsFromOutside) {
+  for (const char* device : {"host:3", "sim:h200-4"}) {
+    SCOPED_TRACE(device);
+    Communicator communicator({device});
+    std::atomic<bool> begun{false};
+    std::thread other([&] {
+      while (!begun) std::this_thread::yield();
+      communicator.fail(0, "on purpose");
+    });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto meet = [&](LocalRank& rank) {
+      while (std::chrono::steady_clock::now() < end) {
+        rank.barrier("the others");
+        begun = true;
+      }
+    };
+    EXPECT_THROW(communicator.each(meet), PeerFailed);
+    EXPECT_NE(communicator.failure().find("on purpose"), std::string::npos);
+    other.join();
+    communicator.each([](LocalRank& rank) { rank.barrier("all again"); });
+  }
+}
+
 TEST(Communicator, ARankThatFailsInAGroupFailsTheOthers) {
   Communicator communicator({"host:4", "dma"});
   const RankGroups rows = communicator.divide({{0, 1}, {2, 3}});

@@ -44,6 +44,7 @@ bool Failures::fail(int rank, const std::string& reason) {
     if (rank_ >= 0) return false;
     rank_ = rank;
     reason_ = reason;
+    any_ = true;
   }
   callbacks_.call(reason);
   return true;
@@ -53,6 +54,7 @@ void Failures::clear() {
   const std::lock_guard<std::mutex> lock(mutex_);
   reason_.clear();
   rank_ = -1;
+  any_ = false;
 }
 
 }  // namespace duet

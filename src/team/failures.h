@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -35,12 +36,14 @@ class Failures {
 
   // Notifies the callbacks of the first failure since clear(); false for any further one.
   bool fail(int rank, const std::string& reason);
-  int failed_rank() const;  // the first; -1: none has failed
+  bool any() const { return any_; }  // without a lock, for conditions that are asked often
+  int failed_rank() const;           // the first; -1: none has failed
   void clear();
 
  private:
   FailureCallbacks callbacks_;
   mutable std::mutex mutex_;  // guards what follows
+  std::atomic<bool> any_{false};
   int rank_ = -1;
   std::string reason_;
 };

@@ -187,7 +187,16 @@ void Team::fail(int rank, const std::string& what) {
   if (parent_ != nullptr) return parent_->fail(parent_rank(rank), what);
   const std::string reason = fmt::format("rank {}: {}", rank, what);
   failures_.fail(rank, reason);
-  if (processes_ != nullptr) processes_->fail(reason);
+  if (processes_ != nullptr) return processes_->fail(reason);
+  // The waiting ranks look again. Those of a simulated machine do so without, and other threads
+  // than the ranks' may not call their scheduler.
+  if (!machine_.is_virtual()) machine_.scheduler().update([] {});
+}
+
+// Of the ranks of this process, or of others. Called with the scheduler's lock.
+std::string Team::noticed_failure() const {
+  if (!failure_.empty() || processes_ != nullptr || !failures_.any()) return failure_;
+  return failures_.failure();
 }
 
 std::string Team::failure() const {
@@ -266,7 +275,7 @@ std::shared_ptr<const void> Team::gather_any(int local, RankContribution mine,
   long own = 0, full = 0;
   std::string failure;
   machine_.scheduler().update([&] {
-    failure = failure_;
+    failure = noticed_failure();
     if (!failure.empty()) return;
     contributions_[static_cast<std::size_t>(local)] = std::move(mine);
     own = ++arrived_;
@@ -378,8 +387,8 @@ void Team::wait_for(const std::string& what, double deadline_seconds, const long
   std::string failure;
   wait_until(what, deadline_seconds, [&] {
     if (count >= goal) return true;
-    failure = failure_;
-    return !failure_.empty();
+    failure = noticed_failure();
+    return !failure.empty();
   });
   if (!failure.empty()) throw PeerFailed(fmt::format("{} while waiting for {}", failure, what));
 }

@@ -208,6 +208,7 @@ class Team {
   void wait_until(const std::string& what, double deadline_seconds,
                   const std::function<bool()>& done);
   void give_up(const std::string& reason);
+  std::string noticed_failure() const;
   void join_processes();
 
   void run_ranks(const std::function<void(Rank&)>& fn);
