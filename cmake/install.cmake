@@ -50,7 +50,7 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/include/duet DESTINATION ${CMAKE_INSTALL
 install(FILES ${PROJECT_SOURCE_DIR}/src/bindings/duet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT dev)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/bindings/python/duet
-        DESTINATION lib/python3/dist-packages COMPONENT python FILES_MATCHING PATTERN "*.py")
+        DESTINATION lib/python3/dist-packages COMPONENT python FILES_MATCHING PATTERN "*.py" PATTERN "py.typed")
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/duet)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/duetConfigVersion.cmake

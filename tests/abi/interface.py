@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Compares duet.h with what it was when interface.txt was written: programs that were compiled then must
 run with a library of today.
 

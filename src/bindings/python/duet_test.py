@@ -2,6 +2,8 @@
 the build's, the working directory is the source tree."""
 import ctypes
 import doctest
+import gc
+import inspect
 import os
 import re
 import signal
@@ -11,8 +13,10 @@ import tempfile
 import threading
 import time
 import unittest
+import weakref
 
 import duet
+import duet.arrays
 import duet.communicator
 import duet.overlap
 import duet.program
@@ -316,6 +320,45 @@ except KeyboardInterrupt:
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.communicate(timeout=60)[0], "ended True\n")
 
+    def test_ctrl_c_ends_each(self):
+        code = """
+import sys, duet, time
+comm = duet.Communicator(sys.argv[1])
+def meet(rank):
+    if rank.index == 0:
+        print("meets", flush=True)
+    for _ in range(10**7):
+        rank.barrier()
+begin = time.monotonic()
+try:
+    comm.each(meet)
+except KeyboardInterrupt:
+    print("ended", time.monotonic() - begin < 30)
+comm.each(lambda rank: rank.barrier())
+comm.close()
+"""
+        for device in ("host:2", "sim:h200-4"):
+            process = subprocess.Popen([sys.executable, "-c", code, device], stdout=subprocess.PIPE, text=True)
+            self.assertEqual(process.stdout.readline(), "meets\n")
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.communicate(timeout=90)[0], "ended True\n", device)
+
+    def test_a_simulated_stream_that_nothing_ends_is_given_up_at_once(self):
+        def one_comes(rank):
+            memory, stream = rank.empty(rank.size, "int32"), rank.stream()
+            call = rank.plan("all_reduce", memory, memory)
+            if rank.index == 1:
+                call.enqueue(stream)
+            stream.synchronize(600)
+
+        begin, comm = time.monotonic(), duet.Communicator("sim:h200-4")
+        with self.assertRaises(duet.Timeout):
+            comm.each(one_comes)
+        self.assertLess(time.monotonic() - begin, 60)
+        comm.each(gather)
+        comm.abandon()
+
     def two_processes(self, code):
         """What two processes print that have a communicator `comm` of both, and its `rank`."""
         head = """
@@ -471,6 +514,92 @@ class TwoCalls:
             each()
 
 
+class ByDlpack:
+    """An array that nothing but DLPack tells of."""
+
+    def __init__(self, array):
+        self.__dlpack__, self.__dlpack_device__ = array.__dlpack__, array.__dlpack_device__
+
+
+class Arrays(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        try:
+            import numpy
+        except ImportError:
+            raise unittest.SkipTest("needs numpy") from None
+        cls.numpy = numpy
+
+    def test_memory_is_lent_as_long_as_arrays_of_it_live(self):
+        with duet.Communicator("host:1") as comm:
+            memory = comm.rank().empty(6, "int32")
+            array = self.numpy.from_dlpack(memory)
+            memory.write(numbers(*range(6)))
+            self.assertEqual(array.tolist(), list(range(6)))
+            self.assertEqual(array.dtype, self.numpy.int32)
+            alive = weakref.ref(memory)
+            del memory
+            self.assertEqual(array.tolist(), list(range(6)))
+            del array
+            gc.collect()
+            self.assertIsNone(alive())
+
+    def test_a_capsule_that_nobody_takes_ends(self):
+        with duet.Communicator("host:1") as comm:
+            memory = comm.rank().empty(6, "fp16")
+            capsule, alive = memory.__dlpack__(), weakref.ref(memory)
+            self.assertEqual(memory.__dlpack_device__(), (1, 0))
+            for wrong in ({"copy": True}, {"dl_device": (2, 0)}):
+                with self.assertRaises(BufferError):
+                    memory.__dlpack__(**wrong)
+            del memory
+            self.assertIsNotNone(alive())
+            del capsule
+            gc.collect()
+            self.assertIsNone(alive())
+
+    def test_memory_of_simulated_machines_is_nobodys(self):
+        def lend(rank):
+            memory = rank.empty(6)
+            with self.assertRaises(BufferError):
+                memory.__dlpack__()
+            memory.free()
+
+        with duet.Communicator("sim:h200-4") as comm:
+            comm.each(lend)
+
+    def test_arrays_are_understood(self):
+        whole = self.numpy.arange(24, dtype=self.numpy.float32).reshape(4, 6)
+        for array, dtype in ((whole, "fp32"), (whole[1:3], "fp32"), (whole.astype("float16"), "fp16"),
+                             (whole.astype("int32"), "int32"), (whole.astype("uint8"), "int8")):
+            place = duet.arrays.place_of(ByDlpack(array))
+            self.assertEqual((place.address, place.count, place.dtype),
+                             (array.ctypes.data, array.size, dtype))
+        for wrong, said in ((whole[:, 1:], "contiguous"), (whole.T, "contiguous"),
+                            (whole.astype("float64"), "64 bits")):
+            with self.assertRaisesRegex(duet.BadArgument, said):
+                duet.arrays.place_of(ByDlpack(wrong))
+        whole.flags.writeable = False
+        with self.assertRaisesRegex(duet.BadArgument, "readonly"):
+            duet.arrays.place_of(ByDlpack(whole))
+
+    def test_collectives_take_them(self):
+        def gather(rank):
+            send, recv = rank.empty(1, "int32"), rank.empty(rank.size, "int32")
+            send.write(numbers(rank.index + 1))
+            call = rank.plan("all_gather", ByDlpack(send), ByDlpack(recv))
+            stream = rank.stream()
+            call.enqueue(stream)
+            stream.synchronize(30)
+            self.assertEqual(self.numpy.from_dlpack(recv).tolist(), [1, 2])
+            call.retire()
+            stream.close()
+
+        with duet.Communicator("host:2") as comm:
+            comm.each(gather)
+            gc.collect()
+
+
 POLICIES = ("serial", "base", "priority", "zero-cta", "dma")
 
 
@@ -575,6 +704,25 @@ class Overlaps(unittest.TestCase):
         self.assertEqual(duet.overlap_engine("zero-cta", "cuda:0"), "nccl-zero-cta")
         with self.assertRaisesRegex(duet.UsageError, "expected cuda"):
             duet.overlap_engine("base", "hots")
+
+
+class Annotations(unittest.TestCase):
+    def test_public_functions_have_types(self):
+        def public(kind):
+            return [value for name, value in vars(kind).items()
+                    if inspect.isfunction(value) and not name.startswith("_")]
+
+        found = 0
+        for value in (getattr(duet, name) for name in duet.__all__):
+            for function in public(value) if inspect.isclass(value) else [value]:
+                signature = inspect.signature(function)
+                found += 1
+                self.assertIsNot(signature.return_annotation, signature.empty, function)
+                for name, parameter in signature.parameters.items():
+                    if name != "self":
+                        self.assertIsNot(parameter.annotation, parameter.empty, (function, name))
+        self.assertGreater(found, 30)
+        self.assertTrue(os.path.exists(os.path.join(os.path.dirname(duet.__file__), "py.typed")))
 
 
 class Declarations(unittest.TestCase):

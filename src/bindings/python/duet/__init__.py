@@ -11,13 +11,14 @@
 Reading needs nothing but Python; `run` the program `duet`; `Communicator` and `Journal.verdicts()`
 the library. The page is docs/python.md.
 """
-from .communicator import Call, Communicator, Groups, Memory, Rank, Rows, Stream
+from .communicator import Call, Communicator, Groups, Memory, Rank, Rows
 from .errors import (BadArgument, Error, Interrupted, OutOfMemory, PeerFailed, Timeout, Unavailable,
                      UsageError)
 from .journal import Journal, parse, read
 from .library import version
 from .overlap import Overlap, overlap_engine
 from .program import run
+from .streams import Stream
 
 __all__ = ["BadArgument", "Call", "Communicator", "Error", "Groups", "Interrupted", "Journal", "Memory",
            "OutOfMemory", "Overlap", "PeerFailed", "Rank", "Rows", "Stream", "Timeout", "Unavailable",

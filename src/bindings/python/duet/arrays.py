@@ -1,6 +1,7 @@
 """Arrays of other packages, as addresses: nothing is imported that the program has not imported."""
 import sys
 
+from . import dlpack
 from .errors import BadArgument
 
 ITEMSIZE = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1, "int32": 4}
@@ -38,8 +39,11 @@ def place_of(array, writes=False):
         interface = getattr(array, name, None)
         if interface is not None:
             return _place_of_interface(array, interface, writes)
+    if hasattr(array, "__dlpack__"):
+        address, count, dtype, owner = dlpack.borrowed(array)
+        return Place(address, count, dtype, owner)
     raise BadArgument(f"{type(array).__name__}: expected memory of Duet, a tensor, an array with "
-                      "__cuda_array_interface__, or an address")
+                      "__cuda_array_interface__ or __dlpack__, or an address")
 
 
 def _place_of_tensor(tensor):

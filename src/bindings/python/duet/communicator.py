@@ -1,14 +1,19 @@
 """Collectives: communicators, ranks, memory and planned calls (docs/library.md has the contract)."""
+from __future__ import annotations
+
+import builtins
 import ctypes
 import operator
 import os
 import threading
 import weakref
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_uint64, c_void_p
+from typing import Any
 
-from . import library
+from . import dlpack, library
 from .arrays import ITEMSIZE, Place, interface_of, native_stream, place_of
-from .errors import BadArgument, Error
+from .errors import BadArgument, Error, PeerFailed
 from .library import check
 from .overlap import Overlap
 from .streams import Stream
@@ -46,14 +51,21 @@ class Communicator:
     1
     """
 
-    def __init__(self, device="cuda", engine="auto", *, index=0, count=None, broadcast=None,
-                 local_index=None, one_node=False, address=None, port=0, token=None, deadline=0,
-                 node_size=0):
+    size: int
+    local_size: int
+    first_local: int
+
+    def __init__(self, device: str = "cuda", engine: str = "auto", *, index: int = 0,
+                 count: int | None = None,
+                 broadcast: Callable[[bytes | None], bytes | None] | None = None,
+                 local_index: int | None = None, one_node: bool = False, address: str | None = None,
+                 port: int = 0, token: str | None = None, deadline: float = 0,
+                 node_size: int = 0) -> None:
         options = library.CommOptions(device=device.encode(), engine=engine.encode(),
                                       deadline=deadline, port=port, node_size=node_size)
         if count is None and (broadcast or address or token or index or local_index is not None):
             raise BadArgument("expected count=, the number of processes, as well")
-        failed = []
+        failed: list[BaseException] = []
         if count is not None:
             how = library.Bootstrap(index=index, count=count, one_node=one_node, port=port,
                                     has_local=local_index is not None, local_index=local_index or 0)
@@ -63,7 +75,8 @@ class Communicator:
                 how.address, how.token = address.encode(), (token or "").encode()
             options.bootstrap = ctypes.pointer(how)
         self._handle, self._why_closed = c_void_p(), "the communicator is closed"
-        self._ranks, self._calls = weakref.WeakValueDictionary(), set()
+        self._ranks: Any = weakref.WeakValueDictionary()
+        self._calls: set[Call] = set()
         of = library.library()
         try:
             _check(_interruptible(lambda: of.duet_comm_open(byref(options), byref(self._handle)), None))
@@ -92,7 +105,7 @@ class Communicator:
         """A collective function, which Ctrl-C ends."""
         _check(_interruptible(function, self))
 
-    def rank(self, local=0):
+    def rank(self, local: int = 0) -> Rank:
         """A rank of this process, on real devices. Collective functions wait for all ranks: with
         several in one process a thread is needed for each, or each()."""
         of = self._of()
@@ -103,7 +116,7 @@ class Communicator:
             rank = self._ranks[local] = Rank(self, handle)
         return rank
 
-    def each(self, function):
+    def each(self, function: Callable[[Rank], object]) -> None:
         """Runs `function(rank)` for every rank of this process, each on a thread of its own, and
         returns when all ranks of all processes have ended: the only way on simulated machines.
         Raises the first exception of a rank."""
@@ -119,25 +132,26 @@ class Communicator:
 
         of = self._of()
         ended = _interruptible(lambda: of.duet_comm_each(self._handle, call, None), self)
-        if errors:  # the first, since the others' calls fail by it
-            error = errors[0]
+        if errors:
+            # A rank that has failed by another one may end before it.
+            error = next((each for each in errors if not isinstance(each, PeerFailed)), errors[0])
             errors.clear()
             raise error
         _check(ended)
 
-    def divide(self, groups):
+    def divide(self, groups: Sequence[Sequence[int]]) -> Groups:
         """Collective over the processes, while no rank is in a function: divides the ranks into
         groups of equal size, as [[0, 1], [2, 3]], whose ranks make collectives among themselves.
         By Duet's own engines. After a failure of ranks, divide anew."""
         return Groups(self, groups)
 
-    def failure(self):
+    def failure(self) -> str:
         """Why calls that are under way may have no result; "" if all is well. From any thread."""
         why = c_void_p()
         check(self._of().duet_comm_failure(self._handle, byref(why)))
         return library.text_of(why)
 
-    def close(self):
+    def close(self) -> None:
         """Collective over the processes, and waits for them. Raises BadArgument, and stays open, while
         calls, memory or streams exist."""
         if not self._handle:
@@ -152,17 +166,17 @@ class Communicator:
 
         self._run(work)
 
-    def abandon(self):
+    def abandon(self) -> None:
         """Not collective, for who ends without the others: to them this process is gone, so that none
         waits for it. Nothing of the communicator can be used then."""
         handle, self._handle = self._handle, c_void_p()
         if handle:
             library.library().duet_comm_abandon(handle)
 
-    def __enter__(self):
+    def __enter__(self) -> Communicator:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         try:
             if kind is None:
                 self.close()
@@ -177,12 +191,15 @@ class Communicator:
         raise BadArgument("a communicator cannot be pickled: open one in each process")
 
 
-_open = weakref.WeakSet()
+_open: weakref.WeakSet[Communicator] = weakref.WeakSet()
 os.register_at_fork(after_in_child=lambda: [comm._leave_to_parent() for comm in list(_open)])
 
 
 class Groups:
     """A division of a communicator's ranks: Communicator.divide()."""
+
+    comm: Communicator
+    size: int
 
     def __init__(self, comm, groups):
         ranks = [rank for group in groups for rank in group]
@@ -194,7 +211,7 @@ class Groups:
         numbers, of = (ctypes.c_int32 * len(ranks))(*ranks), comm._of()
         comm._run(lambda: of.duet_comm_divide(comm._handle, numbers, self.size, byref(self._handle)))
 
-    def of(self, rank):
+    def of(self, rank: Rank) -> Rank:
         """The rank as one of its group: `index` of `size` are those of the group. All ranks of the
         communicator make the same calls on it, each with its own group's data; barriers and errors
         are those of all ranks."""
@@ -204,7 +221,7 @@ class Groups:
         check(self.comm._of().duet_groups_rank(self._handle, rank._handle, byref(handle)))
         return Rank(self.comm, handle, rank._inside, self)
 
-    def close(self):
+    def close(self) -> None:
         """Not collective; calls of its ranks have been retired."""
         handle, self._handle = self._handle, c_void_p()
         if handle and self.comm._handle:
@@ -218,6 +235,15 @@ class Groups:
 class Rank:
     """One rank: `index` of `size`, `local` among those of this process, the `kind`, `model` and
     `ordinal` of its device."""
+
+    comm: Communicator
+    index: int
+    size: int
+    local: int
+    ordinal: int
+    kind: str
+    model: str
+    cpu_addressable: bool
 
     def __init__(self, comm, handle, inside=False, groups=None):
         self.comm, self._handle, self._inside, self._groups = comm, handle, inside, groups
@@ -234,28 +260,30 @@ class Rank:
         else:
             self.comm._run(function)
 
-    def barrier(self, what="the other ranks", seconds=60.0):
+    def barrier(self, what: str = "the other ranks", seconds: float = 60.0) -> None:
         """Collective; `what` ends the sentence "waiting for ..." of errors."""
         of = self.comm._of()
         self._run(lambda: of.duet_barrier(self._handle, what.encode(), seconds))
 
-    def empty(self, elements, dtype="int8"):
+    def empty(self, elements: int, dtype: str = "int8") -> Memory:
         """Collective: memory of the device for so many elements, uninitialised, of the kind that
         suits the engine best."""
         return Memory(self, elements, dtype)
 
-    def stream(self):
+    def stream(self) -> Stream:
         """A new stream of the device."""
         return Stream(self)
 
-    def overlap(self, policy="dma", works=2):
+    def overlap(self, policy: str = "dma", works: int = 2) -> Overlap:
         """What runs compute beside collectives by a policy of docs/overlap.md: "serial", "base",
         "priority", "zero-cta" or "dma", as an Overlap, which a `with` block closes. `works`: of an
         Overlap.enqueue() at most."""
         return Overlap(self, policy, works)
 
-    def plan(self, kind, send, recv, *, count=None, dtype=None, op="sum", root=0, counts=None,
-             ring=0, columns=0, ranges=1, sums="by_compute", streams=1):
+    def plan(self, kind: str, send: Any, recv: Any, *, count: int | None = None,
+             dtype: str | None = None, op: str = "sum", root: int = 0,
+             counts: Sequence[int] | None = None, ring: int = 0, columns: int = 0, ranges: int = 1,
+             sums: str = "by_compute", streams: int = 1) -> Call:
         """Collective: binds a collective to buffers, as a Call that can be enqueued any number of
         times. It blocks.
 
@@ -331,6 +359,8 @@ def _count_of(kind, places, size):
 class Call:
     """A planned collective. End it by retire(), on all ranks, when its streams are done."""
 
+    algorithm: str
+
     def __init__(self, rank, one, places, keep):
         self._rank, self._keep, self._handle = rank, keep, c_void_p()
         self._dtype = DTYPES[one.dtype]
@@ -343,7 +373,7 @@ class Call:
         self._enqueue, self._enqueue_on = of.duet_enqueue, of.duet_enqueue_on
         rank.comm._calls.add(self)  # until retire(): its work may be under way
 
-    def enqueue(self, stream=None):
+    def enqueue(self, stream: Any = None) -> None:
         """Adds the collective to a stream, without waiting: a Stream, a stream of PyTorch or
         cuda.core, a cudaStream_t as an integer, or None for PyTorch's current one where PyTorch is
         loaded, else the default stream. All ranks enqueue the same calls in the same order."""
@@ -358,7 +388,7 @@ class Call:
             self._of()
             _check((status, said))
 
-    def enqueue_rows(self, multiply, stream=None):
+    def enqueue_rows(self, multiply: Callable[[Rows], object], stream: Any = None) -> None:
         """enqueue() of a collective with rows: calls `multiply(rows)` during this function, once or for
         several ranges, in any order, that together are all rows (Rows). It enqueues their
         multiplication on `rows.native`, and does not wait. What it raises fails the calls of all
@@ -389,7 +419,7 @@ class Call:
             raise BadArgument("the call has been retired")
         return of
 
-    def retire(self):
+    def retire(self) -> None:
         """Collective: ends the call. Its streams must have been synchronised."""
         of = self._of()
         handle, self._handle, self._raw = self._handle, c_void_p(), None
@@ -405,6 +435,13 @@ class Rows:
     `native`: the cudaStream_t on which they are multiplied, as torch.cuda.ExternalStream takes it, or
     None; those of other `stream` (0, 1) may be multiplied at the same time. On GPUs CuPy, Numba and
     torch.as_tensor() take it as the matrix in `place` (bf16 as its 16 bits)."""
+
+    first: int
+    count: int
+    adds: bool
+    stream: int
+    native: int | None
+    place: Place
 
     def __init__(self, given, native, dtype, kind, owner):
         self._kind = kind
@@ -423,7 +460,13 @@ class Rows:
 class Memory:
     """Memory of a rank's device. `address`, `bytes`, `elements`, `dtype`. numpy.asarray() is a view
     of it where the CPU may use it; CuPy, Numba and torch.as_tensor() take it on GPUs (bf16 as its
-    16 bits)."""
+    16 bits), and from_dlpack() of any package on both."""
+
+    rank: Rank
+    address: int
+    bytes: int
+    elements: int
+    dtype: str
 
     def __init__(self, rank, elements, dtype):
         self.rank, self.elements, self.dtype = rank, operator.index(elements), dtype
@@ -440,7 +483,7 @@ class Memory:
             raise BadArgument("the memory has been freed")
         return self.rank.comm._of()
 
-    def part(self, first, elements):
+    def part(self, first: int, elements: int) -> Place:
         """So many elements from the first one on, for plan()."""
         self._of()
         if first < 0 or elements < 0 or first + elements > self.elements:
@@ -448,14 +491,14 @@ class Memory:
                               f"{self.elements}")
         return Place(self.address + first * ITEMSIZE[self.dtype], elements, self.dtype, self)
 
-    def write(self, data, offset=0):
+    def write(self, data: Any, offset: int = 0) -> None:
         """Copies bytes, or an array of the CPU's, to the memory from a byte on. Not ordered with
         streams: synchronise them first."""
         view = memoryview(data).cast("B")
         source = (ctypes.c_char * len(view)).from_buffer_copy(view)
         check(self._of().duet_memory_write(self._handle, offset, source, len(view)))
 
-    def read(self, offset=0, bytes=None):
+    def read(self, offset: int = 0, bytes: int | None = None) -> builtins.bytes:
         """The memory's bytes, or so many of them. Not ordered with streams either."""
         count = self.bytes - offset if bytes is None else bytes
         to = ctypes.create_string_buffer(max(count, 1))
@@ -479,7 +522,24 @@ class Memory:
             raise AttributeError("this is no memory of a GPU")
         return self._interface
 
-    def free(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if self.rank.kind == "sim":
+            raise BufferError("memory of a simulated machine")
+        if self.rank.cpu_addressable:
+            return dlpack.CPU, 0
+        return dlpack.CUDA if self.rank.kind == "cuda" else dlpack.ROCM, self.rank.ordinal
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+                   copy: bool | None = None) -> Any:
+        """For from_dlpack() of NumPy, PyTorch, JAX and others. The memory is not ordered with streams:
+        synchronise those that write it first. It must not be freed before the array."""
+        self._of()
+        device = self.__dlpack_device__()
+        if copy or dl_device not in (None, device):
+            raise BufferError("memory of Duet is lent, not copied: expected copy=False and its own device")
+        return dlpack.capsule_of(self.address, self.elements, self.dtype, device, self)
+
+    def free(self) -> None:
         """When the calls that use it have been retired on all ranks."""
         handle, self._handle = self._handle, c_void_p()
         if handle and self.rank.comm._handle:
@@ -526,22 +586,25 @@ def _interruptible(function, comm):
     if threading.current_thread() is not threading.main_thread():
         return ended()
     made, raised = [], []
+    over = threading.Event()  # a join() that Ctrl-C ends takes the thread for ended, before Python 3.13
 
     def work():
         try:
             made.append(ended())
         except BaseException as error:  # of ctypes: for the caller
             raised.append(error)
+        over.set()
 
     worker = threading.Thread(target=work, daemon=True)
     try:
         worker.start()
-        worker.join()
+        while not over.wait(0.2):  # a signal that another thread gets wakes nobody here
+            pass
     except BaseException:
         handle = comm._handle if comm is not None else None
-        if handle:
+        if handle and worker.ident is not None:
             library.library().duet_comm_interrupt(handle)
-            worker.join()
+            over.wait()
         raise
     if raised:
         raise raised[0]

@@ -1,15 +1,21 @@
 """Journals: the results of runs, one JSON record a line (docs/results.md)."""
+from __future__ import annotations
+
 import json
 import os
+from collections.abc import Iterator
+from typing import Any, Dict
 
 from . import library
 from .errors import UsageError
+
+Record = Dict[str, Any]  # as JSON has it
 
 # Axes that are numbers keep that in a frame, where a missing one would make them floats.
 _INTEGER, _TEXT = "Int64", "string"
 
 
-def read(*paths):
+def read(*paths: str | os.PathLike[str]) -> Journal:
     """The journal of one or several files, whose runs follow each other.
 
     Raises UsageError, which names file and line, where one is no journal. A last line that was cut
@@ -29,7 +35,7 @@ def read(*paths):
     return whole
 
 
-def parse(text, name="journal"):
+def parse(text: str | bytes, name: str = "journal") -> Journal:
     """The journal in a text or bytes; `name` is for messages."""
     if isinstance(text, str):
         text = text.encode()
@@ -58,9 +64,12 @@ class Journal:
     `warnings` are lines for the reader.
     """
 
-    def __init__(self):
-        self.environments, self.warnings = [], []
-        self._records, self._run_of, self._texts = [], [], []
+    def __init__(self) -> None:
+        self.environments: list[Record] = []
+        self.warnings: list[str] = []
+        self._records: list[Record] = []
+        self._run_of: list[int] = []
+        self._texts: list[tuple[str, bytes]] = []
 
     def _take(self, kind, record, place):
         if kind == "environment":
@@ -71,16 +80,16 @@ class Journal:
         elif kind != "end":
             raise UsageError(f"{place}: expected a type environment, result or end, not {kind!r}")
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._records)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self._records[index]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Record]:
         return iter(self._records)
 
-    def __add__(self, other):
+    def __add__(self, other: Journal) -> Journal:
         both = Journal()
         for one in (self, other):
             both._run_of += [run if run < 0 else run + len(both.environments) for run in one._run_of]
@@ -97,25 +106,25 @@ class Journal:
     def _repr_html_(self):
         return self.frame()._repr_html_()
 
-    def environment_of(self, record):
+    def environment_of(self, record: Record) -> Record | None:
         """The environment of one of its results; None where its file has none."""
         for one, run in zip(self._records, self._run_of):
             if one is record:
                 return self.environments[run] if run >= 0 else None
         raise UsageError("environment_of: expected one of the journal's own results")
 
-    def last(self):
+    def last(self) -> list[Record]:
         """The last result of each case: what counts where a case was measured again."""
         found = {}
         for record in self:
             found[_key(record)] = record
         return list(found.values())
 
-    def samples(self, record):
+    def samples(self, record: Record) -> list[float]:
         """The seconds of each sample of a result; [] where the journal has none."""
         return record.get("samples", [])
 
-    def frame(self, benchmark=None):
+    def frame(self, benchmark: str | None = None) -> Any:
         """A pandas.DataFrame with a row for the last result of each case.
 
         Columns are `benchmark`, `device`, `engine`, `outcome`, then `case.AXIS`, `seconds.FIGURE`,
@@ -128,7 +137,7 @@ class Journal:
             raise UsageError("frame: expected pandas: pip install pandas") from None
         rows = [_row(record) for record in self.last()
                 if benchmark is None or record["benchmark"] == benchmark]
-        columns = {}
+        columns: dict = {}
         for row in rows:
             for column in row:
                 columns.setdefault(column, None)
@@ -138,7 +147,7 @@ class Journal:
         frame.attrs["environments"] = self.environments
         return frame
 
-    def verdicts(self):
+    def verdicts(self) -> list[Record]:
         """Whether each figure is as it should be (docs/verdicts.md): dicts with `benchmark`,
         `device`, `engine`, `case` and `verdict`, which is None where there is nothing to say, and
         else has `word`, `sentence`, and where they are known `rate`, `value`, `expected`, `bound`,

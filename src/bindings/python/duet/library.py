@@ -172,7 +172,7 @@ def library():
         return loaded
 
 
-def version():
+def version() -> str:
     """The library's version, as "0.1.0"."""
     found = library().duet_version()
     return f"{found // 10000}.{found // 100 % 100}.{found % 100}"

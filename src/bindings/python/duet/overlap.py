@@ -1,13 +1,20 @@
 """Compute beside collectives (docs/library.md has the contract)."""
+from __future__ import annotations
+
 import contextlib
 import ctypes
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref, c_void_p
+from typing import TYPE_CHECKING, Any
 
 from . import library
 from .arrays import native_stream
 from .errors import BadArgument
 from .library import check
 from .streams import Stream
+
+if TYPE_CHECKING:
+    from .communicator import Call
 
 
 class Overlap:
@@ -31,7 +38,7 @@ class Overlap:
         return of
 
     @contextlib.contextmanager
-    def beside(self, call, stream=None):
+    def beside(self, call: Call, stream: Any = None) -> Iterator[None]:
         """`with overlap.beside(call, stream):` runs the call beside what the block enqueues on the
         stream, which is one as of Call.enqueue(). What follows the block on the stream sees both. A
         block that raises enqueues the call all the same, since peers wait for it."""
@@ -48,13 +55,15 @@ class Overlap:
             raise
         check(self._of().duet_overlap_end(self._handle))
 
-    def enqueue(self, works, stream=None):
+    def enqueue(self, works: Sequence[tuple[float, Call | Callable[[Stream], object]]],
+                stream: Any = None) -> None:
         """Several works, pairs (workgroups, work): the workgroups that its kernels occupy at a time,
         equal on all ranks (0: by copy engines), and a Call, or a function that enqueues on the Stream
         that it is given for as long as it runs. The work that needs the fewest is enqueued first
         ("serial" and "base": as given), and the one that needs the most runs on the stream itself.
         Raises the first exception; the other works are enqueued all the same."""
-        of, errors = self._of(), []
+        of = self._of()
+        errors: list[BaseException] = []
         all_works = (library.OverlapWork * len(works))()
         for to, (workgroups, work) in zip(all_works, works):
             to.size, to.workgroups = ctypes.sizeof(to), workgroups
@@ -74,7 +83,7 @@ class Overlap:
     def _function(self, work, errors):
         @library.WORK_FUNCTION
         def call(_, handle, done):
-            lent = Stream._of_handle(self._rank.comm, handle)
+            lent = Stream._of_handle(self._rank, handle)
             try:
                 work(lent)
                 done[0] = 1
@@ -87,15 +96,15 @@ class Overlap:
     def _native(self, stream):
         return stream if type(stream) is int else native_stream(stream, self._rank.ordinal)
 
-    def close(self):
+    def close(self) -> None:
         handle, self._handle = self._handle, c_void_p()
         if handle and self._rank.comm._handle:
             library.library().duet_overlap_close(handle)
 
-    def __enter__(self):
+    def __enter__(self) -> Overlap:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
     def __del__(self):
@@ -103,7 +112,7 @@ class Overlap:
             self.close()
 
 
-def overlap_engine(policy, device):
+def overlap_engine(policy: str, device: str) -> str:
     """`engine` of a Communicator on the device for a policy of Rank.overlap().
 
     >>> import duet

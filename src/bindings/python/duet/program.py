@@ -1,16 +1,20 @@
 """The program `duet`, run as another process."""
+from __future__ import annotations
+
 import os
 import shutil
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
+from typing import Any
 
 from .errors import BY_STATUS, Error, Unavailable
-from .journal import Journal, parse
+from .journal import Journal, Record, parse
 from .library import installed
 
 
-def program():
+def program() -> str:
     """The path of the program: DUET_PROGRAM, the package's own, or the one in PATH."""
     own = installed("bin", "duet")
     path = os.environ.get("DUET_PROGRAM") or (own if own else shutil.which("duet"))
@@ -38,7 +42,8 @@ def command_line(command, words, flags):
     return line
 
 
-def run(command, *words, check=True, on_record=None, **flags):
+def run(command: str, *words: object, check: bool = True,
+        on_record: Callable[[Record], object] | None = None, **flags: Any) -> Journal:
     """Runs a command of the program, and returns its Journal.
 
     `words` and `flags` are those of docs/cli.md; `on_record(record)` is called with each result as
@@ -51,9 +56,9 @@ def run(command, *words, check=True, on_record=None, **flags):
     >>> [record["outcome"] for record in journal]
     ['measured']
     """
-    words = [program(), *command_line(command, words, flags)]
+    full = [program(), *command_line(command, words, flags)]
     reading, writing = os.pipe()
-    line = [*words, "--json", f"/dev/fd/{writing}", "--quiet"]
+    line = [*full, "--json", f"/dev/fd/{writing}", "--quiet"]
     try:
         process = subprocess.Popen(line, pass_fds=(writing,), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, start_new_session=True)
@@ -62,7 +67,8 @@ def run(command, *words, check=True, on_record=None, **flags):
         raise Unavailable(f"{line[0]} cannot be run: {error.strerror}") from None
     finally:
         os.close(writing)
-    said, lines = [], []
+    said: list[bytes] = []
+    lines: list[bytes] = []
     listener = threading.Thread(target=_listen, args=(process.stderr, said), daemon=True)
     listener.start()
     with os.fdopen(reading, "rb") as stream:
@@ -72,11 +78,11 @@ def run(command, *words, check=True, on_record=None, **flags):
         except BaseException as error:
             _stop(process, stream, lines)
             if isinstance(error, KeyboardInterrupt):
-                error.journal = _journal(lines)
+                error.journal = _journal(lines)  # type: ignore[attr-defined]
             raise
     listener.join()
     if check and status != 0:
-        raise _error(status, b"".join(said).decode(errors="replace"), words)
+        raise _error(status, b"".join(said).decode(errors="replace"), full)
     return _journal(lines)
 
 
