@@ -18,7 +18,7 @@ for component in duet modules; do
   cmake --install "$build" --prefix "$stage/duet/_installed" --component $component --strip > /dev/null
 done
 rm -rf "$stage"/duet/_installed/share
-cp "$source"/src/bindings/python/duet/*.py "$stage/duet/"
+(cd "$source/src/bindings/python" && find duet -name '*.py' -exec cp --parents {} "$stage" \;)
 # A wheel has no links: of a library's names the one that programs load stays.
 for link in $(find "$stage" -type l); do
   file=$(readlink -f "$link")

@@ -29,5 +29,6 @@ assert {record["outcome"] for record in journal} == {"measured"}, list(journal)
 with duet.Communicator("host:1") as comm:
     assert comm.size == 1
 '
+[[ -e moved/duet/torch/__init__.py ]] || { echo "the wheel has no duet.torch" >&2; exit 1; }
 [[ -z $(find moved -type l) ]] || { echo "the wheel has links" >&2; exit 1; }
 [[ $(PYTHONPATH=moved /usr/bin/python3 -m duet --version) == "$("$build/duet" --version)" ]]
