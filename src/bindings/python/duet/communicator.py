@@ -396,7 +396,7 @@ class Rows:
     are rows of a factor, which stand in `place` (address, count of elements, dtype); of a reduction
     rows of the rank's partial sums, which come to `place` or, with `adds`, are added to what is there.
     `native`: the cudaStream_t on which they are multiplied, as torch.cuda.ExternalStream takes it, or
-    None; those of other `stream` (0, 1) may be multiplied at the same time. On GPUs CuPy, Numba and
+    None for the default stream; those of other `stream` (0, 1) may be multiplied at the same time. On GPUs CuPy, Numba and
     torch.as_tensor() take it as the matrix in `place` (bf16 as its 16 bits)."""
 
     def __init__(self, given, native, dtype, kind, owner):
