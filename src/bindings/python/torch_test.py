@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 from datetime import timedelta
 
@@ -21,6 +22,7 @@ import torch.distributed as dist
 
 import duet
 import duet.torch as dt
+from duet.torch import calls
 
 FLOATS = {torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 3e-2}  # tolerated, of the largest
 MOVED = (*FLOATS, torch.int8, torch.uint8, torch.int32, torch.int64, torch.float64, torch.bool)
@@ -246,6 +248,8 @@ def tensors_keep_their_memory(r):
     assert len(r.comm.calls._buffers) == 0 and not r.comm.calls._released
     equal(dt.all_reduce(torch.ones(2), r.comm), torch.full((2,), float(r.size)))
     equal(r.comm.empty(0), torch.empty(0))
+    cycle = [r.comm.empty(4)]
+    cycle.append(cycle)  # close() finds it
 
 
 def many_calls(r):
@@ -452,7 +456,6 @@ def one_rank(rank, size, folder):
     for name, check in CHECKS.items():
         with dt.Communicator(name=f"of {name}") as comm:
             check(Ranks(comm))
-            gc.collect()
         dist.barrier()
         print("right:", name, flush=True)
     dist.destroy_process_group()
@@ -493,6 +496,26 @@ class Torch(unittest.TestCase):
         said = subprocess.run([sys.executable, "-c", "import duet, sys; print('torch' in sys.modules)"],
                               check=True, stdout=subprocess.PIPE, text=True).stdout
         self.assertEqual(said, "False\n")
+
+    def test_parts_of_a_sum_are_made_or_added(self):
+        """As GPUs are asked for them; on CPUs all rows are one part."""
+        x, weight = torch.arange(24.0).view(6, 4), torch.ones(4, 2)
+        sent, kept = torch.full((6, 2), 100.0), torch.full((2, 2), 50.0)
+        planned = calls._Planned(None, sent, kept, False)
+
+        def part(first, count, tensor, adds):
+            place = types.SimpleNamespace(address=tensor.data_ptr())
+            return types.SimpleNamespace(first=first, count=count, place=place, adds=adds)
+
+        parts = [part(4, 1, sent[4:], False), part(5, 1, sent[5:], True), part(0, 2, sent, False),
+                 part(2, 2, kept, True)]
+        rank = types.SimpleNamespace(_enqueue_rows=lambda _, multiply: [multiply(each) for each in parts])
+        calls.Calls._multiply_summed(rank, planned, x, weight)
+        product = x @ weight
+        equal(sent, torch.cat([product[:2], torch.full((2, 2), 100.0), product[4:5], product[5:] + 100]))
+        equal(kept, product[2:4] + 50)
+        with self.assertRaisesRegex(duet.Error, "outside"):
+            planned.rows_at(part(0, 1, torch.empty(2), False))
 
     def test_without_a_process_group(self):
         refuses(duet.BadArgument, "init_process_group", dt.Communicator)

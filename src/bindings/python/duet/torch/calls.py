@@ -5,6 +5,7 @@ rank. So a call of an operator is found by operator, type and shape, and has buf
 on a program's buffers by their addresses, each of which stands for the same buffer as the other
 ranks' as long as it exists.
 """
+import gc
 import math
 import threading
 import weakref
@@ -135,6 +136,8 @@ class Calls:
 
     def close(self):
         """Collective: what clear() does. BadArgument where tensors of empty() exist."""
+        if self._buffers:
+            gc.collect()  # tensors in reference cycles
         self.clear()
         if self._buffers:
             raise BadArgument(f"{len(self._buffers)} tensors of empty() exist: expected `del` of them, and "
@@ -161,9 +164,13 @@ class Calls:
         native = torch._C._cuda_getCurrentRawStream(self._device.index)
         if native != self._native:
             if self._native is not None and not torch.cuda.is_current_stream_capturing():
-                last = torch.cuda.ExternalStream(self._native, device=self._device)
-                torch.cuda.current_stream(self._device).wait_stream(last)
+                torch.cuda.current_stream(self._device).wait_stream(self._stream_of(self._native))
             self._native = native
+
+    def _stream_of(self, native):
+        if not native:  # which ExternalStream takes for a new one
+            return torch.cuda.default_stream(self._device)
+        return torch.cuda.ExternalStream(native, device=self._device)
 
     def _enqueue(self, call):
         if self._stream is None:
@@ -194,7 +201,7 @@ class Calls:
             if (part.native or 0) == self._native:
                 multiply(part)
             else:
-                with torch.cuda.stream(torch.cuda.ExternalStream(part.native or 0, device=self._device)):
+                with torch.cuda.stream(self._stream_of(part.native)):
                     multiply(part)
 
         planned.call.enqueue_rows(on_its_stream, self._native)

@@ -90,7 +90,7 @@ class _ReduceScatter(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         whole = all_gather(grad, ctx.comm)
-        return whole / size_of(ctx.comm) if ctx.op == "avg" else whole, None, None
+        return whole * (grad.shape[0] / whole.shape[0]) if ctx.op == "avg" else whole, None, None
 
 
 class _AllReduce(torch.autograd.Function):

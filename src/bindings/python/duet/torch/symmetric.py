@@ -1,7 +1,6 @@
 """torch.ops.symm_mem's fused operators by Duet, with their arguments and results. Unlike these they
 have gradients. A communicator of the group is opened at the first call."""
 from ..errors import BadArgument
-from .communicator import size_of
 from .operators import all_gather, all_gather_matmul, matmul_reduce_scatter, reduce_scatter
 
 
@@ -28,7 +27,7 @@ def fused_matmul_reduce_scatter(A, B, reduce_op, scatter_dim, group_name):
         return made.movedim(0, scatter_dim)
     made = matmul_reduce_scatter(A.movedim(scatter_dim, 0), B, group_name)
     if reduce_op == "avg":
-        made = made / size_of(group_name)
+        made = made * (made.shape[0] / A.shape[scatter_dim])
     return made.movedim(0, scatter_dim)
 
 
