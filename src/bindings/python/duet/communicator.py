@@ -9,7 +9,7 @@ from ctypes import byref, c_uint64, c_void_p
 
 from . import library
 from .arrays import ITEMSIZE, Place, interface_of, native_stream, place_of
-from .errors import BadArgument, Error, Timeout
+from .errors import BadArgument, Error, PeerFailed, Timeout
 from .library import check
 
 KINDS = ("all_gather", "all_to_all", "all_to_all_v", "broadcast", "gather", "scatter", "send_recv",
@@ -105,7 +105,7 @@ class Communicator:
     def each(self, function):
         """Runs `function(rank)` for every rank of this process, each on a thread of its own, and
         returns when all ranks of all processes have ended: the only way on simulated machines.
-        Raises the first exception of a rank."""
+        Raises the first exception of a rank, PeerFailed only where there is no other."""
         errors = []
 
         @library.RANK_FUNCTION
@@ -118,10 +118,10 @@ class Communicator:
 
         of = self._of()
         ended = _interruptible(lambda: of.duet_comm_each(self._handle, call, None), self)
-        if errors:  # the first, since the others' calls fail by it
-            error = errors[0]
+        if errors:  # the cause, by which the others' calls fail, maybe before it is here
+            causes = [error for error in errors if not isinstance(error, PeerFailed)] or errors[:]
             errors.clear()
-            raise error
+            raise causes[0]
         _check(ended)
 
     def divide(self, groups):
