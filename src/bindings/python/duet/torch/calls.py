@@ -136,9 +136,11 @@ class Calls:
 
     def close(self):
         """Collective: what clear() does. BadArgument where tensors of empty() exist."""
+        self.clear()
         if self._buffers:
             gc.collect()  # tensors in reference cycles
-        self.clear()
+            with self._lock:
+                self._drain()
         if self._buffers:
             raise BadArgument(f"{len(self._buffers)} tensors of empty() exist: expected `del` of them, and "
                               "of their views, before close()")
