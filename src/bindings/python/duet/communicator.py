@@ -1,4 +1,5 @@
 """Collectives: communicators, ranks, memory and planned calls (docs/library.md has the contract)."""
+import atexit
 import ctypes
 import operator
 import os
@@ -154,7 +155,7 @@ class Communicator:
     def abandon(self):
         """Not collective, for who ends without the others: to them this process is gone, so that none
         waits for it. Nothing of the communicator can be used then."""
-        handle, self._handle = self._handle, c_void_p()
+        handle, self._handle = self._handle, None
         if handle:
             library.library().duet_comm_abandon(handle)
 
@@ -177,6 +178,7 @@ class Communicator:
 
 
 _open = weakref.WeakSet()
+atexit.register(lambda: [comm.abandon() for comm in list(_open)])  # before modules are taken apart
 os.register_at_fork(after_in_child=lambda: [comm._leave_to_parent() for comm in list(_open)])
 
 
@@ -205,7 +207,7 @@ class Groups:
 
     def close(self):
         """Not collective; calls of its ranks have been retired."""
-        handle, self._handle = self._handle, c_void_p()
+        handle, self._handle = self._handle, None
         if handle and self.comm._handle:
             library.library().duet_groups_close(handle)
 
@@ -385,7 +387,7 @@ class Call:
     def retire(self):
         """Collective: ends the call. Its streams must have been synchronised."""
         of = self._of()
-        handle, self._handle, self._raw = self._handle, c_void_p(), None
+        handle, self._handle, self._raw = self._handle, None, None
         self._rank._run(lambda: of.duet_retire(self._rank._handle, handle))
         self._keep = None
         self._rank.comm._calls.discard(self)
@@ -474,7 +476,7 @@ class Memory:
 
     def free(self):
         """When the calls that use it have been retired on all ranks."""
-        handle, self._handle = self._handle, c_void_p()
+        handle, self._handle = self._handle, None
         if handle and self.rank.comm._handle:
             library.library().duet_memory_free(handle)
 
@@ -506,7 +508,7 @@ class Stream:
                     raise
 
     def close(self):
-        handle, self._handle, self._raw = self._handle, c_void_p(), None
+        handle, self._handle, self._raw = self._handle, None, None
         if handle and self._comm._handle:
             library.library().duet_stream_close(handle)
 

@@ -1,6 +1,4 @@
 """A communicator of a process group's ranks, and all that are open."""
-import atexit
-
 import torch
 
 from ..communicator import OPS, SUMS
@@ -157,9 +155,3 @@ def _device_of(group, device):
     if device.type != "cuda":
         raise BadArgument(f"device {device}: expected cpu or cuda")
     return torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
-
-
-@atexit.register
-def _abandon_all():
-    for comm in list(_open.values()):
-        comm.abandon()
