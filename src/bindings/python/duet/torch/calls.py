@@ -25,7 +25,8 @@ class Calls:
         self._rank, self._device, self._deadline, self._how = rank, device, deadline, how
         self._lock = threading.RLock()  # autograd has threads of its own
         self._plans, self._buffers, self._released = {}, weakref.WeakSet(), []
-        self._native = None  # the stream of the last call; on CPUs a stream of Duet's:
+        self._native, self._streams = None, {}  # that of the last call; PyTorch's of native ones
+        # On CPUs, a stream of Duet's.
         self._stream = rank.stream() if device.type == "cpu" else None
 
     # ---- With copies, as new tensors --------------------------------------------------------------
@@ -170,9 +171,11 @@ class Calls:
             self._native = native
 
     def _stream_of(self, native):
-        if not native:  # which ExternalStream takes for a new one
-            return torch.cuda.default_stream(self._device)
-        return torch.cuda.ExternalStream(native, device=self._device)
+        stream = self._streams.get(native)
+        if stream is None:  # 0 and None are no new stream, as ExternalStream takes them
+            stream = self._streams[native] = torch.cuda.ExternalStream(native, device=self._device) \
+                if native else torch.cuda.default_stream(self._device)
+        return stream
 
     def _enqueue(self, call):
         if self._stream is None:
