@@ -402,6 +402,23 @@ def an_exception_releases_the_others(r):
     dist.barrier()
 
 
+def calls_go_on_after_a_failure(r):
+    """Where all processes live: clear() and then as before."""
+    x = torch.ones(2)
+    dt.all_reduce(x, r.comm)
+    if r.size == 1:
+        return
+    if r.rank == 0:
+        refuses(duet.Timeout, "one that does not come", lambda: r.comm.barrier("one that does not come", 0.2))
+    dist.barrier()
+    if r.rank > 0:
+        refuses(duet.PeerFailed, "one that does not come", r.comm.barrier)
+    dist.barrier()
+    refuses(duet.PeerFailed, ".", lambda: dt.all_reduce(x, r.comm))
+    r.comm.clear()
+    equal(dt.all_reduce(x, r.comm), r.size * x)
+
+
 def compiled(r):
     """Fake tensors, opcheck and torch.compile, where PyTorch has them."""
     if VERSION < (2, 4):
@@ -444,7 +461,7 @@ def examples_of_the_docs(r):
 CHECKS = {check.__name__: check for check in (
     moves, sums, products, gradients, second_derivatives, buffers, buffers_of_products,
     tensors_keep_their_memory, many_calls, errors, a_forked_child_is_refused, symmetric_memory, subsets,
-    many_communicators, a_rank_that_does_not_come_is_named, an_exception_releases_the_others, compiled,
+    many_communicators, a_rank_that_does_not_come_is_named, an_exception_releases_the_others, calls_go_on_after_a_failure, compiled,
     examples_of_the_docs)}
 
 
