@@ -4,6 +4,7 @@ DUET_LIBRARY names the build's library, the working directory is the source tree
     torch_test.py                    all
     torch_test.py RANK SIZE FOLDER   one rank of the checks, as the tests start them
 """
+import contextlib
 import gc
 import os
 import pickle
@@ -17,6 +18,7 @@ import types
 import unittest
 import warnings
 from datetime import timedelta
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -386,12 +388,12 @@ def a_rank_that_does_not_come_is_named(r):
 
 def an_exception_releases_the_others(r):
     """Behind an exception a communicator is abandoned, and the others' calls end."""
+    begin = time.monotonic()
     try:
         with dt.Communicator(name="ends") as comm:
             dt.all_reduce(torch.ones(2), comm)
             if r.rank == r.size - 1:
                 raise KeyError("mine")
-            begin = time.monotonic()
             dt.all_reduce(torch.ones(2), comm)
     except KeyError:
         assert r.rank == r.size - 1
@@ -461,8 +463,8 @@ def examples_of_the_docs(r):
 CHECKS = {check.__name__: check for check in (
     moves, sums, products, gradients, second_derivatives, buffers, buffers_of_products,
     tensors_keep_their_memory, many_calls, errors, a_forked_child_is_refused, symmetric_memory, subsets,
-    many_communicators, a_rank_that_does_not_come_is_named, an_exception_releases_the_others, calls_go_on_after_a_failure, compiled,
-    examples_of_the_docs)}
+    many_communicators, a_rank_that_does_not_come_is_named, an_exception_releases_the_others,
+    calls_go_on_after_a_failure, compiled, examples_of_the_docs)}
 
 
 # ---- Processes ----------------------------------------------------------------------------------
@@ -499,8 +501,9 @@ class Torch(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             lines = [["-W", "error", __file__, str(rank), str(size), folder] for rank in range(size)]
             codes, said = processes(lines, [{}] * size)
+        failed = [f"rank {rank} of {size}:\n" + said[rank][-2000:] for rank in range(size) if codes[rank] != 0]
+        self.assertFalse(failed, "\n".join(failed))
         for rank in range(size):
-            self.assertEqual(codes[rank], 0, f"rank {rank} of {size}:\n" + said[rank][-3000:])
             self.assertEqual(re.findall("^right: (.*)$", said[rank], re.M), list(CHECKS))
 
     def test_one_rank(self):
@@ -536,6 +539,32 @@ class Torch(unittest.TestCase):
         equal(kept, product[2:4] + 50)
         with self.assertRaisesRegex(duet.Error, "outside"):
             planned.rows_at(part(0, 1, torch.empty(2), False))
+
+    def test_calls_on_gpus_follow_each_other_over_streams(self):
+        """With stand-ins for PyTorch's streams: as numbers, 0 the default one."""
+        made = calls.Calls(None, torch.device("cuda", 0), 1.0, {})
+        now, capturing, waits, used = [0], [False], [], []
+
+        @contextlib.contextmanager
+        def stream(of):
+            used.append(of)
+            yield
+
+        def rows(multiply, native):
+            for each in (None, now[0], 9):
+                multiply(types.SimpleNamespace(native=each))
+
+        with mock.patch.object(torch._C, "_cuda_getCurrentRawStream", lambda _: now[0], create=True), \
+                mock.patch.multiple(torch.cuda, stream=stream, default_stream=lambda _: 0,
+                                    ExternalStream=lambda native, device: native,
+                                    is_current_stream_capturing=lambda: capturing[0],
+                                    current_stream=lambda _: types.SimpleNamespace(wait_stream=waits.append)):
+            for now[0], capturing[0], expected in ((0, False, []), (7, False, [0]), (7, False, [0]),
+                                                   (8, True, [0]), (0, False, [0, 8]), (7, False, [0, 8, 0])):
+                made._follow()
+                self.assertEqual(waits, expected)
+            made._enqueue_rows(types.SimpleNamespace(call=types.SimpleNamespace(enqueue_rows=rows)), id)
+        self.assertEqual(used, [0, 9])  # stream 7 is the current one
 
     def test_without_a_process_group(self):
         refuses(duet.BadArgument, "init_process_group", dt.Communicator)

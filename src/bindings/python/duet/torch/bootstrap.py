@@ -86,7 +86,7 @@ def open_communicator(members, device, engine, deadline):
                 local_index=None if kind == "host" else device.index)
         except Error as error:
             if isinstance(error.__cause__, Timeout):
-                raise error.__cause__ from None
+                raise error.__cause__
             raise
 
 
@@ -106,6 +106,6 @@ def _one_node(store, index, count, deadline):
 def _get(store, key, deadline, who):
     try:
         store.wait([key], timedelta(seconds=deadline))
-    except RuntimeError:
-        raise Timeout(f"{who} of the group has not opened its communicator within {deadline:g} s") from None
+    except RuntimeError as error:
+        raise Timeout(f"{who} of the group has not opened its communicator within {deadline:g} s") from error
     return store.get(key).decode()
