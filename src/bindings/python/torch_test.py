@@ -501,7 +501,7 @@ class Torch(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             lines = [["-W", "error", __file__, str(rank), str(size), folder] for rank in range(size)]
             codes, said = processes(lines, [{}] * size)
-        failed = [f"rank {rank} of {size}:\n" + said[rank][-2000:] for rank in range(size) if codes[rank] != 0]
+        failed = [f"rank {rank} of {size}:\n" + said[rank][-2000:] for rank in range(size) if codes[rank]]
         self.assertFalse(failed, "\n".join(failed))
         for rank in range(size):
             self.assertEqual(re.findall("^right: (.*)$", said[rank], re.M), list(CHECKS))
