@@ -17,6 +17,7 @@ import json
 import os
 import statistics
 import sys
+import time
 
 MODELS = {"llama70b": (8192, 10240, 8192, 28672), "llama405b": (16384, 18432, 16384, 53248),
           "qwen3-8b": (4096, 6144, 4096, 12288), "qwen3-32b": (5120, 10240, 8192, 25600)}
@@ -97,45 +98,56 @@ def captured(torch, call):
     return graph.replay
 
 
-def group_seconds(torch, dist, call, calls):
-    """The mean time of a call on the slowest rank, all beginning together."""
+def own_seconds(torch, call, calls, device):
+    """Of so many calls on this rank."""
+    if device == "cpu":
+        begin = time.perf_counter()
+        for _ in range(calls):
+            call()
+        return time.perf_counter() - begin
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    dist.barrier()
     torch.cuda.synchronize()
     begin.record()
     for _ in range(calls):
         call()
     end.record()
     torch.cuda.synchronize()
-    slowest = torch.tensor([begin.elapsed_time(end) / 1e3 / calls], device="cuda", dtype=torch.float64)
+    return begin.elapsed_time(end) / 1e3
+
+
+def group_seconds(torch, dist, call, calls, device="cuda"):
+    """The mean time of a call on the slowest rank, all beginning together."""
+    dist.barrier()
+    seconds = own_seconds(torch, call, calls, device) / calls
+    slowest = torch.tensor([seconds], device=device, dtype=torch.float64)
     dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
     return slowest.item()
 
 
-def by_turns(torch, dist, ways, seconds):
+def by_turns(torch, dist, ways, seconds, device="cuda"):
     """Samples by name."""
     samples = {name: [] for name in ways}
     groups = {}
     for name, call in ways.items():
         for _ in range(3):
-            group_seconds(torch, dist, call, 2)
-        one = group_seconds(torch, dist, call, 2)
+            group_seconds(torch, dist, call, 2, device)
+        one = group_seconds(torch, dist, call, 2, device)
         groups[name] = max(1, min(MOST_CALLS, int(GROUP_SECONDS / one)))
     spent = 0.0
     while spent < seconds * len(ways) or len(samples["torch-none"]) < 9:
         for name, call in ways.items():
-            samples[name].append(group_seconds(torch, dist, call, groups[name]))
+            samples[name].append(group_seconds(torch, dist, call, groups[name], device))
             spent += samples[name][-1] * groups[name]
     return samples
 
 
-def record_of(place, engine, case, samples, alone):
+def record_of(place, engine, case, samples, alone, flop=None):
     from torch_training.journal import rounded, seconds_record
     seconds = statistics.median(samples)
     added = {} if engine == "torch-none" else {
         "added_percent": 100 * (seconds / alone - 1), "gemm_seconds": alone,
         "added_seconds": seconds - alone}
-    flop = 2.0 * case["m"] * case["n"] * case["k"]
+    flop = flop or 2.0 * case["m"] * case["n"] * case["k"]
     return {"type": "result", "schema": 1, "benchmark": "layer", "device": place.name,
             "engine": engine, "case": case, "outcome": "measured",
             "seconds": seconds_record(samples), "mode": "turns", "warm_ups": 8, "flushed": False,

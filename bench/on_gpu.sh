@@ -21,6 +21,7 @@
 #   bench/on_gpu.sh overlap OUT  GEMMs beside collectives; SCENARIOS, OVERLAP_OPTIONS choose
 #   bench/on_gpu.sh check_layers   layers: every way on several GPUs verified, on streams and captured
 #   bench/on_gpu.sh check_python   the Python package on PyTorch's tensors: collectives beside NCCL, and GEMMs within them
+#   bench/on_gpu.sh check_torch   duet.torch: opcheck, torch.compile, graphs, its calls and an MLP beside NCCL's and PyTorch's
 #   bench/on_gpu.sh layers OUT   GEMMs that need collectives, by turns with the GEMM alone, beside PyTorch's; LAYERS,
 #                                TOKENS, ENGINES, MODEL choose
 #   bench/on_gpu.sh check_halo   halo exchange: every point to the bit, graphs, compute-sanitizer, a process that dies
@@ -56,7 +57,7 @@ for part in bench/on_gpu/*.sh; do source "$part"; done
 
 case "${1:-}" in
   check | gemm | quick | check_collectives | collectives | healthy | reductions | preloaded | preloaded_layers | preloaded_training | preloaded_ends | nccl_tests | nccl_tests_options | tune_drop_in | nodes | auto | copy | overlap | \
-    check_layers | check_python | layers | \
+    check_layers | check_python | check_torch | layers | \
     check_halo | halo | halo_processes | packets | fabric | fabric_memory | node | advise | check_train | parallel | \
     qwen3 | train | curves | parallel_curves) "$1" ;;
   *)

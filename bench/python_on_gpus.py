@@ -119,7 +119,8 @@ def measure(rank, kind, bytes_):
 
 
 def on_stream(part):
-    return torch.cuda.stream(torch.cuda.ExternalStream(part.native or 0))
+    native = part.native  # None is the default stream; ExternalStream(0) would be a new one
+    return torch.cuda.stream(torch.cuda.ExternalStream(native) if native else torch.cuda.default_stream())
 
 
 def rows_of(part):

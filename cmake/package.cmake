@@ -69,5 +69,5 @@ set(CPACK_COMPONENT_PYTHON_DESCRIPTION
 on memory of NumPy, PyTorch and CuPy.")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "duet (= ${full_version}), python3")
-set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-pandas")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-pandas, python3-torch")
 include(CPack)

@@ -18,7 +18,8 @@ for component in duet modules; do
   cmake --install "$build" --prefix "$stage/duet/_installed" --component $component --strip > /dev/null
 done
 rm -rf "$stage"/duet/_installed/share
-cp "$source"/src/bindings/python/duet/{*.py,py.typed} "$stage/duet/"
+(cd "$source/src/bindings/python" && find duet -name '*.py' -exec cp --parents {} "$stage" \;)
+cp "$source"/src/bindings/python/duet/py.typed "$stage/duet/"
 # A wheel has no links: of a library's names the one that programs load stays.
 for link in $(find "$stage" -type l); do
   file=$(readlink -f "$link")

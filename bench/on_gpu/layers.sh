@@ -7,6 +7,13 @@ check_layers() {
   must "$build/tests/collectives_test" --gtest_filter='RowSchedules*' --gtest_brief=1
 }
 
+check_torch() {
+  find_nccl
+  say "duet.torch"
+  DUET_LIBRARY=$build/libduet.so.0.1 PYTHONPATH=src/bindings/python \
+    must timeout "${LIMIT:-580}" python3 bench/torch_on_gpus.py
+}
+
 check_python() {
   find_nccl
   say "the Python package"

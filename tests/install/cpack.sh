@@ -59,7 +59,7 @@ dpkg-deb -f deb/duet-modules_*.deb Depends | grep -q '^duet (= ' || fail "duet-m
 for file in bin/duet share/man/man1/duet.1.gz share/bash-completion/completions/duet share/duet/slurm/health.sh; do
   [[ -e root/usr/$file ]] || fail "the package has no $file"
 done
-for file in include/duet.h lib/python3/dist-packages/duet/{__init__.py,py.typed}; do
+for file in include/duet.h lib/python3/dist-packages/duet/{__init__.py,py.typed,torch/__init__.py}; do
   [[ -e root/usr/$file ]] || fail "the packages have no $file"
 done
 mv root moved

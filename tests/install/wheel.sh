@@ -29,6 +29,8 @@ assert {record["outcome"] for record in journal} == {"measured"}, list(journal)
 with duet.Communicator("host:1") as comm:
     assert comm.size == 1
 '
-[[ -e moved/duet/py.typed ]] || { echo "the wheel has no py.typed" >&2; exit 1; }
+for file in py.typed torch/__init__.py; do
+  [[ -e moved/duet/$file ]] || { echo "the wheel has no $file" >&2; exit 1; }
+done
 [[ -z $(find moved -type l) ]] || { echo "the wheel has links" >&2; exit 1; }
 [[ $(PYTHONPATH=moved /usr/bin/python3 -m duet --version) == "$("$build/duet" --version)" ]]

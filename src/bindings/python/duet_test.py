@@ -473,6 +473,17 @@ print("closed")
             comm.close()
         comm.abandon()
 
+    def test_what_is_open_when_python_ends_says_nothing(self):
+        code = """
+import builtins, duet
+rank = duet.Communicator("host:1").rank()
+memory = rank.empty(4, "int32")
+builtins.kept = rank.stream(), memory, rank.plan("all_reduce", memory, memory)  # these end last
+"""
+        said = subprocess.run([sys.executable, "-W", "error", "-c", code], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60)
+        self.assertEqual((said.returncode, said.stdout), (0, ""))
+
     def test_nothing_is_left_behind_by_many_communicators(self):
         def descriptors():
             return len(os.listdir("/proc/self/fd"))

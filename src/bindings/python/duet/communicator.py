@@ -1,6 +1,7 @@
 """Collectives: communicators, ranks, memory and planned calls (docs/library.md has the contract)."""
 from __future__ import annotations
 
+import atexit
 import builtins
 import ctypes
 import operator
@@ -119,7 +120,7 @@ class Communicator:
     def each(self, function: Callable[[Rank], object]) -> None:
         """Runs `function(rank)` for every rank of this process, each on a thread of its own, and
         returns when all ranks of all processes have ended: the only way on simulated machines.
-        Raises the first exception of a rank."""
+        Raises the first exception of a rank, PeerFailed only where there is no other."""
         errors = []
 
         @library.RANK_FUNCTION
@@ -132,11 +133,10 @@ class Communicator:
 
         of = self._of()
         ended = _interruptible(lambda: of.duet_comm_each(self._handle, call, None), self)
-        if errors:
-            # A rank that has failed by another one may end before it.
-            error = next((each for each in errors if not isinstance(each, PeerFailed)), errors[0])
+        if errors:  # the cause, by which the others' calls fail, maybe before it is here
+            causes = [error for error in errors if not isinstance(error, PeerFailed)] or errors[:]
             errors.clear()
-            raise error
+            raise causes[0]
         _check(ended)
 
     def divide(self, groups: Sequence[Sequence[int]]) -> Groups:
@@ -169,7 +169,7 @@ class Communicator:
     def abandon(self) -> None:
         """Not collective, for who ends without the others: to them this process is gone, so that none
         waits for it. Nothing of the communicator can be used then."""
-        handle, self._handle = self._handle, c_void_p()
+        handle, self._handle = self._handle, None
         if handle:
             library.library().duet_comm_abandon(handle)
 
@@ -192,6 +192,7 @@ class Communicator:
 
 
 _open: weakref.WeakSet[Communicator] = weakref.WeakSet()
+atexit.register(lambda: [comm.abandon() for comm in list(_open)])  # before modules are taken apart
 os.register_at_fork(after_in_child=lambda: [comm._leave_to_parent() for comm in list(_open)])
 
 
@@ -223,7 +224,7 @@ class Groups:
 
     def close(self) -> None:
         """Not collective; calls of its ranks have been retired."""
-        handle, self._handle = self._handle, c_void_p()
+        handle, self._handle = self._handle, None
         if handle and self.comm._handle:
             library.library().duet_groups_close(handle)
 
@@ -422,7 +423,7 @@ class Call:
     def retire(self) -> None:
         """Collective: ends the call. Its streams must have been synchronised."""
         of = self._of()
-        handle, self._handle, self._raw = self._handle, c_void_p(), None
+        handle, self._handle, self._raw = self._handle, None, None
         self._rank._run(lambda: of.duet_retire(self._rank._handle, handle))
         self._keep = None
         self._rank.comm._calls.discard(self)
@@ -433,7 +434,7 @@ class Rows:
     are rows of a factor, which stand in `place` (address, count of elements, dtype); of a reduction
     rows of the rank's partial sums, which come to `place` or, with `adds`, are added to what is there.
     `native`: the cudaStream_t on which they are multiplied, as torch.cuda.ExternalStream takes it, or
-    None; those of other `stream` (0, 1) may be multiplied at the same time. On GPUs CuPy, Numba and
+    None for the default stream; those of other `stream` (0, 1) may be multiplied at the same time. On GPUs CuPy, Numba and
     torch.as_tensor() take it as the matrix in `place` (bf16 as its 16 bits)."""
 
     first: int
@@ -541,7 +542,7 @@ class Memory:
 
     def free(self) -> None:
         """When the calls that use it have been retired on all ranks."""
-        handle, self._handle = self._handle, c_void_p()
+        handle, self._handle = self._handle, None
         if handle and self.rank.comm._handle:
             library.library().duet_memory_free(handle)
 

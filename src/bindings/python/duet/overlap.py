@@ -97,7 +97,7 @@ class Overlap:
         return stream if type(stream) is int else native_stream(stream, self._rank.ordinal)
 
     def close(self) -> None:
-        handle, self._handle = self._handle, c_void_p()
+        handle, self._handle = self._handle, None
         if handle and self._rank.comm._handle:
             library.library().duet_overlap_close(handle)
 

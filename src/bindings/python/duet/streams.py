@@ -46,7 +46,7 @@ class Stream:
         return stream
 
     def close(self) -> None:
-        handle, self._handle, self._raw = self._handle, c_void_p(), None
+        handle, self._handle, self._raw = self._handle, None, None
         if handle and self._rank.comm._handle and not self._lent:
             library.library().duet_stream_close(handle)
 

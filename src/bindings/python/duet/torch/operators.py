@@ -1,0 +1,251 @@
+"""Operators of PyTorch, torch.ops.duet.*, and over them functions that have gradients.
+
+Operators return new tensors, take a communicator by its name, and have no gradients: these are of
+torch.autograd.Function, which costs less at each call than an operator's own.
+"""
+import torch
+
+from ..errors import BadArgument
+from .communicator import check_op, named, size_of
+from .shapes import multiplied, returned
+
+_ops = torch.library.Library("duet", "DEF")
+
+
+def _define(schema, function, fake):
+    """An operator, and what it returns for tensors without data."""
+    name = schema[:schema.index("(")]
+    _ops.define(schema)
+    for device in ("CPU", "CUDA"):
+        _ops.impl(name, function, device)
+    if hasattr(torch.library, "register_fake"):  # since 2.4
+        torch.library.register_fake(f"duet::{name}", fake, lib=_ops)
+
+
+def _define_move(kind, arguments=""):
+    def function(x, comm, op=None):
+        return named(comm, x.device).calls.move(kind, x, op)
+
+    def fake(x, comm, op=None):
+        return x.new_empty(returned(kind, x, size_of(comm)))
+
+    _define(f"{kind}(Tensor x, str comm{arguments}) -> Tensor", function, fake)
+
+
+_define_move("all_gather")
+_define_move("all_to_all")
+_define_move("reduce_scatter", ', str op="sum"')
+_define_move("all_reduce", ', str op="sum"')
+
+
+def _all_gather_matmul(x, weights, rows, comm):
+    return named(comm, x.device).calls.gather_and_multiply(x, weights, rows)
+
+
+def _fake_all_gather_matmul(x, weights, rows, comm):
+    size = size_of(comm)
+    outs = [x.new_empty(multiplied("all_gather", x, weight, size)) for weight in weights]
+    return outs + [x.new_empty(returned("all_gather", x, size))] * rows
+
+
+_define("all_gather_matmul(Tensor x, Tensor[] weights, bool rows, str comm) -> Tensor[]",
+        _all_gather_matmul, _fake_all_gather_matmul)
+
+
+def _define_sum(kind):
+    def function(x, weight, comm):
+        return named(comm, x.device).calls.multiply_and_sum(kind, x, weight)
+
+    def fake(x, weight, comm):
+        return x.new_empty(multiplied(kind, x, weight, size_of(comm)))
+
+    _define(f"matmul_{kind}(Tensor x, Tensor weight, str comm) -> Tensor", function, fake)
+
+
+_define_sum("reduce_scatter")
+_define_sum("all_reduce")
+
+
+# Gradients are those of the sum of all ranks' losses. Ranks make the same calls in their backward
+# passes too: the same of their tensors need gradients.
+
+
+class _AllGather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, comm):
+        ctx.comm = comm
+        return torch.ops.duet.all_gather(x, comm)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return reduce_scatter(grad, ctx.comm), None
+
+
+class _ReduceScatter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, comm, op):
+        ctx.comm, ctx.op = comm, op
+        return torch.ops.duet.reduce_scatter(x, comm, op)
+
+    @staticmethod
+    def backward(ctx, grad):
+        whole = all_gather(grad, ctx.comm)
+        return whole * (grad.shape[0] / whole.shape[0]) if ctx.op == "avg" else whole, None, None
+
+
+class _AllReduce(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, comm, op):
+        ctx.comm, ctx.op = comm, op
+        return torch.ops.duet.all_reduce(x, comm, op)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return all_reduce(grad, ctx.comm, ctx.op), None, None
+
+
+class _AllToAll(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, comm):
+        ctx.comm = comm
+        return torch.ops.duet.all_to_all(x, comm)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return all_to_all(grad, ctx.comm), None
+
+
+class _AllGatherMatmul(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, comm, rows, *weights):
+        ctx.comm, ctx.rows = comm, rows
+        ctx.save_for_backward(x, *weights)
+        return tuple(torch.ops.duet.all_gather_matmul(x, weights, rows, comm))
+
+    @staticmethod
+    def backward(ctx, *grads):
+        x, *weights = ctx.saved_tensors
+        grads, of_rows = grads[:len(weights)], grads[len(weights):]
+        of_x, of_weights = None, [None] * len(weights)
+        if ctx.needs_input_grad[0]:
+            joined = (grads[0], weights[0]) if len(weights) == 1 else (
+                torch.cat(grads, -1), torch.cat(weights, 1))
+            of_x = matmul_reduce_scatter(joined[0], joined[1].t(), ctx.comm)
+            if of_rows:
+                of_x = of_x + reduce_scatter(of_rows[0], ctx.comm)
+        if any(ctx.needs_input_grad[3:]):  # the rows of all ranks are gathered anew
+            rows = _matrix(all_gather(x, ctx.comm)).t()
+            of_weights = [rows @ _matrix(grad) if needed else None
+                          for grad, needed in zip(grads, ctx.needs_input_grad[3:])]
+        return (of_x, None, None, *of_weights)
+
+
+class _MatmulReduceScatter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, comm):
+        ctx.comm = comm
+        ctx.save_for_backward(x, weight)
+        return torch.ops.duet.matmul_reduce_scatter(x, weight, comm)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        of_x = of_weight = None
+        if ctx.needs_input_grad[0]:
+            of_x, rows = all_gather_matmul(grad, weight.t(), ctx.comm, return_rows=True)
+        else:
+            rows = all_gather(grad, ctx.comm)
+        if ctx.needs_input_grad[1]:
+            of_weight = _matrix(x).t() @ _matrix(rows)
+        return of_x, of_weight, None
+
+
+class _MatmulAllReduce(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, comm):
+        ctx.comm = comm
+        ctx.save_for_backward(x, weight)
+        return torch.ops.duet.matmul_all_reduce(x, weight, comm)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        whole = all_reduce(grad, ctx.comm)
+        of_x = whole @ weight.t() if ctx.needs_input_grad[0] else None
+        of_weight = _matrix(x).t() @ _matrix(whole) if ctx.needs_input_grad[1] else None
+        return of_x, of_weight, None
+
+
+def _matrix(x):
+    return x.reshape(-1, x.shape[-1])
+
+
+def _needs_grad(*tensors):
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def _name(comm):
+    return comm if isinstance(comm, str) else comm.name
+
+
+def all_gather(x, comm):
+    """(n, ...) of each rank as (size * n, ...) in all, in the order of ranks. `comm`: a
+    duet.torch.Communicator, its name, or that of a process group, of which one is then opened."""
+    if _needs_grad(x):
+        return _AllGather.apply(x, _name(comm))
+    return torch.ops.duet.all_gather(x, _name(comm))
+
+
+def reduce_scatter(x, comm, op="sum"):
+    """(size * n, ...) of each rank added up, of which each gets its (n, ...). `op`: sum, avg, and
+    without gradients max, min."""
+    return _reduced(_ReduceScatter, torch.ops.duet.reduce_scatter, x, comm, op)
+
+
+def all_reduce(x, comm, op="sum"):
+    """The tensors of all ranks added up. `op`: sum, avg, and without gradients max, min."""
+    return _reduced(_AllReduce, torch.ops.duet.all_reduce, x, comm, op)
+
+
+def _reduced(function, operator, x, comm, op):
+    check_op(op)
+    if not _needs_grad(x):
+        return operator(x, _name(comm), op)
+    if op not in ("sum", "avg"):
+        raise BadArgument(f"op {op!r} of a tensor that needs gradients: expected sum, avg")
+    return function.apply(x, _name(comm), op)
+
+
+def all_to_all(x, comm):
+    """(size * n, ...): rank r gets the r-th n rows of each rank, in the order of ranks."""
+    if _needs_grad(x):
+        return _AllToAll.apply(x, _name(comm))
+    return torch.ops.duet.all_to_all(x, _name(comm))
+
+
+def all_gather_matmul(x, weight, comm, *, return_rows=False):
+    """all_gather(x) @ weight, for x (n, ..., k) and weight (k, m): rows are multiplied as they come,
+    this rank's first. For a list of weights a list. With `return_rows` a pair: that, and
+    all_gather(x)."""
+    weights = [weight] if isinstance(weight, torch.Tensor) else list(weight)
+    if _needs_grad(x, *weights):
+        outs = list(_AllGatherMatmul.apply(x, _name(comm), return_rows, *weights))
+    else:
+        outs = torch.ops.duet.all_gather_matmul(x, weights, return_rows, _name(comm))
+    products = outs[0] if isinstance(weight, torch.Tensor) else outs[:len(weights)]
+    return (products, outs[-1]) if return_rows else products
+
+
+def matmul_reduce_scatter(x, weight, comm):
+    """reduce_scatter(x @ weight), for x (size * n, ..., k) and weight (k, m): rows are sent when they
+    are made, this rank's last."""
+    if _needs_grad(x, weight):
+        return _MatmulReduceScatter.apply(x, weight, _name(comm))
+    return torch.ops.duet.matmul_reduce_scatter(x, weight, _name(comm))
+
+
+def matmul_all_reduce(x, weight, comm):
+    """all_reduce(x @ weight), for x (size * n, ..., k) and weight (k, m)."""
+    if _needs_grad(x, weight):
+        return _MatmulAllReduce.apply(x, weight, _name(comm))
+    return torch.ops.duet.matmul_all_reduce(x, weight, _name(comm))

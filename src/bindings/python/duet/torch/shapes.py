@@ -1,0 +1,32 @@
+"""Shapes of what operators return, and what they refuse: for tensors and for torch's fake ones."""
+from ..errors import BadArgument
+from .buffers import SUMMED
+
+
+def returned(kind, x, size):
+    """The shape that a collective returns. Collectives but all_reduce divide or join the first
+    dimension."""
+    if kind in ("reduce_scatter", "all_reduce") and x.dtype not in SUMMED:
+        raise BadArgument(f"{kind} of {x.dtype}: expected {', '.join(map(str, SUMMED))}")
+    if kind == "all_reduce":
+        return x.shape
+    if x.dim() == 0:
+        raise BadArgument(f"{kind} of a number: expected a tensor with a first dimension")
+    if kind == "all_gather":
+        return (x.shape[0] * size, *x.shape[1:])
+    if x.shape[0] % size != 0:
+        raise BadArgument(f"{kind} of {x.shape[0]} rows: expected a multiple of {size}, the ranks")
+    return x.shape if kind == "all_to_all" else (x.shape[0] // size, *x.shape[1:])
+
+
+def multiplied(kind, x, weight, size):
+    """The shape of x @ weight whose rows are gathered before (`all_gather`) or summed behind."""
+    if x.dim() < 2 or weight.dim() != 2 or x.shape[-1] != weight.shape[0]:
+        raise BadArgument(f"a product of {tuple(x.shape)} and {tuple(weight.shape)}: expected (..., k) "
+                          "and (k, n)")
+    if x.dtype != weight.dtype or x.dtype not in SUMMED:
+        raise BadArgument(f"a product of {x.dtype} and {weight.dtype}: expected one type of "
+                          f"{', '.join(map(str, SUMMED))}")
+    if x.device != weight.device:
+        raise BadArgument(f"a product of tensors on {x.device} and {weight.device}: expected one device")
+    return (*returned(kind, x, size)[:-1], weight.shape[1])
