@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <set>
 
@@ -94,7 +95,65 @@ void check_packet_ranks(const PacketKernel& kernel) {
                                 fmt::join(ranks, ", "), all - 1));
 }
 
+void check_norm(const RowNorm& norm, DType dtype, const Span& result) {
+  if (!can_normalise(dtype, norm.columns)) {
+    throw BadArgument(fmt::format(
+        "kernel: rows of {} x {} to normalise: expected fp32, fp16 or bf16, multiples of 8 bytes "
+        "and at most {}",
+        norm.columns, name(dtype), kMostNormRow));
+  }
+  const std::size_t row = norm.columns * size_of(dtype);
+  if (result.bytes == 0 || result.bytes % row != 0) {
+    throw BadArgument(
+        fmt::format("kernel: {} bytes to normalise: expected rows of {}", result.bytes, row));
+  }
+  check_packet_span(result, result.bytes, kPacketDataBytes);
+  check_packet_span(norm.residual, result.bytes, kPacketDataBytes);
+  check_packet_span(norm.updated, result.bytes, kPacketDataBytes);
+  check_packet_span(norm.weight, row, kPacketDataBytes);
+}
+
+float root_mean_square(const std::byte* row, DType dtype, std::size_t columns, float epsilon) {
+  double squares = 0;
+  for (std::size_t i = 0; i < columns; ++i) {
+    const auto value = static_cast<double>(load(dtype, row + i * size_of(dtype)));
+    squares += value * value;
+  }
+  const double mean = squares / static_cast<double>(columns);
+  return static_cast<float>(std::sqrt(mean + static_cast<double>(epsilon)));
+}
+
 }  // namespace
+
+bool can_normalise(DType dtype, std::size_t columns) {
+  const bool is_float = dtype == DType::fp32 || dtype == DType::fp16 || dtype == DType::bf16;
+  const std::size_t bytes = columns * size_of(dtype);
+  return is_float && bytes > 0 && bytes % kPacketDataBytes == 0 && bytes <= kMostNormRow;
+}
+
+const PeerKernel& without_packets(const PacketKernel& kernel) {
+  if (!kernel.norm) return kernel.barrier;
+  throw BadArgument("kernel: this device does not normalise what packets bring");
+}
+
+void normalise_rows(const NormKernel& kernel, std::size_t first, std::size_t count) {
+  const RowNorm& norm = kernel.norm;
+  const std::size_t size = size_of(kernel.dtype), row = norm.columns * size;
+  for (std::size_t at = first * row; at < (first + count) * row; at += row) {
+    for (std::size_t i = at; i < at + row; i += size) {
+      float sum = 0;
+      for (const Span& source : kernel.sources) sum += load(kernel.dtype, source.data + i);
+      store(kernel.dtype, norm.updated.data + i, load(kernel.dtype, norm.residual.data + i) + sum);
+    }
+    const std::byte* const updated = norm.updated.data + at;
+    const float root = root_mean_square(updated, kernel.dtype, norm.columns, norm.epsilon);
+    for (std::size_t i = 0; i < row; i += size) {
+      const float scaled = load(kernel.dtype, updated + i) / root;
+      store(kernel.dtype, kernel.result.data + at + i,
+            scaled * load(kernel.dtype, norm.weight.data + i));
+    }
+  }
+}
 
 bool has_semaphores(const LocalKernelItem& item) {
   return !item.waits.empty() || !item.signals.empty();
@@ -181,6 +240,23 @@ void check_kernel(const PacketKernel& kernel) {
     check_packet_span(peer.to_peer, packet_buffer_bytes(bytes), 2 * kPacketDataBytes);
     check_packet_span(peer.from_peer, packet_buffer_bytes(bytes), 2 * kPacketDataBytes);
   }
+  if (!kernel.norm) return;
+  if (!kernel.reduces || kernel.barrier.op != Reduction::sum)
+    throw BadArgument("kernel: packets to normalise: expected a sum");
+  check_norm(*kernel.norm, kernel.barrier.dtype, kernel.destination);
+  check_packet_span(kernel.source, bytes, kPacketDataBytes);
+  for (const PacketPeer& peer : kernel.peers)
+    check_packet_span(peer.source, bytes, kPacketDataBytes);
+}
+
+void check_kernel(const NormKernel& kernel) {
+  if (kernel.sources.empty() || kernel.sources.size() > kMostPacketPeers + 1) {
+    throw BadArgument(fmt::format("kernel: {} sources to normalise: expected 1 to {}",
+                                  kernel.sources.size(), kMostPacketPeers + 1));
+  }
+  check_norm(kernel.norm, kernel.dtype, kernel.result);
+  for (const Span& source : kernel.sources)
+    check_packet_span(source, kernel.result.bytes, kPacketDataBytes);
 }
 
 }  // namespace duet

@@ -2,12 +2,15 @@
 // reduces; they differ in how they synchronise with what else runs:
 //   LocalKernel   by semaphores before and after single items, or not at all;
 //   PeerKernel    by a barrier with all peers' launches before the items and one after them;
-//   PacketKernel  by packets that carry the number of their call, without a barrier (NCCL's LL).
-// The work is divided by blocks: block b of the launch handles slice b of every item.
+//   PacketKernel  by packets that carry the number of their call, without a barrier (NCCL's LL);
+//   NormKernel    not at all: it sums and normalises rows of this device's memory.
+// The work is divided by blocks: block b of the launch handles slice b of every item, or every row
+// whose number is b modulo the number of blocks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -81,6 +84,31 @@ struct PeerKernel {
   bool closes = true;
 };
 
+// What follows a sum, row by row of `columns` elements. With s the sum in fp32, r the residual and
+// w the weight:
+//   h = r + s, rounded to the type of the elements, is written to `updated`;
+//   h / sqrt(mean of h^2 over the row + epsilon) * w, rounded, is the result.
+// `residual` and `updated` have the result's size and may be one span, else they overlap nothing
+// else; `weight` is a row. All are aligned to 8 bytes.
+struct RowNorm {
+  Span residual, updated, weight;
+  std::size_t columns = 0;
+  float epsilon = 0;
+};
+// A row has whole multiples of 8 bytes, and at most so many.
+inline constexpr std::size_t kMostNormRow = 32 << 10;
+// Whether rows of so many elements can be normalised: fp32, fp16 or bf16, and the size above.
+bool can_normalise(DType dtype, std::size_t columns);
+
+// The sum of the sources, in their order, normalised. `result` may be one of the sources; apart
+// from that the spans are disjoint. At most kMostPacketPeers + 1 sources.
+struct NormKernel {
+  std::vector<Span> sources;
+  Span result;
+  RowNorm norm;
+  DType dtype = DType::fp32;
+};
+
 // The spans between this rank and one peer. Packet buffers are 0 when the kernel is prepared, and
 // nothing else may write them from then on. Each has packet_buffer_bytes() bytes.
 struct PacketPeer {
@@ -105,9 +133,12 @@ struct PacketKernel {
   Span destination;
   std::vector<PacketPeer> peers;  // in the order of barrier.awaits
   bool reduces = false;
+  // Of a sum, on devices that normalise what packets bring (Device::normalises_packets()): the
+  // destination has the result.
+  std::optional<RowNorm> norm = std::nullopt;
 };
 
-using CollectiveKernel = std::variant<LocalKernel, PeerKernel, PacketKernel>;
+using CollectiveKernel = std::variant<LocalKernel, PeerKernel, PacketKernel, NormKernel>;
 
 inline constexpr std::size_t kPacketDataBytes = 8;       // of a packet
 inline constexpr std::size_t kMostPacketPart = 1 << 30;  // bytes
@@ -156,11 +187,13 @@ class PreparedKernel {
 // - elements that are cut, unaligned, or of a type that is not reduced;
 // - words that do not fit the number of blocks;
 // - packets: more than kMostPacketPeers peers, ranks that are not all others, parts that are not of
-//   one size or cut an element that is reduced, or buffers that do not fit their parts.
+//   one size or cut an element that is reduced, or buffers that do not fit their parts;
+// - rows that cannot be normalised, or spans of another size.
 // The numbers of items, spans and, without packets, peers have no limit.
 void check_kernel(const LocalKernel& kernel);
 void check_kernel(const PeerKernel& kernel);
 void check_kernel(const PacketKernel& kernel);
+void check_kernel(const NormKernel& kernel);
 
 bool has_semaphores(const LocalKernelItem& item);
 // Whether any item waits or signals.
@@ -171,6 +204,13 @@ LocalKernel without_blocks(LocalKernel kernel);
 
 // The same kernel where there are no peers to synchronise with.
 LocalKernel without_peers(const PeerKernel& kernel);
+
+// The same kernel for a device without packets. Throws BadArgument for one that normalises.
+const PeerKernel& without_packets(const PacketKernel& kernel);
+
+// Rows [first, first + count) of a NormKernel whose memory the CPU can address, by the calling
+// thread.
+void normalise_rows(const NormKernel& kernel, std::size_t first, std::size_t count);
 
 // Bytes of each of an item's spans.
 inline std::size_t item_bytes(const KernelItem& item) {

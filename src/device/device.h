@@ -132,6 +132,9 @@ class Device {
   // them first.
   virtual bool adds_in_flight() const { return false; }
 
+  // Whether PacketKernels may have a norm.
+  virtual bool normalises_packets() const { return false; }
+
   // Blocking access of the CPU to a span, for setup and verification. It waits for no stream:
   // synchronise streams first. Throws BadArgument if the span has no contents.
   virtual void read(const Span& from, void* to) = 0;

@@ -1,6 +1,7 @@
 // Packet kernels of small parts. Devices without packets use the kernel's barrier.
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "devices.h"
 
@@ -8,7 +9,7 @@ namespace duet::conformance {
 namespace {
 
 constexpr int kBlocks = 4;
-constexpr int kRanks = 6;  // distributed over the machine's devices in turn
+constexpr int kRanks = 6;  // at most; distributed over the machine's devices in turn
 constexpr std::size_t kWordBytes = kBlocks * sizeof(std::uint64_t);
 
 std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
@@ -20,7 +21,7 @@ class PacketKernels : public DeviceTest {
   void make_ranks(std::size_t part) {
     part_ = part;
     send_.clear(), recv_.clear(), buffers_.clear(), words_.clear(), streams_.clear();
-    for (int rank = 0; rank < kRanks; ++rank) {
+    for (int rank = 0; rank < ranks_; ++rank) {
       Device& on = device_of(rank);
       send_.push_back(on.allocate(kRanks * part));
       recv_.push_back(filled(on, kRanks * part, constant(0)));
@@ -50,14 +51,14 @@ class PacketKernels : public DeviceTest {
     barrier.blocks = kBlocks;
     barrier.dtype = DType::bf16;
     KernelItem reduction;
-    for (int other = 0; other < kRanks; ++other) {
+    for (int other = 0; other < ranks_; ++other) {
       reduction.sources.push_back(part(send_, other, rank));
       if (reduces) continue;
       barrier.items.push_back({{part(send_, rank, other)}, {part(recv_, other, rank)}});
     }
     reduction.destinations = {part(recv_, rank, 0)};
     if (reduces) barrier.items = {reduction};
-    for (int other = 0; other < kRanks; ++other) {
+    for (int other = 0; other < ranks_; ++other) {
       if (other == rank) continue;
       barrier.arrivals.push_back(words(other, rank));
       barrier.awaits.push_back(words(rank, other));
@@ -71,12 +72,12 @@ class PacketKernels : public DeviceTest {
   std::vector<Buffer> log_of(int rounds, bool reduces, Fill (*contents)(int round, int rank)) {
     std::vector<std::unique_ptr<PreparedKernel>> prepared;
     std::vector<Buffer> logs;
-    for (int rank = 0; rank < kRanks; ++rank) {
+    for (int rank = 0; rank < ranks_; ++rank) {
       prepared.push_back(device_of(rank).prepare(kernel_of(rank, reduces)));
       logs.push_back(device_of(rank).allocate(index(rounds) * kRanks * part_));
     }
     for (int round = 0; round < rounds; ++round) {
-      for (int rank = 0; rank < kRanks; ++rank) {
+      for (int rank = 0; rank < ranks_; ++rank) {
         Stream& stream = *streams_[index(rank)];
         stream.fill(send_[index(rank)].span(), contents(round, rank));
         stream.launch(*prepared[index(rank)]);
@@ -88,6 +89,12 @@ class PacketKernels : public DeviceTest {
     return logs;
   }
 
+  static std::string bytes_of(const Span& span) {
+    std::string bytes(span.bytes, '\0');
+    span.owner->read(span, bytes.data());
+    return bytes;
+  }
+
   void expect(const Span& span, const Fill& fill, int round) {
     const auto difference = span.owner->check(span, fill);
     EXPECT_FALSE(difference.has_value())
@@ -95,6 +102,7 @@ class PacketKernels : public DeviceTest {
         << (difference ? difference->first_offset : 0);
   }
 
+  int ranks_ = kRanks;
   std::size_t part_ = 0;
   std::vector<Buffer> send_, recv_, buffers_, words_;
   std::vector<std::unique_ptr<Stream>> streams_;
@@ -109,7 +117,7 @@ TEST_P(PacketKernels, KeepRoundsOfMovesApart) {
     const int rounds = bytes > 1000 ? 100 : 300;
     const std::vector<Buffer> logs = log_of(rounds, false, contents);
     for (int round = 0; round < rounds; ++round) {
-      for (int rank = 0; rank < kRanks; ++rank) {
+      for (int rank = 0; rank < ranks_; ++rank) {
         for (int from = 0; from < kRanks; ++from) {
           const Span got = part(logs, rank, round * kRanks + from);
           expect(got, pattern(seed(round, from), index(rank) * bytes), round);
@@ -128,10 +136,67 @@ TEST_P(PacketKernels, KeepRoundsOfReductionsApart) {
     make_ranks(bytes);
     const std::vector<Buffer> logs = log_of(kRounds, true, contents);
     for (int round = 0; round < kRounds; ++round) {
-      for (int rank = 0; rank < kRanks; ++rank) {
+      for (int rank = 0; rank < ranks_; ++rank) {
         const Fill sum{FillKind::digits_reduced, seed(round, 0), index(rank) * bytes, DType::bf16,
                        Reduction::sum,           kRanks};
         expect(part(logs, rank, round * kRanks), sum, round);
+      }
+    }
+  }
+}
+
+// A NormKernel of all ranks' parts, on one device and without packets, has the same bits.
+TEST_P(PacketKernels, NormaliseTheirSums) {
+  constexpr int kRounds = 20;
+  constexpr std::size_t kColumns = 4096, kRow = 2 * kColumns;
+  const auto normal = [](int round, int rank) {
+    return Fill{FillKind::normal, seed(round, rank), 0, DType::bf16};
+  };
+  // 70 rows: some blocks have two. All ranks' blocks fit on a device at once.
+  constexpr std::pair<int, std::size_t> kCases[] = {
+      {2, 1}, {2, 3}, {2, 70}, {kRanks, 1}, {kRanks, 3}};
+  for (const auto& [ranks, rows] : kCases) {
+    ranks_ = ranks;
+    make_ranks(rows * kRow);
+    std::vector<Buffer> residuals, updated, weights, logs;
+    std::vector<std::unique_ptr<PreparedKernel>> fused, apart;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      Device& on = device_of(rank);
+      residuals.push_back(filled(on, part_, normal(kRounds, rank)));
+      updated.push_back(on.allocate(part_));
+      weights.push_back(filled(on, kRow, normal(kRounds + 1, rank)));
+      logs.push_back(on.allocate(kRounds * part_));
+      PacketKernel kernel = kernel_of(rank, true);
+      kernel.norm = RowNorm{residuals.back().span(), updated.back().span(), weights.back().span(),
+                            kColumns, 1e-5F};
+      NormKernel alone{{}, kernel.destination, *kernel.norm, DType::bf16};
+      for (int from = 0; from < ranks_; ++from) alone.sources.push_back(part(send_, from, rank));
+      apart.push_back(on.prepare(alone));
+      if (!on.normalises_packets()) {
+        EXPECT_THROW(on.prepare(kernel), BadArgument);
+        return;
+      }
+      fused.push_back(on.prepare(kernel));
+    }
+    for (int round = 0; round < kRounds; ++round) {
+      for (int rank = 0; rank < ranks_; ++rank) {
+        Stream& stream = *streams_[index(rank)];
+        stream.fill(send_[index(rank)].span(), normal(round, rank));
+        stream.launch(*fused[index(rank)]);
+        const Span kept = logs[index(rank)].slice(index(round) * part_, part_);
+        stream.copy({kept, part(recv_, rank, 0), Executor::kernel, {}});
+      }
+    }
+    for (auto& stream : streams_) stream->synchronize(kDeadline);
+    for (int round = 0; round < kRounds; ++round) {
+      for (int rank = 0; rank < ranks_; ++rank)
+        streams_[index(rank)]->fill(send_[index(rank)].span(), normal(round, rank));
+      for (auto& stream : streams_) stream->synchronize(kDeadline);
+      for (int rank = 0; rank < ranks_; ++rank) streams_[index(rank)]->launch(*apart[index(rank)]);
+      for (auto& stream : streams_) stream->synchronize(kDeadline);
+      for (int rank = 0; rank < ranks_; ++rank) {
+        const Span got = logs[index(rank)].slice(index(round) * part_, part_);
+        EXPECT_EQ(bytes_of(got), bytes_of(part(recv_, rank, 0))) << rows << " rows, " << round;
       }
     }
   }

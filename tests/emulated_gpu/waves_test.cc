@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "device/gpu/group_sum.h"
 #include "emulation.h"
 #include "halo/gpu/points.h"
-#include "training/gpu/group_sum.h"
 
 namespace duet::DUET_GPU {
 namespace {

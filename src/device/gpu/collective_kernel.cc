@@ -22,6 +22,10 @@ void check_item(const GpuDevice& device, const KernelItem& item) {
   require_reach(device, item.destinations, "kernel, destination");
 }
 
+void require_norm(const GpuDevice& device, const RowNorm& norm) {
+  require_reach(device, {norm.residual, norm.updated, norm.weight}, "kernel, a norm's span");
+}
+
 // Blocks of different devices wait for each other, so all blocks of a launch must fit on the device
 // at once.
 void check_waiting_blocks(const GpuDevice& device, int blocks) {
@@ -67,6 +71,14 @@ void check(const GpuDevice& device, const PacketKernel& kernel) {
     require_reach(device, {peer.source, peer.destination}, "kernel, a part for packets");
     require_reach(device, {peer.to_peer, peer.from_peer}, "kernel, a packet buffer");
   }
+  if (kernel.norm) require_norm(device, *kernel.norm);
+}
+
+void check(const GpuDevice& device, const NormKernel& kernel) {
+  check_kernel(kernel);
+  require_reach(device, kernel.sources, "kernel, a norm's source");
+  require_reach(device, {kernel.result}, "kernel, a norm's result");
+  require_norm(device, kernel.norm);
 }
 
 std::unique_ptr<GpuKernel> make(GpuDevice& device, const LocalKernel& kernel) {
@@ -80,6 +92,10 @@ std::unique_ptr<GpuKernel> make(GpuDevice& device, const PeerKernel& kernel) {
 
 std::unique_ptr<GpuKernel> make(GpuDevice& device, const PacketKernel& kernel) {
   return std::make_unique<GpuPacketKernel>(device, kernel);
+}
+
+std::unique_ptr<GpuKernel> make(GpuDevice& device, const NormKernel& kernel) {
+  return std::make_unique<GpuNormKernel>(device, kernel);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace duet::DUET_GPU {
 
-// The base class of local, peer and packet kernels.
+// The base class of local, peer, packet and norm kernels.
 class GpuKernel : public PreparedKernel {
  public:
   const GpuDevice& device() const { return device_; }
@@ -70,6 +70,19 @@ class GpuPacketKernel : public GpuKernel {
   Reduction op_;
   Buffer last_;
   gpu::PacketKernelTable table_{};
+};
+
+// A norm kernel. Its table is a kernel parameter.
+class GpuNormKernel : public GpuKernel {
+ public:
+  // prepare_kernel() has already checked the arguments.
+  GpuNormKernel(GpuDevice& device, const NormKernel& kernel);
+
+  void launch(gpuStream_t stream) const override;
+
+ private:
+  DType dtype_;
+  gpu::NormTable table_{};
 };
 
 // A peer kernel. Its table is a kernel parameter; with many peers the lists are in device memory.

@@ -55,6 +55,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   load_local_kernels();
   load_peer_kernels();
   load_packet_kernels();
+  blocks_share_rows_ = load_norm_kernels();
   load_push_kernel();
   adds_in_flight_ = load_add_kernels(properties);
   service_ = create_stream({});

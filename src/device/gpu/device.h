@@ -51,7 +51,9 @@ class GpuDevice : public Device, public HealthSource, public EngineStreams {
   std::unique_ptr<Stream> make_engine_stream(const StreamOptions& options) override;
   Buffer allocate_spaced(std::uint64_t bytes) override;
   bool adds_in_flight() const override { return adds_in_flight_; }
+  bool normalises_packets() const override { return true; }
 
+  bool blocks_share_rows() const { return blocks_share_rows_; }  // that are normalised
   GpuMachine& machine() const { return machine_; }
   int index() const { return index_; }
   int ordinal() const { return ordinal_; }
@@ -84,7 +86,7 @@ class GpuDevice : public Device, public HealthSource, public EngineStreams {
   const int index_;
   const int ordinal_;
   int max_block_ = 0;
-  bool adds_in_flight_ = false;
+  bool adds_in_flight_ = false, blocks_share_rows_ = false;
   DeviceInfo info_;
   std::atomic<int> streams_made_{0};
   std::mutex partitions_mutex_;

@@ -19,6 +19,7 @@ void load_digit_kernels();
 void load_local_kernels();
 void load_peer_kernels();
 void load_packet_kernels();
+bool load_norm_kernels();  // returns whether blocks can share a row
 void load_push_kernel();
 
 // The launch shape must have a grid and, unless it is one warp per SM, a block. Addresses and size
@@ -47,6 +48,11 @@ void launch_peer_kernel(const gpu::ManyPeersTable& table, DType dtype, Reduction
 // `reduces`: reduces the received data; otherwise the kernel only moves data.
 void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DType dtype,
                           Reduction op, gpuStream_t stream);
+// Reduces and normalises it.
+void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, DType dtype,
+                               gpuStream_t stream);
+void launch_norm_kernel(const gpu::NormTable& table, DType dtype, unsigned most_blocks,
+                        gpuStream_t stream);
 
 // The device must be able to access all memory in `pushes`.
 void launch_pushes(const CommandPushes& pushes, gpuStream_t stream);

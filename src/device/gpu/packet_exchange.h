@@ -10,6 +10,7 @@
 #include "device/gpu/packet_table.h"
 #include "device/gpu/reduction_words.h"
 #include "device/gpu/system_words.h"
+#include "device/gpu/word_pairs.h"
 
 namespace duet::DUET_GPU {
 
@@ -72,6 +73,13 @@ __device__ inline Turn turn_of(const gpu::PacketTable& of) {
   return {number, number % 2 * of.turn};
 }
 
+// By all threads of a block, each of which has called turn_of(): the numbers that the block writes.
+__device__ inline void end_turn(const gpu::PacketTable& of, const Turn& turn) {
+  const std::uint32_t place = threadIdx.x;
+  __syncthreads();  // all threads have read the last number
+  if (place < of.places && place % gridDim.x == blockIdx.x) of.last[place] = turn.number;
+}
+
 // This thread's number, and how many there are.
 struct Threads {
   std::uint64_t own = blockIdx.x * blockDim.x + threadIdx.x, all = gridDim.x * blockDim.x;
@@ -116,6 +124,17 @@ __device__ inline const gpu::PacketTable::Peer& peer_behind(const gpu::PacketTab
   return of.peers[place < of.count ? place : place - of.count];
 }
 
+// `to`: a packet buffer, at the call's offset.
+template <typename Group>
+__device__ void store_packets(unsigned char* to, const Units<Group>& units, const Turn& turn,
+                              const Pair (&data)[Group::kUnits]) {
+#pragma unroll
+  for (unsigned i = 0; i < Group::kUnits; ++i) {
+    if (units.has(i))
+      store_packet(to + units.at(i) * kPacketBytes, packet_of(data[i], turn.number));
+  }
+}
+
 // To the ranks behind this one first, so that ranks do not all push to one at a time.
 template <typename Group>
 __device__ void push_units(const gpu::PacketTable& of, const Units<Group>& units,
@@ -128,13 +147,8 @@ __device__ void push_units(const gpu::PacketTable& of, const Units<Group>& units
     }
 #pragma unroll
     for (std::uint32_t p = 0; p < Group::kPeers; ++p) {
-      if (first + p >= of.count) continue;
-      unsigned char* const to = peer_behind(of, first + p).to + turn.offset;
-#pragma unroll
-      for (unsigned i = 0; i < Group::kUnits; ++i) {
-        if (!units.has(i)) continue;
-        store_packet(to + units.at(i) * kPacketBytes, packet_of(data[p][i], turn.number));
-      }
+      if (first + p < of.count)
+        store_packets(peer_behind(of, first + p).to + turn.offset, units, turn, data[p]);
     }
   }
 }
@@ -202,26 +216,6 @@ __device__ inline Pair either(bool whether, const Pair& one, const Pair& other) 
   return {whether ? one.x : other.x, whether ? one.y : other.y};
 }
 
-// As Vectors (reduction_words.h), for the 8 bytes of a packet.
-template <typename Type>
-struct WordPairs {
-  using Word = Pair;
-  using Lanes = Type;
-  static constexpr int kCount = 2 * Type::kInWord;
-  static __device__ typename Type::Value get(const Word& word, int i) {
-    return Type::get(i < Type::kInWord ? word.x : word.y, i % Type::kInWord);
-  }
-  static __device__ Word make(const typename Type::Value (&values)[kCount]) {
-    Word word{0, 0};
-#pragma unroll
-    for (int i = 0; i < Type::kInWord; ++i) {
-      word.x |= Type::put(values[i], i);
-      word.y |= Type::put(values[Type::kInWord + i], i);
-    }
-    return word;
-  }
-};
-
 // In the order of ranks, so that all have the same bits. Peers before this rank have its numbers as
 // places, and those behind it stand one place lower.
 template <typename Group, typename Type, typename Op>
@@ -246,9 +240,13 @@ struct Reducing {
       before_ = data[p];
     }
   }
-  __device__ void end(const gpu::PacketTable& of, std::uint64_t unit) {
+  // Behind the last peers.
+  __device__ typename Type::Value (&all(const gpu::PacketTable& of))[Shape::kCount] {
     add<Shape, Op>(values_, either(of.rank == of.count, own_, before_));
-    store_unit<Group::kWhole>(of, of.result, unit, rounded<Shape>(values_, of.divisor));
+    return values_;
+  }
+  __device__ void end(const gpu::PacketTable& of, std::uint64_t unit) {
+    store_unit<Group::kWhole>(of, of.result, unit, rounded<Shape>(all(of), of.divisor));
   }
 
  private:
@@ -256,12 +254,11 @@ struct Reducing {
   Pair own_ = {}, before_ = {};
 };
 
-// False if the wait has been ended.
+// All parts of the units, but for end(). False if the wait has been ended.
 template <typename Take, typename Group, typename GoesOn>
-__device__ bool take_units(const gpu::PacketTable& of, const Units<Group>& units, const Turn& turn,
-                           const GoesOn& goes_on) {
+__device__ bool take_parts(const gpu::PacketTable& of, const Units<Group>& units, const Turn& turn,
+                           const GoesOn& goes_on, Take (&takes)[Group::kUnits]) {
   Pair own[Group::kUnits] = {};
-  Take takes[Group::kUnits];
   if (Take::needs_own(of)) load_units(of, of.own, units, own);
   for (std::uint32_t first = 0; first < of.count; first += Group::kPeers) {
     Pair data[Group::kUnits][Group::kPeers] = {};
@@ -273,6 +270,14 @@ __device__ bool take_units(const gpu::PacketTable& of, const Units<Group>& units
       takes[i].take(of, units.at(i), first, data[i]);
     }
   }
+  return true;
+}
+
+template <typename Take, typename Group, typename GoesOn>
+__device__ bool take_units(const gpu::PacketTable& of, const Units<Group>& units, const Turn& turn,
+                           const GoesOn& goes_on) {
+  Take takes[Group::kUnits];
+  if (!take_parts(of, units, turn, goes_on, takes)) return false;
 #pragma unroll
   for (unsigned i = 0; i < Group::kUnits; ++i) {
     if (units.has(i)) takes[i].end(of, units.at(i));
@@ -312,15 +317,12 @@ __device__ void exchange_groups(const gpu::PacketTable& of, const GoesOn& goes_o
   const Threads threads;
   const std::uint64_t end = of.aligned != 0 ? of.bytes / kPacketDataBytes : 0;
   const bool has_rest = end + threads.own < units_of(of);
-  const std::uint32_t place = threadIdx.x;
-  const bool is_own_place = place < of.places && place % gridDim.x == blockIdx.x;
   const Turn turn = turn_of(of);
   for (std::uint64_t unit = threads.own; unit < end; unit += Group::kUnits * threads.all) {
     push_units(of, Units<Group>{unit, threads.all, end}, turn);
   }
   if (has_rest) push_rest(of, end, turn);
-  __syncthreads();  // all threads have read the last number
-  if (is_own_place) of.last[place] = turn.number;
+  end_turn(of, turn);
   for (std::uint64_t unit = threads.own; unit < end; unit += Group::kUnits * threads.all) {
     const Units<Group> units{unit, threads.all, end};
     if (!take_units<typename Take::template Of<Group>>(of, units, turn, goes_on)) return;
@@ -351,5 +353,17 @@ __device__ void exchange_packets(const gpu::PacketTable& of, const GoesOn& goes_
     exchange_groups<Take, OfMoreRanks>(of, goes_on);
   }
 }
+
+// For kernels of libduet: ends the wait if a peer has failed.
+struct GoesOnUntilFailure {
+  const gpu::PacketKernelTable& table;
+  template <typename Missing>
+  __device__ bool operator()(const Missing&) const {
+    for (std::uint32_t peer = 0; peer < table.exchange.count; ++peer) {
+      if (load_acquire(table.failed[peer]) != 0) return false;
+    }
+    return true;
+  }
+};
 
 }  // namespace duet::DUET_GPU

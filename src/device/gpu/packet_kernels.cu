@@ -15,26 +15,15 @@
 namespace duet::DUET_GPU {
 namespace {
 
-// Ends early if a peer has failed.
-template <typename Take>
-__device__ void exchange(const gpu::PacketKernelTable& table) {
-  exchange_packets<Take>(table.exchange, [&](const auto&) {
-    for (std::uint32_t peer = 0; peer < table.exchange.count; ++peer) {
-      if (load_acquire(table.failed[peer]) != 0) return false;
-    }
-    return true;
-  });
-}
-
 template <typename Type, typename Op>
 __global__ void __launch_bounds__(kKernelThreads)
     packet_kernel(const DUET_GPU_PARAMETER gpu::PacketKernelTable table) {
-  exchange<Reduces<Type, Op>>(table);
+  exchange_packets<Reduces<Type, Op>>(table.exchange, GoesOnUntilFailure{table});
 }
 
 __global__ void __launch_bounds__(kKernelThreads)
     packet_moves_kernel(const DUET_GPU_PARAMETER gpu::PacketKernelTable table) {
-  exchange<Moves>(table);
+  exchange_packets<Moves>(table.exchange, GoesOnUntilFailure{table});
 }
 
 struct Kernels {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "device/collective_kernel.h"
+#include "device/gpu/norm_table.h"
 
 namespace duet::gpu {
 
@@ -52,6 +53,7 @@ struct PacketKernelTable {
   PacketTable exchange;
   // By peer: the first of its words in PacketKernel::barrier; not 0: the peer has failed.
   const std::uint64_t* failed[kMostPacketPeers];
+  NormRows norm;  // of the sum
 };
 
 }  // namespace duet::gpu

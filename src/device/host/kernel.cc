@@ -61,6 +61,15 @@ void HostKernel::bind(const PeerKernel& kernel) {
   add_peers(kernel);
 }
 
+void HostKernel::bind(const NormKernel& kernel) {
+  const HostMachine& machine = device_.machine();
+  for (const Span& source : kernel.sources) machine.require_own(source, "a norm's source");
+  const RowNorm& norm = kernel.norm;
+  for (const Span& span : {kernel.result, norm.residual, norm.updated, norm.weight})
+    machine.require_own(span, "a norm's span");
+  norm_ = kernel;
+}
+
 void HostKernel::add_peers(const PeerKernel& kernel) {
   const HostMachine& machine = device_.machine();
   for (const Span& words : kernel.arrivals) {
@@ -88,7 +97,18 @@ int HostKernel::parts_of(std::size_t bytes) const {
   return bytes >= kParallelBytes ? device_.workers().cores() : 1;
 }
 
+void HostKernel::run_norm(const NormKernel& kernel) const {
+  const std::size_t rows = kernel.result.bytes / kernel.norm.weight.bytes;
+  const auto parts = static_cast<std::size_t>(parts_of(kernel.result.bytes));
+  device_.workers().parallel(static_cast<int>(parts), [&](int part) {
+    const std::size_t first = rows * static_cast<std::size_t>(part) / parts;
+    const std::size_t end = rows * static_cast<std::size_t>(part + 1) / parts;
+    normalise_rows(kernel, first, end - first);
+  });
+}
+
 void HostKernel::run_items() const {
+  if (norm_) return run_norm(*norm_);
   const int parts = parts_of(bytes_);
   device_.workers().parallel(parts, [this, parts](int part) {
     for (const LocalKernelItem& item : kernel_.items) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "device/collective_kernel.h"
@@ -36,12 +37,15 @@ class HostKernel : public PreparedKernel {
  private:
   void bind(const LocalKernel& kernel);
   void bind(const PeerKernel& kernel);
-  void bind(const PacketKernel& kernel) { bind(kernel.barrier); }
+  void bind(const PacketKernel& kernel) { bind(without_packets(kernel)); }
+  void bind(const NormKernel& kernel);
   void add_peers(const PeerKernel& kernel);
+  void run_norm(const NormKernel& kernel) const;
   int parts_of(std::size_t bytes) const;
 
   HostDevice& device_;
   LocalKernel kernel_;
+  std::optional<NormKernel> norm_;            // instead of items
   std::vector<std::uint64_t*> arrivals_;      // by peer: the word at the peer
   std::vector<const std::uint64_t*> awaits_;  // by peer: the word here
   bool opens_ = false, closes_ = false;

@@ -97,6 +97,20 @@ void SimKernel::bind(const PeerKernel& kernel) {
   for (const Span& words : kernel.awaits) awaits_.push_back(first_word(memory, words));
 }
 
+// Rows of the weight are read once, and from the cache then.
+void SimKernel::bind(const NormKernel& kernel) {
+  const SimMemory& memory = device_.machine().memory();
+  std::vector<Span> read = kernel.sources;
+  read.push_back(kernel.norm.residual);
+  memory.require_own(kernel.norm.weight, "norm's weight");
+  locations_.items.push_back(
+      {locations_of(memory, read, "norm's source"),
+       locations_of(memory, {kernel.result, kernel.norm.updated}, "norm's result"),
+       static_cast<double>(kernel.result.bytes)});
+  reduced_.resize(1);
+  norm_ = kernel;
+}
+
 // Counts barriers on the word. The peers are the devices of the items' spans.
 void SimKernel::count_by(const Span& word) {
   count_ = first_word(device_.machine().memory(), word);
@@ -117,7 +131,13 @@ bool SimKernel::arrive() const {
 }
 
 void SimKernel::write_results() {
+  if (norm_) return write_norm(*norm_);
   for (std::size_t i = 0; i < kernel_.items.size(); ++i) write_results(i);
+}
+
+void SimKernel::write_norm(const NormKernel& kernel) {
+  device_.machine().memory().normalise(kernel, reduced_.front());
+  for (const Span& to : {kernel.result, kernel.norm.updated}) device_.machine().memory_written(to);
 }
 
 void SimKernel::write_results(std::size_t index) {

@@ -49,17 +49,20 @@ class SimKernel : public PreparedKernel {
  private:
   void bind(const LocalKernel& kernel);
   void bind(const PeerKernel& kernel);
-  void bind(const PacketKernel& kernel) { bind(kernel.barrier); }
+  void bind(const PacketKernel& kernel) { bind(without_packets(kernel)); }
+  void bind(const NormKernel& kernel);
+  void write_norm(const NormKernel& kernel);
   void count_by(const Span& word);
 
   SimDevice& device_;
   LocalKernel kernel_;
+  std::optional<NormKernel> norm_;  // instead of items
   bool opens_ = false, closes_ = false;
   KernelLocations locations_;
   OperationCost cost_;
   std::vector<Semaphore> arrivals_;
   std::vector<Semaphore> awaits_;
-  std::vector<ReducedVersions> reduced_;  // by item
+  std::vector<ReducedVersions> reduced_;  // by item; of a norm one
   BarrierCounter counter_;
   std::optional<Semaphore> count_;
   std::uint64_t calls_ = 0, barriers_ = 0;

@@ -56,6 +56,8 @@ class SimMemory {
   void move(const Span& to, const Span& from);
   // The caller keeps `last`, one for each item; empty at first.
   void reduce(const KernelItem& item, DType dtype, Reduction op, ReducedVersions& last);
+  // Likewise; many rows are not computed, and their contents are then unknown.
+  void normalise(const NormKernel& kernel, ReducedVersions& last);
   void fill(const Span& span, const Fill& fill);
   // As compare_fill(). The span must have contents.
   Difference compare(const Span& span, const Fill& fill);
@@ -100,6 +102,9 @@ class SimMemory {
   const std::vector<std::byte>& reduced_digits(const Fill& fill, std::uint64_t bytes);
   ReducedVersions state_of(const KernelItem& item) const;
   bool can_remember(const KernelItem& item) const;
+  bool keeps_any(const std::vector<Span>& spans) const;
+  bool holds_all(const std::vector<Span>& spans) const;
+  void write_result(const Span& to, const std::byte* result, bool held);
   MemoryPool& pool(const Device& owner, MemoryKind kind);
   int index_of(const Device* owner) const;  // -1: not of this machine
   const MemoryBlock* find(const Span& span) const;

@@ -40,30 +40,60 @@ bool SimMemory::can_remember(const KernelItem& item) const {
   return all_device && std::none_of(item.destinations.begin(), item.destinations.end(), is_source);
 }
 
+// Whether any of the spans is memory whose contents are kept.
+bool SimMemory::keeps_any(const std::vector<Span>& spans) const {
+  return std::any_of(spans.begin(), spans.end(), [this](const Span& span) {
+    const MemoryBlock* block = find(span);
+    return block != nullptr && block->real;
+  });
+}
+
+bool SimMemory::holds_all(const std::vector<Span>& spans) const {
+  return std::all_of(spans.begin(), spans.end(),
+                     [this](const Span& span) { return has_contents(span); });
+}
+
+// `held`: it is what the sources say.
+void SimMemory::write_result(const Span& to, const std::byte* result, bool held) {
+  MemoryBlock* block = find(to);
+  if (block == nullptr || !block->real) return;
+  std::memcpy(to.data, result, to.bytes);
+  block->version = ++versions_;
+  block->lost |= !held;
+}
+
 void SimMemory::reduce(const KernelItem& item, DType dtype, Reduction op, ReducedVersions& last) {
   const std::size_t bytes = item_bytes(item);
-  const auto real = [this](const Span& span) { return has_contents(span); };
-  const bool seen =
-      std::any_of(item.destinations.begin(), item.destinations.end(), [this](const Span& span) {
-        const MemoryBlock* block = find(span);
-        return block != nullptr && block->real;
-      });
-  if (bytes == 0 || !seen) return;
+  if (bytes == 0 || !keeps_any(item.destinations)) return;
   if (can_remember(item) && last == state_of(item)) return;
   std::vector<std::byte> result(bytes, std::byte{kUnknownByte});
-  const bool held = std::all_of(item.sources.begin(), item.sources.end(), real);
+  const bool held = holds_all(item.sources);
   if (held) {
     std::vector<const std::byte*> inputs;
     for (const Span& source : item.sources) inputs.push_back(source.data);
     duet::reduce(dtype, op, inputs, result.data(), bytes / size_of(dtype), item.divisor);
   }
-  for (const Span& to : item.destinations) {
-    MemoryBlock* block = find(to);
-    if (block == nullptr || !block->real) continue;
-    std::memcpy(to.data, result.data(), bytes);
-    block->version = ++versions_;
-    block->lost |= !held;
+  for (const Span& to : item.destinations) write_result(to, result.data(), held);
+  last = state_of(item);
+}
+
+void SimMemory::normalise(const NormKernel& kernel, ReducedVersions& last) {
+  constexpr std::size_t kMostComputed = 16 << 10;  // bytes; a call takes some 0.2 ms of the CPU
+  KernelItem item{kernel.sources, {kernel.result, kernel.norm.updated}};
+  item.sources.insert(item.sources.end(), {kernel.norm.residual, kernel.norm.weight});
+  if (!keeps_any(item.destinations)) return;
+  if (can_remember(item) && last == state_of(item)) return;
+  const std::size_t bytes = kernel.result.bytes;
+  std::vector<std::byte> result(bytes, std::byte{kUnknownByte}), updated = result;
+  const bool held = bytes <= kMostComputed && holds_all(item.sources);
+  if (held) {
+    NormKernel aside = kernel;
+    aside.result.data = result.data();
+    aside.norm.updated.data = updated.data();
+    normalise_rows(aside, 0, bytes / kernel.norm.weight.bytes);
   }
+  write_result(kernel.result, result.data(), held);
+  write_result(kernel.norm.updated, updated.data(), held);
   last = state_of(item);
 }
 

@@ -143,7 +143,7 @@ void SimStream::start_next() {
   starting_ = false;
 }
 
-void SimStream::run(const OperationCost& cost) {
+void SimStream::take_time(const OperationCost& cost) {
   pending_ = machine_.clock().after(cost.latency, [this, &cost] {
     pending_ = 0;
     if (cost.flow.amount <= 0) return end();
@@ -162,13 +162,13 @@ void SimStream::end_after(double seconds) {
 }
 
 void SimStream::start(const CopyOp& op) {
-  if (!op.cost.takes_engine) return run(op.cost);
+  if (!op.cost.takes_engine) return take_time(op.cost);
   if (device_.take_engine(this)) engine_granted();
 }
 
 void SimStream::engine_granted() {
   holds_engine_ = true;
-  run(std::get<CopyOp>(operations_.front()).cost);
+  take_time(std::get<CopyOp>(operations_.front()).cost);
 }
 
 void SimStream::start(const RecordOp& op) {

@@ -127,20 +127,20 @@ class SimStream : public RecordableStream {
   void push_barrier(SimKernel& kernel, std::uint64_t value);
   void push(Op op);
   void start_next();
-  void run(const OperationCost& cost);
+  void take_time(const OperationCost& cost);
   void end_after(double seconds);
   void end();
 
   void start(const CopyOp& op);
-  void start(const FillOp& op) { run(op.cost); }
-  void start(const TaskOp& op) { run(op.cost); }
+  void start(const FillOp& op) { take_time(op.cost); }
+  void start(const TaskOp& op) { take_time(op.cost); }
   void start(const RecordOp& op);
   void start(const WaitEventOp& op);
   void start(const SignalOp& op) { end_after(op.latency); }
   void start(const WaitSemaphoreOp& op);
   void start(const ArriveOp& op) { end_after(op.latency); }
-  void start(const KernelOp& op) { run(op.cost); }
-  void start(const ItemOp& op) { run(op.cost); }
+  void start(const KernelOp& op) { take_time(op.cost); }
+  void start(const ItemOp& op) { take_time(op.cost); }
 
   void write_results(const CopyOp& op);
   void write_results(const FillOp& op);

@@ -1,8 +1,8 @@
 // Causal attention by its definition, 32 threads for each row of a query or a key: for tests, and
 // for types and shapes that no library takes.
+#include "device/gpu/group_sum.h"
 #include "device/gpu/launch.h"
 #include "training/gpu/element8.h"
-#include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
 
 namespace duet::DUET_GPU {

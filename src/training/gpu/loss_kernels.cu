@@ -2,10 +2,10 @@
 // fits there, and writes the gradient in its place.
 #include <algorithm>
 
+#include "device/gpu/group_sum.h"
 #include "device/gpu/launch.h"
 #include "training/gpu/element8.h"
 #include "training/gpu/fast_math.h"
-#include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
 
 namespace duet::DUET_GPU {

@@ -1,7 +1,7 @@
 // Magnitudes of tensors, and tensors in fp8 with their transposes.
+#include "device/gpu/group_sum.h"
 #include "device/gpu/launch.h"
 #include "training/gpu/element8.h"
-#include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
 
 namespace duet::DUET_GPU {

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <type_traits>
 
+#include "device/gpu/group_sum.h"
 #include "device/gpu/launch.h"
 #include "training/gpu/column_sums.h"
 #include "training/gpu/element8.h"
-#include "training/gpu/group_sum.h"
 #include "training/gpu/kernels.h"
 
 namespace duet::DUET_GPU {

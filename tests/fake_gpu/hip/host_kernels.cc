@@ -179,6 +179,23 @@ bool receive_packets(const View& view, const gpu::PacketKernelTable& table, std:
   return true;
 }
 
+void run_norm(const View& view, const gpu::NormRows& of, DType dtype,
+              const std::vector<const std::byte*>& sources) {
+  const std::size_t row = of.units * kPacketDataBytes, bytes = row * of.rows;
+  const auto span = [](const std::byte* data, std::size_t size) {
+    return Span{nullptr, const_cast<std::byte*>(data), size};
+  };
+  NormKernel kernel;
+  kernel.dtype = dtype;
+  for (const std::byte* source : sources) kernel.sources.push_back(span(source, bytes));
+  kernel.result = span(view.to(of.result, bytes, "a norm's result"), bytes);
+  kernel.norm = {span(view.bytes(of.residual, bytes, "a norm's residual"), bytes),
+                 span(view.to(of.updated, bytes, "a norm's residual"), bytes),
+                 span(view.bytes(of.weight, row, "a norm's weight"), row), row / size_of(dtype),
+                 of.epsilon};
+  normalise_rows(kernel, 0, of.rows);
+}
+
 void run_packets(const View& view, const gpu::PacketKernelTable& kernel, bool reduces,
                  const Reducing& how) {
   const gpu::PacketTable& table = kernel.exchange;
@@ -206,6 +223,7 @@ void run_packets(const View& view, const gpu::PacketKernelTable& kernel, bool re
   std::vector<const std::byte*> sources;
   for (const std::vector<std::byte>& part : arrived) sources.push_back(part.data());
   sources.insert(sources.begin() + table.rank, source);
+  if (kernel.norm.rows > 0) return run_norm(view, kernel.norm, how.dtype, sources);
   reduce(how.dtype, how.op, sources, own, table.bytes / size_of(how.dtype));
 }
 
@@ -218,6 +236,7 @@ void load_digit_kernels() {}
 void load_local_kernels() {}
 void load_peer_kernels() {}
 void load_packet_kernels() {}
+bool load_norm_kernels() { return false; }
 void load_push_kernel() {}
 
 void launch_copy(const Copy& copy, gpuStream_t stream) {
@@ -271,6 +290,21 @@ void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DTy
                           Reduction op, gpuStream_t stream) {
   launch_on_host(stream, [table, reduces, how = Reducing{dtype, op}](const View& view) {
     run_packets(view, table, reduces, how);
+  });
+}
+
+void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, DType dtype,
+                               gpuStream_t stream) {
+  launch_packet_kernel(table, true, dtype, Reduction::sum, stream);
+}
+
+void launch_norm_kernel(const gpu::NormTable& table, DType dtype, unsigned, gpuStream_t stream) {
+  launch_on_host(stream, [table, dtype](const View& view) {
+    const std::size_t bytes = kPacketDataBytes * table.norm.units * table.norm.rows;
+    std::vector<const std::byte*> sources;
+    for (std::uint32_t i = 0; i < table.count; ++i)
+      sources.push_back(view.bytes(table.sources[i], bytes, "a norm's source"));
+    run_norm(view, table.norm, dtype, sources);
   });
 }
 
