@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/names.h"
+#include "device/collective_kernel.h"
 
 namespace duet {
 namespace {
@@ -97,6 +98,17 @@ void check_rows(const Collective& c) {
       name(c.kind), c.count, name(c.op), rows.columns, rows.ranges, rows.streams, kMostRowRanges));
 }
 
+void check_norm(const Collective& c) {
+  const std::uint64_t columns = c.norm.columns;
+  const bool sums = c.kind == CollectiveKind::all_reduce && c.op == Reduction::sum;
+  if (sums && can_normalise(c.dtype, columns) && c.count % columns == 0 && c.count > 0) return;
+  throw BadArgument(fmt::format(
+      "{} of {} x {} by {}, normalised in rows of {}: expected whole rows of a sum by all_reduce, "
+      "of "
+      "fp32, fp16 or bf16, each a multiple of {} bytes and at most {}",
+      name(c.kind), c.count, name(c.dtype), name(c.op), columns, kPacketDataBytes, kMostNormRow));
+}
+
 // Sums over ranks are counted in 64 bits.
 void check_sizes(const Collective& c, int ranks) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
@@ -143,6 +155,7 @@ void check(const Collective& c, int ranks) {
   if (c.kind == CollectiveKind::all_to_all_v) check_counts(c, ranks);
   if (c.kind == CollectiveKind::neighbor_exchange) check_neighbors(c, ranks);
   if (c.rows.columns > 0 || c.rows.ranges != 0) check_rows(c);
+  if (c.norm.columns > 0) check_norm(c);
   check_sizes(c, ranks);
   constexpr std::array kReducible = {DType::fp32, DType::fp16, DType::bf16, DType::int32};
   if (reduces(c.kind) &&

@@ -69,6 +69,14 @@ struct MatrixRows {
   int streams = 1;
 };
 
+// Of an all_reduce that sums fp32, fp16 or bf16: what follows the sum, row by row, in the same
+// call: it is added to a residual, and the receive buffer has the RMSNorm of that (RowNorm,
+// device/collective_kernel.h, which has the formula and the sizes of rows).
+struct SumNorm {
+  std::uint64_t columns = 0;  // elements of a row; 0: nothing follows
+  float epsilon = 1e-6F;
+};
+
 // One call of a collective. Every rank makes it with equal values. n is the number of ranks.
 //
 //   kind            count is of        send buffer        receive buffer
@@ -106,12 +114,13 @@ struct Collective {
   std::vector<std::uint64_t> counts;
   Neighbors neighbors = {};
   MatrixRows rows = {};
+  SumNorm norm = {};
 };
 
 // Throws BadArgument where the root is not a rank, `counts` does not have as many entries as the
 // kind needs or too small ones, the ring does not divide the ranks, a count is too large to be
-// counted in bytes, or a reduction has an element type that cannot be reduced. The message names
-// what was expected.
+// counted in bytes, or a reduction has an element type that cannot be reduced, or rows that cannot
+// be normalised. The message names what was expected.
 void check(const Collective& collective, int ranks);
 
 // Bytes of the rank's send and receive buffer; 0 where the rank has no such buffer. Throw

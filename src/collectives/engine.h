@@ -12,6 +12,7 @@
 #include "collectives/memory.h"
 #include "core/engine_registry.h"
 #include "core/error.h"
+#include "device/collective_kernel.h"
 #include "team/team.h"
 
 namespace duet {
@@ -19,11 +20,11 @@ namespace duet {
 struct RankSchedule;
 class SideStreams;
 
-struct CollectiveBuffers {
-  Span send, recv;
-};
 // Whether the send and the receive buffer overlap.
 bool in_place(const CollectiveBuffers& buffers);
+
+// What a kernel of the rank's device normalises.
+RowNorm row_norm(const SumNorm& norm, const CollectiveBuffers& buffers);
 
 // What the caller of a neighbor_exchange computes in a call, on the stream that it is given.
 struct CallCompute {
@@ -51,6 +52,9 @@ class CollectivePlan {
   virtual void enqueue_rows(Stream& stream, const MultiplyRows& multiply);
   // Whether enqueue_rows() multiplies between the collective's steps.
   virtual bool multiplies_rows() const { return false; }
+  // Whether enqueue() does what a SumNorm says. CollectiveSession::plan() adds it to plans that sum
+  // alone.
+  virtual bool normalises() const { return false; }
   virtual std::string algorithm() const { return ""; }  // the chosen algorithm, for the journal
   // Overwrites the plan's staging memory, so that verification cannot pass on stale contents of
   // earlier calls. Blocking. The caller makes sure that no rank is in a call.

@@ -6,6 +6,14 @@
 
 namespace duet {
 
+// Those that a collective is bound to (collective.h).
+struct CollectiveBuffers {
+  Span send, recv;
+  // Of a collective with a SumNorm: the receive buffer's size, and a row. `updated` may be
+  // `residual`; apart from that they overlap no other buffer. They are of this rank alone.
+  Span residual = {}, updated = {}, weight = {};
+};
+
 // Memory for one buffer of a collective, allocated by an engine's session and freed with the
 // object.
 class CollectiveMemory {

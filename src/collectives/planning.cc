@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "collectives/engine.h"
+#include "collectives/forwarding_plan.h"
 #include "collectives/partition.h"
 #include "core/packing.h"
+#include "device/collective_kernel.h"
 
 namespace duet {
 namespace {
@@ -24,10 +26,15 @@ std::string in_words(const MatrixRows& rows) {
                      name(rows.sums), rows.streams);
 }
 
+std::string in_words(const SumNorm& norm) {
+  if (norm.columns == 0) return "";
+  return fmt::format(", normalised in rows of {}, epsilon {}", norm.columns, norm.epsilon);
+}
+
 std::string in_words(const Collective& c) {
-  return fmt::format("{} of {} x {}, {}, root {}, counts [{}]{}{}", name(c.kind), c.count,
+  return fmt::format("{} of {} x {}, {}, root {}, counts [{}]{}{}{}", name(c.kind), c.count,
                      name(c.dtype), name(c.op), c.root, fmt::join(c.counts, ","),
-                     in_words(c.neighbors), in_words(c.rows));
+                     in_words(c.neighbors), in_words(c.rows), in_words(c.norm));
 }
 
 // The address range of a rank's buffer. Addresses are comparable only within one process.
@@ -99,6 +106,10 @@ std::vector<std::string> requests_of(const std::vector<std::string>& all) {
   return requests;
 }
 
+bool overlap(const Span& a, const Span& b) {
+  return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
+}
+
 Span used(const Rank& rank, CollectiveKind kind, const Span& span, std::uint64_t bytes,
           const char* what) {
   if (bytes == 0 || (span.bytes >= bytes && span.owner == &rank.device))
@@ -129,6 +140,18 @@ void check_overlap(const Rank& rank, const Collective& c, const CollectiveBuffer
       name(c.kind), in_send ? "receive" : "send", expected, in_send ? "send" : "receive", offset));
 }
 
+void check_norm_buffers(const Collective& c, const CollectiveBuffers& own) {
+  const Span &residual = own.residual, &updated = own.updated;
+  bool apart = !overlap(residual, updated) || residual.data == updated.data;
+  for (const Span& span : {residual, updated, own.weight})
+    apart = apart && !overlap(span, own.send) && !overlap(span, own.recv);
+  if (apart && !overlap(residual, own.weight) && !overlap(updated, own.weight)) return;
+  throw BadArgument(fmt::format(
+      "{}: expected residual, updated residual and weight that overlap neither the send nor the "
+      "receive buffer nor each other, but for an update in place",
+      name(c.kind)));
+}
+
 // The caller's buffers, cut to what the collective uses. Checks that each is large enough and of
 // the rank's own device, and that the two are disjoint or in place. Throws BadArgument.
 CollectiveBuffers checked_buffers(const Rank& rank, const Collective& collective,
@@ -136,37 +159,36 @@ CollectiveBuffers checked_buffers(const Rank& rank, const Collective& collective
   check(collective, rank.size);
   const std::uint64_t sent = send_bytes(collective, rank.index, rank.size);
   const std::uint64_t received = recv_bytes(collective, rank.index, rank.size);
-  const CollectiveBuffers own{used(rank, collective.kind, buffers.send, sent, "send"),
-                              used(rank, collective.kind, buffers.recv, received, "receive")};
+  CollectiveBuffers own{used(rank, collective.kind, buffers.send, sent, "send"),
+                        used(rank, collective.kind, buffers.recv, received, "receive")};
   check_overlap(rank, collective, own);
+  if (collective.norm.columns == 0) return own;
+  const std::uint64_t row = collective.norm.columns * size_of(collective.dtype);
+  own.residual = used(rank, collective.kind, buffers.residual, received, "residual");
+  own.updated = used(rank, collective.kind, buffers.updated, received, "updated residual");
+  own.weight = used(rank, collective.kind, buffers.weight, row, "weight");
+  check_norm_buffers(collective, own);
   return own;
 }
 
 // Multiplies all rows behind an all_gather, or before a reduction, by a plan that knows of no rows.
-class RowsAtOnce : public CollectivePlan {
+class RowsAtOnce : public ForwardingPlan {
  public:
   RowsAtOnce(const Rank& rank, std::unique_ptr<CollectivePlan> plan, const Collective& collective,
              const CollectiveBuffers& buffers)
-      : team_(rank.team),
+      : ForwardingPlan(std::move(plan)),
+        team_(rank.team),
         rank_(rank.index),
-        plan_(std::move(plan)),
         gathers_(collective.kind == CollectiveKind::all_gather) {
     all_.place = gathers_ ? buffers.recv : buffers.send;
     all_.rows.count = all_.place.bytes / row_bytes(collective);
   }
 
-  void enqueue(Stream& stream) override { plan_->enqueue(stream); }
   void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
     if (!gathers_) multiply_all(stream, multiply);
     plan_->enqueue(stream);
     if (gathers_) multiply_all(stream, multiply);
   }
-  std::string algorithm() const override { return plan_->algorithm(); }
-  void poison_staging() override { plan_->poison_staging(); }
-  const RankSchedule* schedule() const override { return plan_->schedule(); }
-  double wire_bytes() const override { return plan_->wire_bytes(); }
-  double network_bytes() const override { return plan_->network_bytes(); }
-  bool host_driven() const override { return plan_->host_driven(); }
 
  private:
   // Others wait for what the caller's function did not make.
@@ -185,17 +207,40 @@ class RowsAtOnce : public CollectivePlan {
 
   Team& team_;
   const int rank_;
-  std::unique_ptr<CollectivePlan> plan_;
   const bool gathers_;
   CallRows all_;
 };
 
+// Normalises behind a plan that sums.
+class NormBehind : public ForwardingPlan {
+ public:
+  NormBehind(const Rank& rank, std::unique_ptr<CollectivePlan> plan, const Collective& collective,
+             const CollectiveBuffers& buffers)
+      : ForwardingPlan(std::move(plan)),
+        norm_(rank.device.prepare(NormKernel{
+            {buffers.recv}, buffers.recv, row_norm(collective.norm, buffers), collective.dtype})) {}
+
+  void enqueue(Stream& stream) override {
+    plan_->enqueue(stream);
+    stream.launch(*norm_);
+  }
+  void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
+    plan_->enqueue_rows(stream, multiply);
+    stream.launch(*norm_);
+  }
+  bool normalises() const override { return true; }
+
+ private:
+  std::unique_ptr<PreparedKernel> norm_;
+};
+
 }  // namespace
 
-bool in_place(const CollectiveBuffers& buffers) {
-  const Span &a = buffers.send, &b = buffers.recv;
-  return a.bytes > 0 && b.bytes > 0 && a.data < b.data + b.bytes && b.data < a.data + a.bytes;
+RowNorm row_norm(const SumNorm& norm, const CollectiveBuffers& buffers) {
+  return {buffers.residual, buffers.updated, buffers.weight, norm.columns, norm.epsilon};
 }
+
+bool in_place(const CollectiveBuffers& buffers) { return overlap(buffers.send, buffers.recv); }
 
 std::unique_ptr<CollectivePlan> CollectiveSession::plan(Rank& rank, const Collective& collective,
                                                         const CollectiveBuffers& buffers) {
@@ -214,6 +259,8 @@ std::unique_ptr<CollectivePlan> CollectiveSession::plan(Rank& rank, const Collec
     made = make_plan(rank, collective, own, *requests);
     if (collective.rows.columns > 0 && !made->multiplies_rows())
       made = std::make_unique<RowsAtOnce>(rank, std::move(made), collective, own);
+    if (collective.norm.columns > 0 && !made->normalises())
+      made = std::make_unique<NormBehind>(rank, std::move(made), collective, own);
   });
   return made;
 }

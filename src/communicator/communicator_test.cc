@@ -72,6 +72,51 @@ TEST_P(EveryEngine, CallsFollowOnEachOther) {
   });
 }
 
+// Equal values, whose root mean square they are: the result is the weight.
+TEST_P(EveryEngine, SumsAreNormalised) {
+  const auto [engine, device] = GetParam();
+  Communicator communicator({device, engine});
+  communicator.each([](LocalRank& rank) {
+    constexpr std::uint64_t kColumns = 64, kCount = 3 * kColumns;
+    const auto filled = [&](std::uint64_t count, float value) {
+      Buffer buffer = rank.device().allocate(count * sizeof value);
+      const std::vector<float> values(count, value);
+      rank.device().write(buffer.span(), values.data());
+      return buffer;
+    };
+    const auto values = [&](const Buffer& buffer) {
+      std::vector<float> all(buffer.span().bytes / sizeof(float));
+      rank.device().read(buffer.span(), all.data());
+      return all;
+    };
+    const Buffer part = filled(kCount, 1), normed = filled(kCount, -1),
+                 residual = filled(kCount, 3), updated = filled(kCount, -1),
+                 weight = filled(kColumns, 0.5F);
+    Collective collective = of(CollectiveKind::all_reduce, kCount);
+    collective.dtype = DType::fp32;
+    collective.norm = {kColumns, 0};
+    CollectiveBuffers buffers{part.span(), normed.span(), residual.span(), updated.span(),
+                              weight.span()};
+    CollectiveCall call = rank.plan(collective, buffers);
+    const auto stream = rank.device().make_stream();
+    call.enqueue(*stream);
+    stream->synchronize(kDeadline);
+    EXPECT_EQ(values(updated), std::vector<float>(kCount, 3.0F + static_cast<float>(rank.size())));
+    for (const float value : values(normed)) EXPECT_FLOAT_EQ(value, 0.5F);
+    rank.retire(std::move(call));
+    buffers.weight = updated.slice(0, kColumns * sizeof(float));
+    EXPECT_THROW(rank.plan(collective, buffers), BadArgument);
+    buffers.weight = {};
+    EXPECT_THROW(rank.plan(collective, buffers), BadArgument);
+    buffers.weight = weight.span();
+    collective.norm.columns = 60;  // no whole rows
+    EXPECT_THROW(rank.plan(collective, buffers), BadArgument);
+    collective.norm.columns = kColumns;
+    collective.kind = CollectiveKind::all_gather;
+    EXPECT_THROW(rank.plan(collective, buffers), BadArgument);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Communicator, EveryEngine,
                          ::testing::Values(std::pair{"auto", "host:3"}, std::pair{"dma", "host:2"},
                                            std::pair{"kernel", "host:2"},

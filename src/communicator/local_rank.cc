@@ -35,7 +35,11 @@ std::unique_ptr<CollectiveMemory> LocalRank::allocate(std::uint64_t bytes) {
 }
 
 CollectiveCall LocalRank::plan(const Collective& collective, const Span& send, const Span& recv) {
-  return {session_, session_->plan(*rank_, collective, {send, recv}), streams_};
+  return plan(collective, CollectiveBuffers{send, recv});
+}
+
+CollectiveCall LocalRank::plan(const Collective& collective, const CollectiveBuffers& buffers) {
+  return {session_, session_->plan(*rank_, collective, buffers), streams_};
 }
 
 Span LocalRank::adopt(void* data, std::uint64_t bytes) const {

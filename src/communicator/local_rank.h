@@ -44,6 +44,8 @@ class LocalRank {
   // cannot run this or a rank cannot reach another's memory. If one rank throws, all throw; the
   // others' error names that rank, and all may plan again.
   CollectiveCall plan(const Collective& collective, const Span& send, const Span& recv);
+  // As above, also of a collective with a SumNorm, whose residual and weight are the rank's own.
+  CollectiveCall plan(const Collective& collective, const CollectiveBuffers& buffers);
   // As above, with the user's own memory of the rank's device (cudaMalloc), of the sizes that
   // send_bytes() and recv_bytes() return; nullptr if that size is 0.
   CollectiveCall plan(const Collective& collective, const void* send, void* recv);

@@ -31,12 +31,12 @@ Binding::Binding(Rank& rank, const RankSchedule& schedule, const CollectiveBuffe
       node_(schedule.node),
       groups_(schedule.semaphores),
       prepare_peer_kernel_(session.prepare),
-      send_(buffers.send),
-      recv_(buffers.recv) {
+      buffers_(buffers) {
   Rank& mapping = session.node != nullptr ? session.node->in_node : rank;
-  all_send_ = mapped(mapping, send_, schedule.reads_send || schedule.pushes_to_send,
+  all_send_ = mapped(mapping, buffers.send, schedule.reads_send || schedule.pushes_to_send,
                      "the other ranks' send buffers");
-  all_recv_ = mapped(mapping, recv_, schedule.pushes_to_recv, "the other ranks' receive buffers");
+  all_recv_ =
+      mapped(mapping, buffers.recv, schedule.pushes_to_recv, "the other ranks' receive buffers");
   memory_ = session.pool != nullptr ? session.pool->memory(mapping, schedule, session.watchdog)
                                     : std::make_shared<ScheduleMemory>(
                                           mapping, schedule, session.watchdog, session.semaphores);
@@ -59,7 +59,8 @@ void Binding::make_wires(const RankSchedule& schedule, const ScheduleSession& se
 WireTraffic Binding::traffic_of(const WireMessages& wire, const NodeMap& map) const {
   std::map<BufferRole, Place> sources;
   WireTraffic traffic;
-  if (!wire.to_incoming) traffic.region = span_of({BufferRole::recv, rank_, 0, recv_.bytes});
+  if (!wire.to_incoming)
+    traffic.region = span_of({BufferRole::recv, rank_, 0, buffers_.recv.bytes});
   for (const StepMessage& message : wire.messages) {
     WireMessage& sent = traffic.messages.emplace_back();
     sent.node = map.node(message.to);
@@ -84,9 +85,9 @@ Span Binding::buffer_of(const Place& place) const {
   const int number = number_in(node_, place.rank);
   switch (place.buffer) {
     case BufferRole::send:
-      return all_send_ ? all_send_->at(number) : send_;
+      return all_send_ ? all_send_->at(number) : buffers_.send;
     case BufferRole::recv:
-      return all_recv_ ? all_recv_->at(number) : recv_;
+      return all_recv_ ? all_recv_->at(number) : buffers_.recv;
     case BufferRole::slots:
       return memory_->slots(place.rank);
     case BufferRole::scratch:
@@ -184,7 +185,13 @@ PacketKernel Binding::packet_kernel(PeerKernel barrier, const StepKernel& kernel
     packets.peers.push_back({other, span_of(part.source), memory_->packets(other, rank_),
                              memory_->packets(rank_, other), span_of(part.target)});
   }
+  if (normalises(kernel)) packets.norm = row_norm(kernel.norm, buffers_);
   return packets;
+}
+
+bool Binding::normalises(const StepKernel& kernel) const {
+  return kernel.norm.columns > 0 && !kernel.packets.empty() && !prepare_peer_kernel_ &&
+         device_.normalises_packets();
 }
 
 }  // namespace duet

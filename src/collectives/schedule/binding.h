@@ -45,6 +45,8 @@ class Binding {
   Span span_of(const Place& place) const;
   std::vector<Semaphore> semaphores_of(const std::vector<SemaphoreAt>& list) const;
   std::unique_ptr<PreparedKernel> prepare(const StepKernel& kernel) const;
+  // Whether the prepared kernel does what StepKernel::norm says.
+  bool normalises(const StepKernel& kernel) const;
   Wire& wire(int number) const { return *wires_[index_of(number)].wire; }
   // Blocking, while no rank is in a call: overwrites what the plan owns of this rank.
   void poison() const;
@@ -70,7 +72,7 @@ class Binding {
   const std::vector<int> node_;
   const std::vector<SemaphoreGroup> groups_;
   const PreparePeerKernel prepare_peer_kernel_;
-  const Span send_, recv_;
+  const CollectiveBuffers buffers_;
   // Before the semaphores: where it fails, no rank has mapped another's.
   std::optional<PeerMemory> all_send_, all_recv_;
   std::shared_ptr<ScheduleMemory> memory_;

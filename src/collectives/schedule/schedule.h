@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collectives/call_rows.h"
+#include "collectives/collective.h"
 #include "device/stream.h"
 
 namespace duet {
@@ -116,6 +117,8 @@ struct StepKernel {
   // Not empty: a PacketKernel. By distance from this rank, from the rank itself on; the items are
   // what devices without packets do.
   std::vector<PacketPart> packets;
+  // What a PacketKernel does with the sum, on devices that normalise it.
+  SumNorm norm = {};
 
   bool is_none() const { return items.empty() && !barriers; }
 };

@@ -38,6 +38,8 @@ SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
     calls_.push_back({call.lane, bound(schedule, call)});
     computes_ = computes_ || call.kind == StreamCall::Kind::compute;
   }
+  for (const Step& step : schedule.steps)
+    normalises_ = normalises_ || binding_.normalises(step.kernel);
   const NodeMap* nodes = session.nodes;
   add_wire_bytes(wire_bytes_of(schedule));
   add_network_bytes(network_bytes_of(schedule, [&](int to) {

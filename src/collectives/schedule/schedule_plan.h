@@ -29,6 +29,7 @@ class SchedulePlan : public PeerPlan {
     enqueue_calls(stream, nullptr, &multiply);
   }
   bool multiplies_rows() const override { return multiplies_rows_; }
+  bool normalises() const override { return normalises_; }
   void poison_staging() override { binding_.poison(); }
   std::string algorithm() const override { return algorithm_; }
   const RankSchedule* schedule() const override { return kept_ ? &*kept_ : nullptr; }
@@ -63,6 +64,7 @@ class SchedulePlan : public PeerPlan {
   std::vector<Call> calls_;
   bool computes_ = false;  // the schedule says where
   const bool multiplies_rows_;
+  bool normalises_ = false;
 };
 
 }  // namespace duet

@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include "collectives/forwarding_plan.h"
+
 namespace duet {
 namespace {
 
@@ -12,14 +14,14 @@ constexpr double kFinishSeconds = 30;  // seconds for a device whose waits are r
 
 }  // namespace
 
-class PlanInUse : public CollectivePlan {
+class PlanInUse : public ForwardingPlan {
  public:
   PlanInUse(SessionPlans& plans, const Rank& rank, std::unique_ptr<CollectivePlan> plan,
             std::string_view call)
-      : plans_(plans),
+      : ForwardingPlan(std::move(plan)),
+        plans_(plans),
         rank_(rank.index),
         device_(rank.device),
-        plan_(std::move(plan)),
         call_(call),
         made_at_(plans.watchdog_.failures()) {
     const std::lock_guard<std::mutex> lock(plans_.mutex_);
@@ -47,7 +49,6 @@ class PlanInUse : public CollectivePlan {
     if (!plan_->multiplies_rows()) return CollectivePlan::enqueue_rows(stream, multiply);
     guarded([&] { plan_->enqueue_rows(stream, multiply); });
   }
-  bool multiplies_rows() const override { return plan_->multiplies_rows(); }
 
   // Whether its work may still be under way after a failure. While an exception unwinds the stack,
   // a failure may not be known yet.
@@ -55,13 +56,6 @@ class PlanInUse : public CollectivePlan {
     const bool well = plans_.watchdog_.well(made_at_) && std::uncaught_exceptions() == 0;
     return !well && has_enqueued_.load(std::memory_order_relaxed);
   }
-
-  std::string algorithm() const override { return plan_->algorithm(); }
-  const RankSchedule* schedule() const override { return plan_->schedule(); }
-  double wire_bytes() const override { return plan_->wire_bytes(); }
-  double network_bytes() const override { return plan_->network_bytes(); }
-  bool host_driven() const override { return plan_->host_driven(); }
-  void poison_staging() override { plan_->poison_staging(); }
 
  private:
   template <typename Calls>
@@ -91,7 +85,6 @@ class PlanInUse : public CollectivePlan {
   SessionPlans& plans_;
   const int rank_;
   Device& device_;
-  std::unique_ptr<CollectivePlan> plan_;
   const std::string_view call_;
   const int made_at_;
   std::atomic<bool> has_enqueued_{false};

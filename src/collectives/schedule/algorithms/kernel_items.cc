@@ -157,10 +157,14 @@ std::vector<Move> even_moves(const Collective& c, int ranks) {
 // limit keeps the additional bytes the same.
 constexpr std::uint64_t kMostReducedBytes = 320 << 10;
 
+// With a norm, which otherwise is a kernel of its own.
+constexpr std::uint64_t kMostNormedBytes = 512 << 10;
+
 std::uint64_t most_bytes(const Collective& c, int ranks) {
   if (c.kind != CollectiveKind::all_reduce) return kMostBytes / static_cast<std::uint64_t>(ranks);
   const auto others = static_cast<std::uint64_t>(ranks - 1);
-  return kMostReducedBytes * static_cast<std::uint64_t>(ranks) / (others * others);
+  const std::uint64_t most = c.norm.columns > 0 ? kMostNormedBytes : kMostReducedBytes;
+  return most * static_cast<std::uint64_t>(ranks) / (others * others);
 }
 
 }  // namespace

@@ -101,7 +101,10 @@ RankSchedule kernel_schedule(const AlgorithmInput& input) {
     schedule.semaphores.push_back(barrier_words(step == 0 ? "barrier" : "second barrier", blocks));
     schedule.steps.push_back(kernel_step(c, std::move(steps[step]), blocks, barriers));
   }
-  if (packets) schedule.steps.front().kernel.packets = packet_parts(c, rank, ranks, input.in_place);
+  if (packets) {
+    schedule.steps.front().kernel.packets = packet_parts(c, rank, ranks, input.in_place);
+    schedule.steps.front().kernel.norm = c.norm;
+  }
   schedule.algorithm = in_words(schedule);
   return schedule;
 }
