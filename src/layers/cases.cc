@@ -76,6 +76,7 @@ GemmEngine& gemm_for(Machine& machine, const std::string& name, const Layer& lay
     if (!name.empty() && engine->name() != name) continue;
     std::optional<Skipped> skipped;
     for (const LayerOperation& operation : layer.operations) {
+      if (!multiplies(operation.kind)) continue;
       GemmProblem problem = problem_of(operation, ranks);
       for (const bool adds : {false, operation.kind != LayerKind::gather_gemm}) {
         problem.accumulate = adds;
@@ -97,7 +98,7 @@ class LayerCases {
         sessions_(machine, options_.processes, options_.node_size, options_.network),
         usual_(usual_collectives(machine.device(0).info().kind)) {
     if (options_.engines.empty()) options_.engines = {kAlone, usual_, kPieces, kFastest};
-    std::vector<std::string> names = {usual_, "dma"};
+    std::vector<std::string> names = {usual_, "dma", "kernel"};
     for (const std::string& name : options_.engines) {
       if (name != kAlone && name != kPieces && name != kFastest) names.push_back(name);
     }
@@ -141,6 +142,7 @@ class LayerCases {
     }
     if (options_.graph.launches > 0)
       id.axes.set("graph_launches", std::int64_t{options_.graph.launches});
+    if (options_.graph.calls > 1) id.axes.set("graph_calls", std::int64_t{options_.graph.calls});
     return id;
   }
 
@@ -160,7 +162,8 @@ class LayerCases {
     Measurement besides;
     const std::vector<Sampling> sampled =
         by_turns(works, options_.mode, [&](const RunAgain& again) {
-          if (!chosen.is_alone()) add_timeline(besides, *works.front());
+          if (!chosen.is_alone() && multiplies(layer.operations.front().kind))
+            add_timeline(besides, *works.front());
           if (options_.energy_seconds > 0) add_energy(besides, again);
         });
     result.sampling = sampled.front();
@@ -170,7 +173,8 @@ class LayerCases {
     result.metrics.insert(result.metrics.end(), besides.metrics.begin(), besides.metrics.end());
     result.warnings.insert(result.warnings.end(), besides.warnings.begin(), besides.warnings.end());
     result.curves = besides.curves;
-    result.notes = {{"gemm", gemm.name()}, {"gemm_algorithm", own.gemm_algorithm()}};
+    if (!own.gemm_algorithm().empty())
+      result.notes = {{"gemm", gemm.name()}, {"gemm_algorithm", own.gemm_algorithm()}};
     if (!own.algorithm().empty()) result.notes.emplace_back("algorithm", own.algorithm());
     if (ways.size() > 2) result.notes.emplace_back("serial", usual_);
     if (engine.is_fastest()) result.notes.emplace_back("chosen", chosen.text());
@@ -182,9 +186,10 @@ class LayerCases {
  private:
   Team& team() { return sessions_.team(); }
 
-  // Ways of adding differ only where something is added.
+  // Ways of adding differ only where something is added. What is not multiplied has no pieces.
   std::vector<LayerEngine> ways_of(const Layer& layer) const {
     std::vector<LayerEngine> ways;
+    if (!multiplies(layer.operations.front().kind)) return ways;
     const bool gathers =
         layer.operations.size() == 1 && layer.operations[0].kind == LayerKind::gather_gemm;
     for (const int ranges : options_.ranges) {

@@ -1,5 +1,6 @@
 #include "layers/cases.h"
 #include "layers/workload.h"
+#include "results/record_kind.h"
 
 namespace duet {
 namespace {
@@ -15,9 +16,11 @@ Expectation expect_layer(const Record& record, const Site& site) {
   Expectation expectation;
   const double alone = record.metrics.value("gemm_seconds");
   const double serial = record.metrics.value("serial_seconds");
-  const auto tflops = [&](double seconds) { return record.cost.flop / seconds / 1e12; };
+  const auto rate = [&](double seconds) {
+    return usual_rates(record.cost, seconds).front().second;
+  };
   if (alone > 0) {
-    expectation.bound = tflops(alone);
+    expectation.bound = rate(alone);
     expectation.measured_bound = true;
   }
   if (record.id.engine != kPieces && record.id.engine != kFastest) {
@@ -32,7 +35,7 @@ Expectation expect_layer(const Record& record, const Site& site) {
   } else if (site.spec == nullptr) {
     expectation.unknown = "ranks of a CPU share its cores and its memory";
   } else {
-    expectation.expected = tflops(serial);
+    expectation.expected = rate(serial);
     expectation.basis = "the whole collective of the vendor's library, measured by turns with it";
     expectation.advice =
         "the engine auto takes the fastest way; look at cut_seconds, which is what "

@@ -25,6 +25,16 @@ TEST_F(LayerExpectations, PiecesAreAtLeastAsFastAsTheWholeCollective) {
   EXPECT_FALSE(expect_layer(record, site()).expected);
 }
 
+TEST_F(LayerExpectations, WithoutAMultiplicationRatesAreOfBytes) {
+  Record record = result("layer", {{"m", 64}, {"ranks", 2}}, {0, 2e6, 3e6});
+  record.metrics = {{"gemm_seconds", 5e-6}, {"serial_seconds", 20e-6}};
+  record.id.engine = kFastest;
+  const Expectation expectation = expect_layer(record, site());
+  const double of_call = usual_rates(record.cost, 1).front().second;
+  EXPECT_DOUBLE_EQ(*expectation.bound, of_call / 5e-6);
+  EXPECT_DOUBLE_EQ(*expectation.expected, of_call / 20e-6);
+}
+
 TEST_F(LayerExpectations, NothingIsExpectedOfWhatIsMeasuredElsewhere) {
   Record record = result("layer", {{"m", 4096}, {"ranks", 4}}, {8e12, 0, 0});
   record.id.engine = kAlone;

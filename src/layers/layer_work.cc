@@ -67,13 +67,7 @@ void LayerWork::prepare(Rank& rank, const Placement& placement) {
   stream->synchronize(kLayerDeadline);
   const auto all = rank.team.gather(rank, fmt::format("{}", wire_bytes),
                                     "the other ranks to have prepared", kLayerDeadline);
-  if (way_.graph.launches > 0) {
-    const auto reason = way_.session != nullptr ? way_.session->uncapturable() : std::nullopt;
-    if (reason) throw Unavailable(reason->reason);
-    enqueue_call(own, *stream);
-    stream->synchronize(kLayerDeadline);
-    own.graph = capture(*stream, [&] { enqueue_call(own, *stream); });
-  }
+  if (way_.graph.launches > 0) capture_calls(rank, own, *stream);
   if (rank.local != 0) return;
   wire_bytes_ = 0;
   for (const std::string& each : *all) wire_bytes_ += std::stod(each);
@@ -83,11 +77,25 @@ void LayerWork::prepare(Rank& rank, const Placement& placement) {
   gemm_algorithm_ = own.linears.front().gemm_algorithm();
 }
 
-int LayerWork::most_queued() const {
-  const auto ranges = static_cast<std::size_t>(std::max(1, way_.ranges) * team_.size());
-  const std::size_t operations = kOperationsOfRange * ranges * layer_.operations.size();
-  return std::max(1, calls_queued(operations) / calls());
+void LayerWork::capture_calls(Rank& rank, RankState& own, Stream& stream) {
+  const auto reason = way_.session != nullptr ? way_.session->uncapturable() : std::nullopt;
+  if (reason) throw Unavailable(reason->reason);
+  enqueue_call(own, stream);
+  stream.synchronize(kLayerDeadline);
+  own.graph = capture(stream, [&] {
+    for (int call = 0; call < way_.graph.calls; ++call) enqueue_call(own, stream);
+  });
+  const std::size_t largest = largest_graph(rank, *own.graph, kLayerDeadline);
+  if (rank.local == 0) graph_size_ = largest;
 }
+
+std::size_t LayerWork::operations() const {
+  if (way_.graph.launches > 0) return static_cast<std::size_t>(way_.graph.launches) * graph_size_;
+  const auto ranges = static_cast<std::size_t>(std::max(1, way_.ranges) * team_.size());
+  return kOperationsOfRange * ranges * layer_.operations.size();
+}
+
+int LayerWork::most_queued() const { return std::max(1, calls_queued(operations())); }
 
 // Between the two linears.
 SwiGlu LayerWork::activation(const RankState& own) const {

@@ -22,8 +22,10 @@ class LayerWork : public Work {
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
-  int calls() const override { return way_.graph.launches > 0 ? way_.graph.launches : 1; }
-  bool host_driven() const override { return host_driven_; }
+  int calls() const override {
+    return way_.graph.launches > 0 ? way_.graph.launches * way_.graph.calls : 1;
+  }
+  bool host_driven() const override { return host_driven_ || calls_queued(operations()) == 0; }
   int most_queued() const override;
   void renew(Rank& rank) override;
   std::optional<Skipped> verify(Rank& rank) override;
@@ -50,6 +52,8 @@ class LayerWork : public Work {
     std::uint64_t fills = 0;
   };
 
+  std::size_t operations() const;  // that an enqueue() puts into the launch queue
+  void capture_calls(Rank& rank, RankState& own, Stream& stream);
   RankState& state(const Rank& rank) { return states_.at(static_cast<std::size_t>(rank.local)); }
   SwiGlu activation(const RankState& own) const;
   void enqueue_call(const RankState& own, Stream& stream, StepTimeline* timeline = nullptr) const;
@@ -63,6 +67,7 @@ class LayerWork : public Work {
   std::vector<RankState> states_;  // by local rank
   double wire_bytes_ = 0;
   bool host_driven_ = false;
+  std::size_t graph_size_ = 0;
   std::string algorithm_, gemm_algorithm_;
 };
 

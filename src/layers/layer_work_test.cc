@@ -53,7 +53,9 @@ class LayerWorkTest : public ::testing::TestWithParam<const char*> {
     way.session = &session;
     Tuning tuning;
     tuning.seconds = 0.01;
-    const GemmProblem problem = problem_of(layer.operations.front(), team_->size());
+    GemmProblem problem{16, 16, 16};  // where nothing is multiplied
+    if (multiplies(layer.operations.front().kind))
+      problem = problem_of(layer.operations.front(), team_->size());
     LayerWork work(*team_, first_engine(*machine_, problem), layer, way, tuning);
     const std::vector<Sampling> sampled = Sampler(*team_).measure_by_turns({&work}, short_mode());
     EXPECT_TRUE(sampled.front().verified)
@@ -70,7 +72,8 @@ class LayerWorkTest : public ::testing::TestWithParam<const char*> {
 TEST_P(LayerWorkTest, IsRightInEveryWay) {
   const auto dma = make_dma_collectives()->open(*team_);
   const auto kernel = make_kernel_collectives()->open(*team_);
-  for (const char* const kind : {"gather-gemm", "gemm-scatter", "gemm-reduce", kMlp}) {
+  for (const char* const kind :
+       {"gather-gemm", "gemm-scatter", "gemm-reduce", "gemm-reduce-norm", kMlp}) {
     const Layer each = layer(kind, 64 * team_->size());
     for (const int launches : {0, 2}) {
       LayerWay way;
@@ -89,6 +92,23 @@ TEST_P(LayerWorkTest, IsRightInEveryWay) {
       }
     }
   }
+}
+
+// Small sums by packets, on GPUs with the norm in their kernel, and large ones.
+TEST_P(LayerWorkTest, NormalisesWhatIsReduced) {
+  const auto dma = make_dma_collectives()->open(*team_);
+  const auto kernel = make_kernel_collectives()->open(*team_);
+  for (const std::int64_t rows : {1, 2}) {
+    const Layer each = layer_of(rows, 4096, 1, "reduce-norm", DType::bf16);
+    for (const int launches : {0, 2}) {
+      LayerWay way;
+      way.graph.launches = launches;
+      expect_right(*kernel, each, way);
+      expect_right(*dma, each, way);
+    }
+  }
+  const bool computes = std::string(GetParam()).find("sim") != 0;
+  if (computes) expect_right(*kernel, layer_of(100, 4096, 1, "reduce-norm", DType::bf16), {});
 }
 
 // Rows that ranks do not divide, and fewer than ranks.
@@ -226,6 +246,10 @@ TEST(LayerCases, RefuseWhatCannotBe) {
   };
   refused([](LayerOptions& o) { o.engines = {"warp"}; });
   refused([](LayerOptions& o) { o.layers[0].operations[0].m = 63; });
+  refused([](LayerOptions& o) {
+    o.layers = {layer_of(1, 16384, 1, "reduce-norm", DType::fp32)};  // 64 KiB
+  });
+  EXPECT_THROW(layer_of(4, 64, 64, "reduce-norm", DType::fp32), UsageError);
 }
 
 }  // namespace

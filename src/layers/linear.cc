@@ -51,13 +51,13 @@ LayerLinear::LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& ope
       seed_(seed),
       makes_input_(makes_input) {
   allocate(rank);
-  const auto stream = rank.device.make_stream();
-  // Tuning multiplies, and takes other times for other data.
-  for (const Span& span : {x(), weight_.span()})
-    stream->fill(span, {FillKind::normal, 1, 0, problem_.dtype});
-  stream->synchronize(kLayerDeadline);
+  if (normalises(operation.kind)) {
+    norm_.emplace(rank.device, problem_.m, problem_.n, problem_.output);
+    norm_->add_to(collective_, buffers_);
+    norm_->plan(buffers_.send, buffers_.recv);
+  }
   if (communicates()) plan_ = way.session->plan(rank, collective_, buffers_);
-  plan_gemms(rank, gemm, tuning, *stream);
+  if (multiplies()) plan_gemms(rank, gemm, tuning);
 }
 
 void LayerLinear::allocate(Rank& rank) {
@@ -65,8 +65,13 @@ void LayerLinear::allocate(Rank& rank) {
     if (communicates()) return way_.session->allocate(rank, bytes);
     return std::make_unique<PlainMemory>(rank.device.allocate(bytes));
   };
-  x_ = allocate(matrix_bytes(problem_.m, problem_.k, problem_.dtype));
   y_ = allocate(matrix_bytes(problem_.m, problem_.n, problem_.output));
+  if (!multiplies()) {
+    x_ = allocate(y().bytes);
+    buffers_ = {x(), y()};
+    return;
+  }
+  x_ = allocate(matrix_bytes(problem_.m, problem_.k, problem_.dtype));
   weight_ = rank.device.allocate(matrix_bytes(problem_.n, problem_.k, problem_.dtype));
   if (gathers()) {
     buffers_ = {slice_rows(x(), problem_.m, rows_of(collective_, rank.index, ranks_)), x()};
@@ -79,13 +84,17 @@ void LayerLinear::allocate(Rank& rank) {
 }
 
 // The first call tells what is multiplied at a time; nothing is multiplied in it.
-void LayerLinear::plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning, Stream& stream) {
+void LayerLinear::plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning) {
+  const auto stream = rank.device.make_stream();
+  // Tuning multiplies, and takes other times for other data.
+  for (const Span& span : {x(), weight_.span()})
+    stream->fill(span, {FillKind::normal, 1, 0, problem_.dtype});
   cut_ = {first_rows(static_cast<std::uint64_t>(problem_.m))};
   if (plan_ != nullptr) {
     cut_.clear();
-    plan_->enqueue_rows(stream, [&](Stream&, const CallRows& rows) { cut_.push_back(rows); });
-    stream.synchronize(kLayerDeadline);
+    plan_->enqueue_rows(*stream, [&](Stream&, const CallRows& rows) { cut_.push_back(rows); });
   }
+  stream->synchronize(kLayerDeadline);
   for (const CallRows& each : cut_) {
     std::unique_ptr<GemmPlan>& plan = gemms_[key_of(each)];
     GemmProblem problem = problem_;
@@ -111,8 +120,11 @@ void LayerLinear::enqueue(Stream& stream, StepTimeline* timeline) const {
     gemms_.at(key_of(rows))->enqueue(on, operands(rows));
     if (timeline != nullptr) timeline->ended_beside(on);
   };
-  if (plan_ != nullptr && !way_.cut_only) return plan_->enqueue_rows(stream, multiply);
+  if (plan_ != nullptr && !way_.cut_only) {
+    return multiplies() ? plan_->enqueue_rows(stream, multiply) : plan_->enqueue(stream);
+  }
   for (const CallRows& each : cut_) multiply(stream, each);
+  if (norm_) norm_->enqueue(stream);
 }
 
 // A rank's part of X, or its weight.
@@ -125,6 +137,12 @@ Fill LayerLinear::input(const char* what, int rank, std::uint64_t fills) const {
 void LayerLinear::fill(const Rank& rank, std::uint64_t fills, Stream& stream) const {
   stream.fill(x(), kPoison);
   stream.fill(y(), way_.cut_only ? Fill{FillKind::normal, 1, 0, problem_.output} : kPoison);
+  if (norm_) norm_->fill(seed_ + fills, stream);
+  if (!multiplies()) {
+    Fill sums = input("x", rank.index, fills);
+    sums.dtype = problem_.output;
+    return stream.fill(x(), sums);
+  }
   if (scattered_ != nullptr) stream.fill(scattered_->span(), kPoison);
   stream.fill(weight_.span(), input("weight", rank.index, fills));
   if (makes_input_) return;
@@ -142,6 +160,7 @@ void LayerLinear::poison_staging() const {
 
 std::optional<Skipped> LayerLinear::unverifiable() const {
   if (way_.cut_only) return Skipped{"nothing is communicated"};
+  if (!multiplies()) return norm_->unverifiable(x());
   const auto& [key, largest] = *gemms_.rbegin();
   return largest->unverifiable(operands(first_rows(std::get<0>(key))));
 }
@@ -175,10 +194,13 @@ void LayerLinear::verify_gathered(Rank& rank) const {
   }
 }
 
-// Rows of the rank's own product, in double; behind each the size of what is multiplied.
+// Rows of the rank's own product, in double, or of the sums that are there; behind each the size of
+// what is multiplied.
 std::vector<double> LayerLinear::products(Rank& rank, const std::vector<std::int64_t>& rows) const {
-  const std::vector<double> all = gemm_reference(rank.device.info().kind)(
-      rank.device, problem_, {x(), weight_.span(), y()}, rows);
+  const std::vector<double> all = multiplies()
+                                      ? gemm_reference(rank.device.info().kind)(
+                                            rank.device, problem_, {x(), weight_.span(), y()}, rows)
+                                      : norm_->rows_of(x(), rows);
   std::vector<double> with_sizes;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = all.begin() + static_cast<std::ptrdiff_t>(i) * problem_.n;
@@ -247,17 +269,26 @@ void LayerLinear::verify_products(Rank& rank) const {
   const Expected wanted = expected(rank, rows);
   const RowBlock block = scatters ? rows_of(collective_, rank.index, ranks_)
                                   : RowBlock{0, static_cast<std::uint64_t>(problem_.m)};
-  const Span result = scatters ? scattered_->span() : y();
+  const Span result = scatters ? scattered_->span() : norm_ ? norm_->updated() : y();
+  const std::vector<double> residual =
+      norm_ ? norm_->rows_of(norm_->residual(), rows) : std::vector<double>(wanted.values.size());
   std::size_t at = 0;
   for (const std::int64_t row : rows) {
     const std::string bytes = bytes_of(rank.device, result, static_cast<std::int64_t>(block.count),
                                        row - static_cast<std::int64_t>(block.first));
     for (std::int64_t column = 0; column < problem_.n; ++column, ++at) {
       const double got = element(bytes, column, problem_.output);
-      if (std::abs(got - wanted.values[at]) <= wanted.allowed[at]) continue;  // false for NaN
+      const double value = wanted.values[at] + residual[at];
+      const double allowed = wanted.allowed[at] + (norm_ ? norm_->rounding(value) : 0);
+      if (std::abs(got - value) <= allowed) continue;  // false for NaN
       throw Mismatch(fmt::format("{} {} on rank {}: Y({}, {}) is {}, expected {} +- {:.2g}",
                                  name(operation_.kind), operation_.part, rank.index, row, column,
-                                 got, wanted.values[at], wanted.allowed[at]));
+                                 got, value, allowed));
+    }
+    const std::string fault = norm_ ? norm_->fault_of_row(y(), row) : "";
+    if (!fault.empty()) {
+      throw Mismatch(fmt::format("{} {} on rank {}: {}", name(operation_.kind), operation_.part,
+                                 rank.index, fault));
     }
   }
 }

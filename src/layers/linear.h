@@ -1,5 +1,6 @@
 // One operation of a layer on one rank: its matrices, the multiplication of their rows, and the
-// collective before, between or behind it.
+// collective before, between or behind it; or, without a multiplication, the collective of partial
+// sums that are there.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "collectives/engine.h"
 #include "gemm/engine.h"
 #include "layers/operation.h"
+#include "layers/residual_norm.h"
 #include "training/operations/step_timeline.h"
 
 namespace duet {
@@ -57,16 +59,19 @@ class LayerLinear {
   double wire_bytes() const { return plan_ != nullptr ? plan_->wire_bytes() : 0; }
   bool host_driven() const { return plan_ != nullptr && plan_->host_driven(); }
   std::string algorithm() const { return plan_ != nullptr ? plan_->algorithm() : ""; }
-  // Of the multiplication of the most rows.
-  std::string gemm_algorithm() const { return gemms_.rbegin()->second->algorithm(); }
+  // Of the multiplication of the most rows; "" without one.
+  std::string gemm_algorithm() const {
+    return gemms_.empty() ? "" : gemms_.rbegin()->second->algorithm();
+  }
 
  private:
   using GemmKey = std::tuple<std::uint64_t, bool, int>;  // rows, whether they are added, the stream
 
   bool gathers() const { return operation_.kind == LayerKind::gather_gemm; }
   bool communicates() const { return way_.session != nullptr; }
+  bool multiplies() const { return duet::multiplies(operation_.kind); }
   void allocate(Rank& rank);
-  void plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning, Stream& stream);
+  void plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning);
   static GemmKey key_of(const CallRows& rows) { return {rows.rows.count, rows.adds, rows.stream}; }
   GemmBuffers operands(const CallRows& rows) const;
   // Rows from the first one on, where they stand as a whole.
@@ -86,11 +91,13 @@ class LayerLinear {
   const LayerWay way_;
   const int ranks_;
   const GemmProblem problem_;
-  const Collective collective_;
+  Collective collective_;
   const std::uint64_t seed_;
   const bool makes_input_;
-  // X and Y, or the rank's partial sums of Y; of gemm_scatter its rows of Y are apart.
+  // X and Y, or the rank's partial sums of Y; of gemm_scatter its rows of Y are apart. Without a
+  // multiplication `x` has the partial sums.
   std::unique_ptr<CollectiveMemory> x_, y_, scattered_;
+  std::optional<ResidualNorm> norm_;
   Buffer weight_;
   CollectiveBuffers buffers_;
   std::unique_ptr<CollectivePlan> plan_;  // null: no collective

@@ -7,13 +7,16 @@
 
 #include "core/error.h"
 #include "core/names.h"
+#include "device/collective_kernel.h"
 
 namespace duet {
 namespace {
 
 constexpr NamedValue<LayerKind> kKinds[] = {{LayerKind::gather_gemm, "gather-gemm"},
                                             {LayerKind::gemm_scatter, "gemm-scatter"},
-                                            {LayerKind::gemm_reduce, "gemm-reduce"}};
+                                            {LayerKind::gemm_reduce, "gemm-reduce"},
+                                            {LayerKind::gemm_reduce_norm, "gemm-reduce-norm"},
+                                            {LayerKind::reduce_norm, "reduce-norm"}};
 
 // N and K of a layer's linears, from each model's published configuration: `width` its hidden size,
 // `qkv` the columns of q, k and v, `attended` those of all heads, `ffn` those of gate or up.
@@ -35,6 +38,11 @@ const LayerModel& model_of(std::string_view text) {
 }
 
 }  // namespace
+
+bool multiplies(LayerKind kind) { return kind != LayerKind::reduce_norm; }
+bool normalises(LayerKind kind) {
+  return kind == LayerKind::gemm_reduce_norm || kind == LayerKind::reduce_norm;
+}
 
 std::string_view name(LayerKind kind) { return name_of(kKinds, kind); }
 std::vector<LayerKind> all_layer_kinds() { return values_in(kKinds); }
@@ -77,6 +85,9 @@ std::vector<Layer> layers_of(std::string_view model, std::int64_t tokens,
       all.push_back({kind, std::string(model), {up, down}, true});
     } else if (kind == kAttention) {
       all.push_back({kind, std::string(model), {qkv, o}});
+    } else if (!multiplies(summed)) {
+      const LayerOperation reduced = operation(summed, "width", of.width, 0);
+      all.push_back({kind, reduced.part, {reduced}});
     } else {
       const bool gathers = summed == LayerKind::gather_gemm;
       for (const LayerOperation& each : gathers ? std::array{qkv, up} : std::array{o, down})
@@ -92,7 +103,12 @@ Layer layer_of(std::int64_t m, std::int64_t n, std::int64_t k, const std::string
   if (kind == kAttention) {
     throw UsageError(fmt::format("attention of {}: expected a model, which has its heads", part));
   }
-  if (kind != kMlp) return {kind, part, {{parse_layer_kind(kind), part, m, n, k, dtype}}};
+  if (kind != kMlp) {
+    const LayerKind one = parse_layer_kind(kind);
+    if (!multiplies(one) && k != 1)
+      throw UsageError(fmt::format("{} of {}: expected K 1, as nothing is multiplied", kind, part));
+    return {kind, part, {{one, part, m, n, multiplies(one) ? k : 0, dtype}}};
+  }
   return {kind,
           part,
           {{LayerKind::gather_gemm, part, m, n, k, dtype},
@@ -108,15 +124,23 @@ void check(const Layer& layer, int ranks) {
   };
   for (const LayerOperation& each : layer.operations) {
     const bool gathers = each.kind == LayerKind::gather_gemm;
-    require("rows", each.m, each.kind == LayerKind::gemm_reduce ? 1 : ranks);
-    const int halves = gathers && layer.activates ? 2 : 1;
-    require(gathers ? "N" : "K", gathers ? each.n : each.k, ranks * halves);
-    // Matrices begin at rows of others.
+    const bool parts = gathers || each.kind == LayerKind::gemm_scatter;
+    require("rows", each.m, parts ? ranks : 1);
     const GemmProblem problem = problem_of(each, ranks);
-    require("bytes of a row of X", problem.k * static_cast<std::int64_t>(size_of(problem.dtype)),
-            16);
+    if (multiplies(each.kind)) {
+      const int halves = gathers && layer.activates ? 2 : 1;
+      require(gathers ? "N" : "K", gathers ? each.n : each.k, ranks * halves);
+      // Matrices begin at rows of others.
+      require("bytes of a row of X", problem.k * static_cast<std::int64_t>(size_of(problem.dtype)),
+              16);
+    }
     require("bytes of a row of Y", problem.n * static_cast<std::int64_t>(size_of(problem.output)),
             16);
+    if (!normalises(each.kind)) continue;
+    if (can_normalise(problem.output, static_cast<std::size_t>(each.n))) continue;
+    throw UsageError(
+        fmt::format("{} {}: rows of {} {}: expected at most {} bytes, which a block normalises",
+                    layer.kind, layer.part, each.n, name(problem.output), kMostNormRow));
   }
 }
 
@@ -136,11 +160,11 @@ Collective collective_of(const LayerOperation& operation, int ranks, int ranges,
   Collective c;
   c.dtype = default_output(operation.dtype);
   if (gathers) c.dtype = size_of(operation.dtype) == 1 ? DType::int8 : operation.dtype;
-  c.kind = operation.kind == LayerKind::gemm_reduce ? CollectiveKind::all_reduce
-           : gathers                                ? CollectiveKind::all_gather
-                                                    : CollectiveKind::reduce_scatter;
-  const bool whole = operation.kind == LayerKind::gemm_reduce;
-  c.count = columns * (whole ? rows : rows / static_cast<std::uint64_t>(ranks));
+  const bool scatters = operation.kind == LayerKind::gemm_scatter;
+  c.kind = gathers    ? CollectiveKind::all_gather
+           : scatters ? CollectiveKind::reduce_scatter
+                      : CollectiveKind::all_reduce;
+  c.count = columns * (gathers || scatters ? rows / static_cast<std::uint64_t>(ranks) : rows);
   c.rows = {columns, ranges, sums, streams};
   return c;
 }

@@ -21,7 +21,13 @@ enum class LayerKind {
   // over ranks, and each rank gets M / ranks rows.
   gemm_scatter,
   gemm_reduce,  // likewise, and each rank gets all of Y
+  // Likewise, and Y is added to a residual and normalised (SumNorm, collectives/collective.h).
+  gemm_reduce_norm,
+  // Without a multiplication: each rank has partial sums of Y.
+  reduce_norm,
 };
+bool multiplies(LayerKind kind);
+bool normalises(LayerKind kind);
 std::string_view name(LayerKind kind);
 std::vector<LayerKind> all_layer_kinds();
 LayerKind parse_layer_kind(std::string_view text);  // throws UsageError
@@ -29,7 +35,7 @@ LayerKind parse_layer_kind(std::string_view text);  // throws UsageError
 struct LayerOperation {
   LayerKind kind = LayerKind::gather_gemm;
   std::string part;                  // "llama70b gate+up"; of a shape: "MxNxK"
-  std::int64_t m = 0, n = 0, k = 0;  // of all ranks together
+  std::int64_t m = 0, n = 0, k = 0;  // of all ranks together; k is 0 without a multiplication
   DType dtype = DType::bf16;         // of X and W; Y has default_output() of it
 };
 
@@ -48,18 +54,20 @@ inline constexpr const char* kAttention = "attention";  // qkv gathered for, o s
 std::vector<std::string> layer_kinds();  // all values of Layer::kind
 
 // The layers of a model whose kind is among `kinds`, for so many tokens: qkv and gate+up are
-// gathered for, o and down are summed. Attention itself is left out. Throws UsageError for an
+// gathered for, o and down are summed, rows of the model's width are reduced and normalised.
+// Attention itself is left out. Throws UsageError for an
 // unknown model or kind.
 std::vector<Layer> layers_of(std::string_view model, std::int64_t tokens,
                              const std::vector<std::string>& kinds, DType dtype);
 // The layer of a shape: an mlp has gate and up of N / 2 columns each. Throws UsageError for
-// attention, which has no shape of its own.
+// attention, which has no shape of its own, and for reduce-norm with another K than 1.
 Layer layer_of(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& kind,
                DType dtype);
 std::vector<std::string> layer_models();
 
-// Throws UsageError unless ranks divide the operations (rows but of gemm_reduce, N or K), and rows
-// of their matrices are multiples of 16 bytes, which GEMMs need of each range.
+// Throws UsageError unless ranks divide the operations (rows but of what is reduced, N or K), rows
+// of their matrices are multiples of 16 bytes, which GEMMs need of each range, and rows that are
+// normalised can be.
 void check(const Layer& layer, int ranks);
 
 // What a rank multiplies, all rows together.

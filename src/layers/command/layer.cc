@@ -17,6 +17,7 @@
 namespace duet {
 namespace {
 
+constexpr int kMostGraphCalls = 1000;
 // For CPUs, where a model's layers would take minutes.
 constexpr const char* kShapeOfCpus = "512x512x512";
 
@@ -46,9 +47,11 @@ class LayerCommand : public Command {
                                 "the collective that they wait for, or that waits for them")) {
     app_->add_option(
             "layers", kinds_,
-            "gather-gemm, gemm-scatter, gemm-reduce, mlp (the first two with SwiGLU "
-            "between), attention (qkv and o, without attention itself), a list of them, or "
-            "all; default gather-gemm,gemm-scatter")
+            "gather-gemm, gemm-scatter, gemm-reduce, gemm-reduce-norm (behind it a residual is "
+            "added "
+            "and RMSNorm follows), reduce-norm (the same without a multiplication), mlp (the first "
+            "two with SwiGLU between), attention (qkv and o, without attention itself), a list of "
+            "them, or all; default gather-gemm,gemm-scatter")
         ->type_name("LIST")
         ->check(not_empty());
     add_device_flags(*app_, devices_, "host:2; with several processes, one host device each");
@@ -58,7 +61,7 @@ class LayerCommand : public Command {
     add("--tokens", tokens_, "LIST", "Rows of all ranks together; default 512,2048,4096,8192");
     add("--shapes", shapes_, "LIST",
         "Instead of models, shapes MxNxK of all ranks together: a gather's N and a sum's K are "
-        "divided by the ranks");
+        "divided by the ranks; of reduce-norm K is 1");
     add("--dtype", dtypes_, "LIST", "bf16, fp16, fp32, fp8_e4m3; default bf16, on CPUs fp32");
     add("--engine", engines_, "LIST",
         "none (the multiplication alone), pieces (by rows, as they come and go), auto (the fastest "
@@ -77,8 +80,9 @@ class LayerCommand : public Command {
         ->check(seconds_above_0("--tuning-seconds"))
         ->capture_default_str();
     add("-G,--cudagraph", graph_, "COUNT",
-        "Capture each call as a graph, and launch it so often for a sample; 0, the default: do not "
+        "Capture calls as a graph, and launch it so often for a sample; 0, the default: do not "
         "capture");
+    add("--graph-calls", graph_calls_, "COUNT", "-G: how many calls are in the graph; default 1");
     add_energy_flags(*app_, energy_,
                      "Also measure the energy of a call, where the device reports it, with many "
                      "more calls");
@@ -143,6 +147,10 @@ class LayerCommand : public Command {
     options.energy_seconds = energy_seconds_of(energy_);
     options.tuning_seconds = tuning_seconds_;
     if (!graph_.empty()) options.graph.launches = parse_number(graph_, 0, "-G");
+    if (options.graph.launches == 0)
+      refuse_given({{"--graph-calls", !graph_calls_.empty()}}, "expected -G as well");
+    if (!graph_calls_.empty())
+      options.graph.calls = parse_number(graph_calls_, 1, "--graph-calls", kMostGraphCalls);
     if (!mode_.mode.empty() && mode_.mode != "adaptive") {
       throw UsageError(
           fmt::format("--mode {}: expected adaptive: layers are measured by turns with their GEMMs",
@@ -154,12 +162,15 @@ class LayerCommand : public Command {
     return options;
   }
 
-  // `shaped`: attention, which only models have, is not among all.
+  // `shaped`: all leaves out attention, which only models have, and reduce-norm, which has no K.
   std::vector<std::string> kinds(bool shaped) const {
     if (kinds_.empty()) return {"gather-gemm", "gemm-scatter"};
     if (kinds_ != "all") return split(kinds_, ',');
     std::vector<std::string> all = layer_kinds();
-    if (shaped) all.erase(std::find(all.begin(), all.end(), kAttention));
+    const auto has_no_shape = [&](const std::string& kind) {
+      return kind == kAttention || kind == name(LayerKind::reduce_norm);
+    };
+    if (shaped) all.erase(std::remove_if(all.begin(), all.end(), has_no_shape), all.end());
     return all;
   }
 
@@ -209,7 +220,7 @@ class LayerCommand : public Command {
   NetworkFlags network_;
   OutputFlags output_;
   std::string kinds_, models_, tokens_, shapes_, dtypes_, engines_, ranges_, sums_, streams_, gemm_,
-      graph_;
+      graph_, graph_calls_;
   double tuning_seconds_ = LayerOptions{}.tuning_seconds;
 };
 
