@@ -3,7 +3,7 @@
 # nowhere else.
 #   packages.sh          what `make run` needs: all that a machine without GPUs can measure
 #   packages.sh tests    and what `make test` needs: networks, Slurm, a browser, shells and JSON Schema to test with
-#   packages.sh checks   and what CI's further checks need (HIP compile, formatting, Debian 11 to build for, lintian, abidiff, PyTorch)
+#   packages.sh checks   and what CI's further checks need (HIP compile, formatting, Debian 11 to build for, lintian, abidiff)
 set -euo pipefail
 
 build=(
@@ -12,7 +12,7 @@ build=(
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libfabric-dev
 )
 tests=(libfabric-bin nftables iproute2 procps slurm-wlm munge chromium-headless-shell zsh fish mandoc python3-jsonschema python3-pandas python3-wheel sqlite3)
-checks=(hipcc libamdhip64-dev clang-format mmdebstrap lintian abigail-tools python3-torch)
+checks=(hipcc libamdhip64-dev clang-format mmdebstrap lintian abigail-tools)
 
 wanted=("${build[@]}")
 case "${1:-}" in
