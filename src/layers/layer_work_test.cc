@@ -53,7 +53,7 @@ class LayerWorkTest : public ::testing::TestWithParam<const char*> {
     way.session = &session;
     Tuning tuning;
     tuning.seconds = 0.01;
-    GemmProblem problem{16, 16, 16};  // where nothing is multiplied
+    GemmProblem problem{16, 16, 16, DType::fp32};  // where nothing is multiplied
     if (multiplies(layer.operations.front().kind))
       problem = problem_of(layer.operations.front(), team_->size());
     LayerWork work(*team_, first_engine(*machine_, problem), layer, way, tuning);
