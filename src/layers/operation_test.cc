@@ -9,7 +9,7 @@ namespace {
 
 TEST(LayerOperations, OfAModelAreDividedAmongRanks) {
   const auto all = layers_of("llama70b", 8192, layer_kinds(), DType::bf16);
-  ASSERT_EQ(all.size(), 8u);
+  ASSERT_EQ(all.size(), 11u);
   EXPECT_EQ(all[1].part, "llama70b gate+up");
   const LayerOperation &gate_up = all[1].operations[0], &down = all[3].operations[0];
   EXPECT_EQ(name(problem_of(gate_up, 2)), "8192x28672x8192 bf16 nt");
@@ -24,10 +24,11 @@ TEST(LayerOperations, OfAModelAreDividedAmongRanks) {
   EXPECT_EQ(scatter.count, 4096u * 8192);
   EXPECT_EQ(collective_of(all[5].operations[0], 2, 1, RowSums::in_slots).count, 8192u * 8192);
 
-  EXPECT_EQ(all[6].kind, kMlp);
-  EXPECT_TRUE(all[6].activates);
-  EXPECT_EQ(all[6].operations[0].part, "llama70b gate+up");
-  EXPECT_EQ(all[7].operations[1].part, "llama70b o");
+  EXPECT_EQ(collective_of(all[8].operations[0], 2, 0, RowSums::in_slots).count, 8192u * 8192);
+  EXPECT_EQ(all[9].kind, kMlp);
+  EXPECT_TRUE(all[9].activates);
+  EXPECT_EQ(all[9].operations[0].part, "llama70b gate+up");
+  EXPECT_EQ(all[10].operations[1].part, "llama70b o");
 }
 
 TEST(LayerOperations, OfFp8MoveBytesAndSumBf16) {
