@@ -74,7 +74,7 @@ struct MatrixRows {
 // device/collective_kernel.h, which has the formula and the sizes of rows).
 struct SumNorm {
   std::uint64_t columns = 0;  // elements of a row; 0: nothing follows
-  float epsilon = 1e-6F;
+  float epsilon = 0;
 };
 
 // One call of a collective. Every rank makes it with equal values. n is the number of ranks.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "gemm/reference.h"
 
@@ -21,13 +20,6 @@ std::uint64_t poison(DType output) { return output == DType::int32 ? 0x80 : 0xFF
 
 std::uint64_t matrix_bytes(std::int64_t rows, std::int64_t columns, DType dtype) {
   return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(columns) * size_of(dtype);
-}
-
-double element(DType dtype, const std::byte* data) {
-  if (dtype != DType::int32) return static_cast<double>(load(dtype, data));
-  std::int32_t value;
-  std::memcpy(&value, data, sizeof value);
-  return value;
 }
 
 // The index of the first element of `size` bytes that consists of poison, or -1.
@@ -97,7 +89,8 @@ void GemmWork::renew(Rank& rank) {
 void GemmWork::keep_initial(const Rank& rank, RankOperands& own) const {
   own.initial.clear();
   for (const std::int64_t row : sampled_rows(problem_.m)) {
-    const std::vector<double> values = row_of(rank.device, own.c.span(), row);
+    const std::vector<double> values =
+        row_values(rank.device, own.c.span(), problem_.n, problem_.output, row);
     own.initial.insert(own.initial.end(), values.begin(), values.end());
   }
 }
@@ -134,27 +127,17 @@ void GemmWork::require_written(Device& device, const Span& c) const {
   }
 }
 
-std::vector<double> GemmWork::row_of(Device& device, const Span& c, std::int64_t row) const {
-  const std::size_t size = size_of(problem_.output);
-  const std::size_t row_bytes = static_cast<std::size_t>(problem_.n) * size;
-  std::vector<std::byte> data(row_bytes);
-  device.read(c.slice(static_cast<std::size_t>(row) * row_bytes, row_bytes), data.data());
-  std::vector<double> values;
-  for (std::size_t at = 0; at < row_bytes; at += size) {
-    values.push_back(element(problem_.output, data.data() + at));
-  }
-  return values;
-}
-
 void GemmWork::require_rows(Device& device, const RankOperands& own) const {
   const std::vector<std::int64_t> rows = sampled_rows(problem_.m);
   const std::vector<double> products =
       gemm_reference(device.info().kind)(device, problem_, own.buffers(), rows);
   const Epilogue epilogue = problem_.epilogue;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::vector<double> got = row_of(device, own.c.span(), rows[i]);
+    const std::vector<double> got =
+        row_values(device, own.c.span(), problem_.n, problem_.output, rows[i]);
     std::vector<double> aux(got.size());
-    if (epilogue != Epilogue::none) aux = row_of(device, own.aux.span(), rows[i]);
+    if (epilogue != Epilogue::none)
+      aux = row_values(device, own.aux.span(), problem_.n, problem_.output, rows[i]);
     for (std::size_t j = 0; j < got.size(); ++j) {
       const std::size_t at = i * got.size() + j;
       const double product = products[at], addend = own.initial.empty() ? 0 : own.initial[at];

@@ -58,7 +58,6 @@ class GemmWork : public Work {
   void require_near(Device& device, const Element& element, double got, double wanted,
                     double allowed) const;
   // Sampled row `row` of C, or of aux.
-  std::vector<double> row_of(Device& device, const Span& c, std::int64_t row) const;
 
   GemmEngine& engine_;
   GemmProblem problem_;

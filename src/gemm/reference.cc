@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/random.h"
 
@@ -119,6 +120,13 @@ std::vector<std::byte> columns_of(Device& device, const GemmProblem& p, const Sp
   return found;
 }
 
+double element(DType dtype, const std::byte* data) {
+  if (dtype != DType::int32) return static_cast<double>(load(dtype, data));
+  std::int32_t value;
+  std::memcpy(&value, data, sizeof value);
+  return value;
+}
+
 }  // namespace
 
 std::vector<double> reference_rows(const GemmProblem& p, const std::byte* a, const std::byte* b,
@@ -153,6 +161,17 @@ double tolerance(const GemmProblem& p, double product, double addend) {
   if (p.dtype == DType::int8) return 0;
   const double rounding = 2 * unit_roundoff(p.output) * (std::abs(product) + std::abs(addend));
   return rounding + sum_error(p) * std::sqrt(static_cast<double>(p.k));
+}
+
+std::vector<double> row_values(Device& device, const Span& matrix, std::int64_t columns,
+                               DType dtype, std::int64_t row) {
+  const std::size_t size = size_of(dtype), bytes = static_cast<std::size_t>(columns) * size;
+  std::vector<std::byte> data(bytes);
+  device.read(matrix.slice(static_cast<std::size_t>(row) * bytes, bytes), data.data());
+  std::vector<double> values;
+  for (std::size_t at = 0; at < bytes; at += size)
+    values.push_back(element(dtype, data.data() + at));
+  return values;
 }
 
 std::vector<std::int64_t> sampled_rows(std::int64_t m) {

@@ -24,6 +24,10 @@ std::vector<double> reference_rows(const GemmProblem& problem, const std::byte* 
 // rounds the product before it adds to it, to the output's type. Integers are exact.
 double tolerance(const GemmProblem& problem, double product, double addend = 0);
 
+// A row of a matrix whose rows lie one behind the other, in memory of the device.
+std::vector<double> row_values(Device& device, const Span& matrix, std::int64_t columns,
+                               DType dtype, std::int64_t row);
+
 // At most eight rows, the same on every call: the first, the last and some between.
 std::vector<std::int64_t> sampled_rows(std::int64_t m);
 

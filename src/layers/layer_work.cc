@@ -18,17 +18,6 @@ constexpr std::size_t kOperationsOfRange = 6;
 // Of an activation: a value is rounded once, and exp() is not exact.
 constexpr double kActivationError = 1.0 / 64;
 
-std::vector<double> row_of(Device& device, const Tensor& matrix, std::int64_t row) {
-  const std::uint64_t bytes = static_cast<std::uint64_t>(matrix.columns) * size_of(matrix.dtype);
-  std::vector<std::byte> data(bytes);
-  device.read(matrix.span.slice(static_cast<std::uint64_t>(row) * bytes, bytes), data.data());
-  std::vector<double> values;
-  for (std::size_t at = 0; at < bytes; at += size_of(matrix.dtype)) {
-    values.push_back(static_cast<double>(load(matrix.dtype, data.data() + at)));
-  }
-  return values;
-}
-
 }  // namespace
 
 LayerWork::LayerWork(Team& team, GemmEngine& gemm, const Layer& layer, const LayerWay& way,
@@ -171,8 +160,10 @@ std::optional<Skipped> LayerWork::verify(Rank& rank) {
 void LayerWork::verify_activation(Rank& rank, const RankState& own) const {
   const SwiGlu swiglu = activation(own);
   for (const std::int64_t row : sampled_rows(swiglu.y.rows)) {
-    const std::vector<double> in = row_of(rank.device, swiglu.gate_up, row);
-    const std::vector<double> out = row_of(rank.device, swiglu.y, row);
+    const auto values = [&](const Tensor& of) {
+      return row_values(rank.device, of.span, of.columns, of.dtype, row);
+    };
+    const std::vector<double> in = values(swiglu.gate_up), out = values(swiglu.y);
     for (std::size_t i = 0; i < out.size(); ++i) {
       const double wanted = in[i] / (1 + std::exp(-in[i])) * in[out.size() + i];
       if (std::abs(out[i] - wanted) <= kActivationError * (1 + std::abs(wanted))) continue;

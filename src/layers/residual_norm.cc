@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gemm/reference.h"
+#include "training/operations/norm_eps.h"
+
 namespace duet {
-namespace {
-
-constexpr float kNormEpsilon = 1e-6F;
-
-}  // namespace
 
 ResidualNorm::ResidualNorm(Device& device, std::int64_t rows, std::int64_t columns, DType dtype)
     : device_(device), columns_(columns), dtype_(dtype) {
@@ -21,11 +19,12 @@ ResidualNorm::ResidualNorm(Device& device, std::int64_t rows, std::int64_t colum
 }
 
 RowNorm ResidualNorm::norm() const {
-  return {residual(), updated(), weight_.span(), static_cast<std::size_t>(columns_), kNormEpsilon};
+  return {residual(), updated(), weight_.span(), static_cast<std::size_t>(columns_),
+          static_cast<float>(kRmsNormEps)};
 }
 
 void ResidualNorm::add_to(Collective& collective, CollectiveBuffers& buffers) const {
-  collective.norm = {static_cast<std::uint64_t>(columns_), kNormEpsilon};
+  collective.norm = {static_cast<std::uint64_t>(columns_), static_cast<float>(kRmsNormEps)};
   buffers.residual = residual();
   buffers.updated = updated();
   buffers.weight = weight_.span();
@@ -48,21 +47,11 @@ double ResidualNorm::rounding(double value) const {
   return unit * std::max(1.0, std::abs(value));
 }
 
-std::vector<double> ResidualNorm::row_of(const Span& matrix, std::int64_t row) const {
-  const std::size_t size = size_of(dtype_), bytes = static_cast<std::size_t>(columns_) * size;
-  std::vector<std::byte> data(bytes);
-  device_.read(matrix.slice(static_cast<std::uint64_t>(row) * bytes, bytes), data.data());
-  std::vector<double> values;
-  for (std::size_t at = 0; at < bytes; at += size)
-    values.push_back(static_cast<double>(load(dtype_, data.data() + at)));
-  return values;
-}
-
 std::vector<double> ResidualNorm::rows_of(const Span& matrix,
                                           const std::vector<std::int64_t>& rows) const {
   std::vector<double> all;
   for (const std::int64_t row : rows) {
-    const std::vector<double> one = row_of(matrix, row);
+    const std::vector<double> one = row_values(device_, matrix, columns_, dtype_, row);
     all.insert(all.end(), one.begin(), one.end());
   }
   return all;
@@ -74,12 +63,12 @@ std::optional<Skipped> ResidualNorm::unverifiable(const Span& sums) const {
 }
 
 std::string ResidualNorm::fault_of_row(const Span& result, std::int64_t row) const {
-  const std::vector<double> from = row_of(updated(), row), got = row_of(result, row);
-  const std::vector<double> weight = row_of(weight_.span(), 0);
+  const std::vector<double> from = rows_of(updated(), {row}), got = rows_of(result, {row});
+  const std::vector<double> weight = rows_of(weight_.span(), {0});
   double squares = 0;
   for (const double value : from) squares += value * value;
   const double mean = squares / static_cast<double>(columns_);
-  const double root = std::sqrt(mean + static_cast<double>(kNormEpsilon));
+  const double root = std::sqrt(mean + kRmsNormEps);
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double wanted = from[i] / root * weight[i];
     if (std::abs(got[i] - wanted) <= rounding(wanted)) continue;  // false for NaN

@@ -39,7 +39,6 @@ class ResidualNorm {
   std::string fault_of_row(const Span& result, std::int64_t row) const;
 
  private:
-  std::vector<double> row_of(const Span& matrix, std::int64_t row) const;
   RowNorm norm() const;
 
   Device& device_;

@@ -102,6 +102,21 @@ class PacketKernels : public DeviceTest {
         << (difference ? difference->first_offset : 0);
   }
 
+  // Of rank 0: it waits for packets, and ends when all peers are gone.
+  void expect_to_go_on(const PacketKernel& kernel) {
+    const auto prepared = device().prepare(kernel);
+    streams_[0]->launch(*prepared);
+    streams_[0]->launch(*prepared);
+    EXPECT_FALSE(streams_[0]->idle());
+    for (int by = 1; by < kRanks; ++by) {
+      for (std::size_t block = 0; block < kBlocks; ++block) {
+        device().signal({words(0, by).slice(block * 8, 8)},
+                        std::numeric_limits<std::int64_t>::max());
+      }
+    }
+    streams_[0]->synchronize(kDeadline);
+  }
+
   int ranks_ = kRanks;
   std::size_t part_ = 0;
   std::vector<Buffer> send_, recv_, buffers_, words_;
@@ -204,16 +219,17 @@ TEST_P(PacketKernels, NormaliseTheirSums) {
 
 TEST_P(PacketKernels, GoOnWhenPeersAreGone) {
   make_ranks(32768);  // more packets than kBlocks blocks have threads
-  const auto prepared = device().prepare(kernel_of(0, false));
-  streams_[0]->launch(*prepared);
-  streams_[0]->launch(*prepared);
-  EXPECT_FALSE(streams_[0]->idle());
-  for (int by = 1; by < kRanks; ++by) {
-    for (std::size_t block = 0; block < kBlocks; ++block) {
-      device().signal({words(0, by).slice(block * 8, 8)}, std::numeric_limits<std::int64_t>::max());
-    }
-  }
-  streams_[0]->synchronize(kDeadline);
+  expect_to_go_on(kernel_of(0, false));
+}
+
+TEST_P(PacketKernels, GoOnWhenPeersAreGoneWhoseSumsTheyNormalise) {
+  if (!device().normalises_packets()) GTEST_SKIP() << "the device normalises no packets";
+  constexpr std::size_t kColumns = 4096, kRow = 2 * kColumns;
+  make_ranks(4 * kRow);
+  const Buffer rows = filled(device(), part_, constant(0)), weight = device().allocate(kRow);
+  PacketKernel kernel = kernel_of(0, true);
+  kernel.norm = RowNorm{rows.span(), rows.span(), weight.span(), kColumns, 1e-5F};
+  expect_to_go_on(kernel);
 }
 
 TEST_P(PacketKernels, RefuseWhatDoesNotFit) {

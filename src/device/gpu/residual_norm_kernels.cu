@@ -130,6 +130,7 @@ template <typename Table>
 void launch_rows(void (*kernel)(Table), const Table& table, unsigned blocks, gpuStream_t stream) {
 #ifdef DUET_GPU_HIP
   kernel<<<dim3(blocks), dim3(kKernelThreads), 0, stream>>>(table);
+  DUET_GPU_CHECK(hipGetLastError());
 #else
   cudaLaunchAttribute cluster{};
   cluster.id = cudaLaunchAttributeClusterDimension;
@@ -153,7 +154,6 @@ void launch_norm_kernel(const gpu::NormTable& table, DType dtype, unsigned most_
   with_lanes(dtype, [&](auto lanes) {
     launch_rows(norm_kernel<decltype(lanes)>, table, rows * table.norm.blocks, stream);
   });
-  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, DType dtype,
@@ -162,7 +162,6 @@ void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, DType dtype,
   with_lanes(dtype, [&](auto lanes) {
     launch_rows(packet_norm_kernel<decltype(lanes)>, table, rows * table.norm.blocks, stream);
   });
-  DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
 bool load_norm_kernels() {
