@@ -17,26 +17,27 @@ __device__ inline Pair unit_at(const unsigned char* from, std::uint64_t unit) {
   return reinterpret_cast<const Pair*>(from)[unit];
 }
 
-// Waits until all blocks that share a row run, before which none may write to another's memory.
-__device__ inline void meet_cluster([[maybe_unused]] unsigned blocks) {
+// By all threads of the blocks that share a row. A block's shared memory may be accessed by others
+// only when it runs: so before cluster_sum().
+__device__ inline void sync_cluster([[maybe_unused]] unsigned blocks) {
 #if !defined(DUET_GPU_HIP) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   if (blocks > 1) cooperative_groups::this_cluster().sync();
 #endif
 }
 
-// Of the blocks that share a row, in their order, which have met. Calls alternate between two
-// `turn`s.
+// Adds up a value of each block that shares a row, in the order of blocks. Consecutive calls have
+// `half` 0 and 1 in turn, of the shared memory, so that one barrier a call suffices.
 __device__ inline float cluster_sum(float value, [[maybe_unused]] unsigned blocks,
-                                    [[maybe_unused]] unsigned turn) {
+                                    [[maybe_unused]] unsigned half) {
 #if !defined(DUET_GPU_HIP) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   if (blocks > 1) {
     __shared__ float parts[2][gpu::kMostNormBlocks];
     const auto cluster = cooperative_groups::this_cluster();
     if (threadIdx.x < blocks)
-      *cluster.map_shared_rank(&parts[turn][blockIdx.x % blocks], threadIdx.x) = value;
+      *cluster.map_shared_rank(&parts[half][blockIdx.x % blocks], threadIdx.x) = value;
     cluster.sync();
     value = 0;
-    for (unsigned block = 0; block < blocks; ++block) value += parts[turn][block];
+    for (unsigned block = 0; block < blocks; ++block) value += parts[half][block];
   }
 #endif
   return value;
@@ -90,8 +91,8 @@ class NormRow {
   __device__ void finish(std::uint64_t row) {
     float sum[1] = {squares_};
     group_sum<gpu::kNormThreads>(sum);
-    turn_ = 1 - turn_;
-    const float squares = cluster_sum(sum[0], of_.blocks, turn_);
+    half_ = 1 - half_;
+    const float squares = cluster_sum(sum[0], of_.blocks, half_);
     const float scale = rsqrtf(squares / of_.columns + of_.epsilon);
 #pragma unroll
     for (unsigned i = 0; i < gpu::kNormUnits; ++i) {
@@ -109,7 +110,7 @@ class NormRow {
   const gpu::NormRows& of_;
   Pair weights_[gpu::kNormUnits], values_[gpu::kNormUnits];
   float squares_ = 0;
-  unsigned turn_ = 0;
+  unsigned half_ = 0;
 };
 
 }  // namespace duet::DUET_GPU

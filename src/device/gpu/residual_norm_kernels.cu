@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kKernelThreads)
   using Shape = WordPairs<Type>;
   const gpu::NormRows& of = table.norm;
   NormRow<Type> own(of);
-  meet_cluster(of.blocks);
+  sync_cluster(of.blocks);
   const RowsOfBlock rows(of);
   for (std::uint64_t row = rows.first; row < of.rows; row += rows.step) {
     // Loaded before anything is stored, so that the latencies overlap.
@@ -95,7 +95,7 @@ __device__ __attribute__((always_inline)) inline void exchange_rows(
     }
   }
   end_turn(exchange, turn);
-  meet_cluster(of.blocks);
+  sync_cluster(of.blocks);
   for (std::uint64_t row = rows.first; row < of.rows; row += rows.step) {
 #pragma unroll
     for (unsigned i = 0; i < gpu::kNormUnits; i += Group::kUnits)
