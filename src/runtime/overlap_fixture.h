@@ -23,6 +23,7 @@ class TwoWorks {
   TwoWorks(LocalRank& rank, std::uint64_t count)
       : rank_(rank),
         count_(count),
+        source_(rank.device().allocate(count * 4)),
         send_(rank.allocate(count * 4)),
         gathered_(rank.allocate(size() * count * 4)),
         input_(rank.device().allocate(count * 4)),
@@ -49,10 +50,12 @@ class TwoWorks {
     stream.copy({seen_.slice(bytes, count_ * 4), output_.span(), Executor::kernel, {}});
   }
 
-  void fill(int round) {
-    put(send_->span(), 1000 * round + rank_.index());
-    put(input_.span(), 1000 * round + 500 + rank_.index());
-    rank_.barrier("all ranks to have filled their buffers", kOverlapDeadline);
+  void fill(int round) { fill(round, send_->span()); }
+  // The send buffer is filled by work of the stream, which the collective must wait for.
+  void fill(int round, Stream& stream) {
+    put(send_->span(), -1);
+    fill(round, source_.span());
+    stream.copy({send_->span(), source_.span(), Executor::kernel, {}});
   }
   void expect_seen(int round) {
     std::vector<std::int32_t> expected, found((size() + 1) * count_);
@@ -68,6 +71,11 @@ class TwoWorks {
 
  private:
   std::uint64_t size() const { return static_cast<std::uint64_t>(rank_.size()); }
+  void fill(int round, const Span& sent) {
+    put(sent, 1000 * round + rank_.index());
+    put(input_.span(), 1000 * round + 500 + rank_.index());
+    rank_.barrier("all ranks to have filled their buffers", kOverlapDeadline);
+  }
   void put(const Span& span, std::int32_t value) {
     const std::vector<std::int32_t> values(count_, value);
     rank_.device().write(span, values.data());
@@ -75,6 +83,7 @@ class TwoWorks {
 
   LocalRank& rank_;
   std::uint64_t count_;
+  Buffer source_;
   std::unique_ptr<CollectiveMemory> send_, gathered_;
   Buffer input_, output_, seen_;
   CollectiveCall call_;

@@ -73,7 +73,7 @@ TEST_P(Results, OfTwoHalves) {
       Overlap overlap(rank, {policy, 0});
       const auto stream = rank.device().make_stream();
       for (int round = 0; round < 3; ++round) {
-        works.fill(round);
+        works.fill(round, *stream);
         overlap.begin(*stream, works.call());
         works.compute(*stream);
         overlap.end();
