@@ -14,6 +14,10 @@
 namespace duet {
 namespace {
 
+bool is_reduced_in_fp32(DType dtype) {
+  return dtype == DType::fp32 || dtype == DType::fp16 || dtype == DType::bf16;
+}
+
 std::size_t misalignment(const Span& span, std::size_t alignment) {
   return reinterpret_cast<std::uintptr_t>(span.data) % alignment;
 }
@@ -126,9 +130,9 @@ float root_mean_square(const std::byte* row, DType dtype, std::size_t columns, f
 }  // namespace
 
 bool can_normalise(DType dtype, std::size_t columns) {
-  const bool is_float = dtype == DType::fp32 || dtype == DType::fp16 || dtype == DType::bf16;
   const std::size_t bytes = columns * size_of(dtype);
-  return is_float && bytes > 0 && bytes % kPacketDataBytes == 0 && bytes <= kMostNormRow;
+  return is_reduced_in_fp32(dtype) && bytes > 0 && bytes % kPacketDataBytes == 0 &&
+         bytes <= kMostNormRow;
 }
 
 const PeerKernel& without_packets(const PacketKernel& kernel) {
@@ -232,6 +236,10 @@ void check_kernel(const PacketKernel& kernel) {
     element = size_of(kernel.barrier.dtype);
     if (bytes % element != 0) throw BadArgument("kernel: a packet part cuts an element");
   }
+  const bool is_sum = kernel.reduces &&
+                      (kernel.barrier.op == Reduction::sum || kernel.barrier.op == Reduction::avg);
+  if (!kernel.numbered && !(is_sum && is_reduced_in_fp32(kernel.barrier.dtype)))
+    throw BadArgument("kernel: packets without numbers: expected a sum of floating-point numbers");
   check_packet_span(kernel.source, bytes, element);
   check_packet_span(kernel.destination, bytes, element);
   for (const PacketPeer& peer : kernel.peers) {

@@ -133,6 +133,10 @@ struct PacketKernel {
   Span destination;
   std::vector<PacketPeer> peers;  // in the order of barrier.awaits
   bool reduces = false;
+  // Whether packets have the number of their call beside the data, so that any data may be sent.
+  // Without it half the bytes are sent: of sums and averages of floating-point numbers alone, in
+  // which a NaN may change its bits on the way. The same on all ranks.
+  bool numbered = true;
   // Of a sum, on devices that normalise what packets bring (Device::normalises_packets()): the
   // destination has the result.
   std::optional<RowNorm> norm = std::nullopt;
@@ -187,7 +191,8 @@ class PreparedKernel {
 // - elements that are cut, unaligned, or of a type that is not reduced;
 // - words that do not fit the number of blocks;
 // - packets: more than kMostPacketPeers peers, ranks that are not all others, parts that are not of
-//   one size or cut an element that is reduced, or buffers that do not fit their parts;
+//   one size or cut an element that is reduced, buffers that do not fit their parts, or no numbers
+//   where the data need them;
 // - rows that cannot be normalised, or spans of another size.
 // The numbers of items, spans and, without packets, peers have no limit.
 void check_kernel(const LocalKernel& kernel);

@@ -69,11 +69,14 @@ class PacketKernels : public DeviceTest {
   }
 
   // Runs `rounds` rounds, each with its own contents. Returns each rank's results of all rounds.
-  std::vector<Buffer> log_of(int rounds, bool reduces, Fill (*contents)(int round, int rank)) {
+  std::vector<Buffer> log_of(int rounds, bool reduces, bool numbered,
+                             Fill (*contents)(int round, int rank)) {
     std::vector<std::unique_ptr<PreparedKernel>> prepared;
     std::vector<Buffer> logs;
     for (int rank = 0; rank < ranks_; ++rank) {
-      prepared.push_back(device_of(rank).prepare(kernel_of(rank, reduces)));
+      PacketKernel kernel = kernel_of(rank, reduces);
+      kernel.numbered = numbered;
+      prepared.push_back(device_of(rank).prepare(kernel));
       logs.push_back(device_of(rank).allocate(index(rounds) * kRanks * part_));
     }
     for (int round = 0; round < rounds; ++round) {
@@ -130,7 +133,7 @@ TEST_P(PacketKernels, KeepRoundsOfMovesApart) {
   for (const std::size_t bytes : {1u, 8u, 1003u, 16408u}) {
     make_ranks(bytes);
     const int rounds = bytes > 1000 ? 100 : 300;
-    const std::vector<Buffer> logs = log_of(rounds, false, contents);
+    const std::vector<Buffer> logs = log_of(rounds, false, true, contents);
     for (int round = 0; round < rounds; ++round) {
       for (int rank = 0; rank < ranks_; ++rank) {
         for (int from = 0; from < kRanks; ++from) {
@@ -147,9 +150,11 @@ TEST_P(PacketKernels, KeepRoundsOfReductionsApart) {
   const auto contents = [](int round, int rank) {
     return Fill{FillKind::digits, seed(round, rank), 0, DType::bf16, Reduction::sum, kRanks};
   };
-  for (const std::size_t bytes : {2u, 8u, 1002u, 16408u}) {
+  for (const auto& [bytes, numbered] :
+       {std::pair{2u, true}, std::pair{8u, true}, std::pair{1002u, true}, std::pair{16408u, true},
+        std::pair{2u, false}, std::pair{1002u, false}, std::pair{16408u, false}}) {
     make_ranks(bytes);
-    const std::vector<Buffer> logs = log_of(kRounds, true, contents);
+    const std::vector<Buffer> logs = log_of(kRounds, true, numbered, contents);
     for (int round = 0; round < kRounds; ++round) {
       for (int rank = 0; rank < ranks_; ++rank) {
         const Fill sum{FillKind::digits_reduced, seed(round, 0), index(rank) * bytes, DType::bf16,
@@ -168,9 +173,14 @@ TEST_P(PacketKernels, NormaliseTheirSums) {
     return Fill{FillKind::normal, seed(round, rank), 0, DType::bf16};
   };
   // 70 rows: some blocks have two. All ranks' blocks fit on a device at once.
-  constexpr std::pair<int, std::size_t> kCases[] = {
-      {2, 1}, {2, 3}, {2, 70}, {kRanks, 1}, {kRanks, 3}};
-  for (const auto& [ranks, rows] : kCases) {
+  struct Case {
+    int ranks;
+    std::size_t rows;
+    bool numbered;
+  };
+  constexpr Case kCases[] = {{2, 1, true},      {2, 3, true},  {2, 70, true},  {kRanks, 1, true},
+                             {kRanks, 3, true}, {2, 1, false}, {2, 70, false}, {kRanks, 3, false}};
+  for (const auto& [ranks, rows, numbered] : kCases) {
     ranks_ = ranks;
     make_ranks(rows * kRow);
     std::vector<Buffer> residuals, updated, weights, logs;
@@ -182,6 +192,7 @@ TEST_P(PacketKernels, NormaliseTheirSums) {
       weights.push_back(filled(on, kRow, normal(kRounds + 1, rank)));
       logs.push_back(on.allocate(kRounds * part_));
       PacketKernel kernel = kernel_of(rank, true);
+      kernel.numbered = numbered;
       kernel.norm = RowNorm{residuals.back().span(), updated.back().span(), weights.back().span(),
                             kColumns, 1e-5F};
       NormKernel alone{{}, kernel.destination, *kernel.norm, DType::bf16};
@@ -217,9 +228,27 @@ TEST_P(PacketKernels, NormaliseTheirSums) {
   }
 }
 
+// All bits of the data are 1: the inverted bits would be as if nothing had come.
+TEST_P(PacketKernels, BringWhatIsNoNumber) {
+  make_ranks(1000);
+  const auto ones = [](int, int) { return constant(0xff); };
+  for (const Buffer& log : log_of(4, true, false, ones)) {
+    std::vector<std::uint16_t> found(log.span().bytes / 2);
+    log.span().owner->read(log.span(), found.data());
+    for (std::size_t i = 0; i < 500; ++i) EXPECT_GT(found[i] & 0x7fff, 0x7f80) << i;  // bf16 NaNs
+  }
+}
+
 TEST_P(PacketKernels, GoOnWhenPeersAreGone) {
   make_ranks(32768);  // more packets than kBlocks blocks have threads
   expect_to_go_on(kernel_of(0, false));
+}
+
+TEST_P(PacketKernels, GoOnWhenPeersAreGoneWhosePacketsHaveNoNumbers) {
+  make_ranks(32768);
+  PacketKernel kernel = kernel_of(0, true);
+  kernel.numbered = false;
+  expect_to_go_on(kernel);
 }
 
 TEST_P(PacketKernels, GoOnWhenPeersAreGoneWhoseSumsTheyNormalise) {
@@ -244,6 +273,7 @@ TEST_P(PacketKernels, RefuseWhatDoesNotFit) {
   refuse([](PacketKernel& kernel) { kernel.rank = kRanks; });
   refuse([](PacketKernel& kernel) { kernel.source = kernel.source.slice(0, 60); });
   refuse([](PacketKernel& kernel) { kernel.destination = kernel.destination.slice(0, 56); });
+  refuse([](PacketKernel& kernel) { kernel.numbered = false; });
   refuse([](PacketKernel& kernel) {
     kernel.reduces = true;  // of bf16
     kernel.source = kernel.source.slice(0, 63);

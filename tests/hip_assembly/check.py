@@ -24,6 +24,7 @@ EXPECTED = {
     "push_kernel": SYSTEM,
     "packet_kernel": {STORE, LOAD},
     "packet_moves_kernel": {STORE, LOAD},
+    "bare_packet_kernel": {STORE, LOAD},
     "packet_norm_kernel": {STORE, LOAD},
     "push_rest": {STORE},  # of packets, as take_rest
     "take_rest": {LOAD},

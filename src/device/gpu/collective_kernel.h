@@ -65,9 +65,7 @@ class GpuPacketKernel : public GpuKernel {
   void launch(gpuStream_t stream) const override;
 
  private:
-  bool reduces_;
-  DType dtype_;
-  Reduction op_;
+  gpu::PacketUse use_;
   Buffer last_;
   gpu::PacketKernelTable table_{};
 };

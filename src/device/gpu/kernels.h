@@ -45,11 +45,10 @@ void launch_peer_kernel(const gpu::FewPeersTable& table, DType dtype, Reduction 
                         gpuStream_t stream);
 void launch_peer_kernel(const gpu::ManyPeersTable& table, DType dtype, Reduction op, int blocks,
                         gpuStream_t stream);
-// `reduces`: reduces the received data; otherwise the kernel only moves data.
-void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DType dtype,
-                          Reduction op, gpuStream_t stream);
-// Reduces and normalises it.
-void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, DType dtype,
+void launch_packet_kernel(const gpu::PacketKernelTable& table, const gpu::PacketUse& use,
+                          gpuStream_t stream);
+// Normalises the sum, too.
+void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, const gpu::PacketUse& use,
                                gpuStream_t stream);
 void launch_norm_kernel(const gpu::NormTable& table, DType dtype, unsigned most_blocks,
                         gpuStream_t stream);

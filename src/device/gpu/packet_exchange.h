@@ -61,16 +61,54 @@ __device__ void store_unit(const gpu::PacketTable& of, unsigned char* part, std:
   }
 }
 
-// A call: its number, and where in a packet buffer it is. Before its own packets arrive a call
-// finds there those of the call before the last one.
+// A call: its number, and where in a packet buffer its packets are.
 struct Turn {
   std::uint32_t number;
   std::uint64_t offset;
+  std::uint64_t cleared;  // WithoutNumbers: where this call clears the buffers that it reads
 };
 
-__device__ inline Turn turn_of(const gpu::PacketTable& of) {
-  const std::uint32_t number = next_packet_number(load_relaxed(of.last + blockIdx.x));
-  return {number, number % 2 * of.turn};
+// The formats of packets. WithNumbers carries any data; two calls take turns. Before its own
+// packets arrive a call finds those of the call before the last one.
+struct WithNumbers {
+  using Packet = TwoWords;
+  static __device__ Turn turn(std::uint32_t last, std::uint64_t bytes) {
+    const std::uint32_t number = next_packet_number(last);
+    return {number, number % 2 * bytes, 0};
+  }
+  static __device__ Packet make(const Pair& data, const Turn& turn) {
+    return packet_of(data, turn.number);
+  }
+  static __device__ bool has_come(const Packet& packet, const Turn& turn) {
+    return is_of(packet, turn.number);
+  }
+  static __device__ Pair data(const Packet& packet) { return data_of(packet); }
+  static __device__ void clear(const gpu::PacketTable&, std::uint64_t, const Turn&) {}
+};
+
+// The data alone, half the bytes: for sums of floating-point numbers. The place of a packet that
+// has not come is 0. Three calls take turns, and call n clears the packets of call n - 1, which it
+// has read: no peer is beyond call n + 1, since it needs this rank's part of each call, and peers
+// write there again in call n + 2, for which they need this rank's part of call n + 1, of a launch
+// behind the one that clears.
+struct WithoutNumbers {
+  using Packet = BarePacket;
+  static __device__ Turn turn(std::uint32_t last, std::uint64_t bytes) {
+    const std::uint32_t number = last < 2 ? last + 1 : 0;
+    return {number, number * bytes, (number < 1 ? 2 : number - 1) * bytes};
+  }
+  static __device__ Packet make(const Pair& data, const Turn&) { return bare_packet_of(data); }
+  static __device__ bool has_come(const Packet& packet, const Turn&) { return packet.word != 0; }
+  static __device__ Pair data(const Packet& packet) { return data_of(packet); }
+  static __device__ void clear(const gpu::PacketTable& of, std::uint64_t unit, const Turn& turn) {
+    for (std::uint32_t peer = 0; peer < of.count; ++peer)
+      store_packet(of.peers[peer].from + turn.cleared + unit * sizeof(Packet), Packet{0});
+  }
+};
+
+template <typename Format>
+__device__ Turn turn_of(const gpu::PacketTable& of) {
+  return Format::turn(load_relaxed(of.last + blockIdx.x), of.turn);
 }
 
 // By all threads of a block, each of which has called turn_of(): the numbers that the block writes.
@@ -89,16 +127,21 @@ struct Threads {
 // overlap: up to four units of the only peer's part, or one unit of each of up to seven peers.
 // Where a thread has one unit, code for one: with that for four an exchange of 128 bytes between
 // two H200 takes 0.3 us longer (instruction cache).
-template <std::uint32_t kSomePeers, unsigned kSomeUnits, bool kAreWhole>
+template <typename Some, std::uint32_t kSomePeers, unsigned kSomeUnits, bool kAreWhole>
 struct GroupOf {
+  using Format = Some;
   static constexpr std::uint32_t kPeers = kSomePeers;
   static constexpr unsigned kUnits = kSomeUnits;
   static constexpr bool kWhole = kAreWhole;
 };
-using OfOneUnit = GroupOf<1, 1, true>;
-using OfTwoRanks = GroupOf<1, 4, true>;
-using OfMoreRanks = GroupOf<7, 1, true>;
-using OfAnyParts = GroupOf<7, 1, false>;
+template <typename Format>
+using OfOneUnit = GroupOf<Format, 1, 1, true>;
+template <typename Format>
+using OfTwoRanks = GroupOf<Format, 1, 4, true>;
+template <typename Format>
+using OfMoreRanks = GroupOf<Format, 7, 1, true>;
+template <typename Format>
+using OfAnyParts = GroupOf<Format, 7, 1, false>;
 
 // The units `unit`, unit + step, ... of a part, kUnits at most; those from `end` on do not exist.
 template <typename Group>
@@ -128,10 +171,21 @@ __device__ inline const gpu::PacketTable::Peer& peer_behind(const gpu::PacketTab
 template <typename Group>
 __device__ void store_packets(unsigned char* to, const Units<Group>& units, const Turn& turn,
                               const Pair (&data)[Group::kUnits]) {
+  using Format = typename Group::Format;
 #pragma unroll
   for (unsigned i = 0; i < Group::kUnits; ++i) {
-    if (units.has(i))
-      store_packet(to + units.at(i) * kPacketBytes, packet_of(data[i], turn.number));
+    if (!units.has(i)) continue;
+    store_packet(to + units.at(i) * sizeof(typename Format::Packet), Format::make(data[i], turn));
+  }
+}
+
+// Of all peers, the places that Turn::cleared tells.
+template <typename Group>
+__device__ void clear_units(const gpu::PacketTable& of, const Units<Group>& units,
+                            const Turn& turn) {
+#pragma unroll
+  for (unsigned i = 0; i < Group::kUnits; ++i) {
+    if (units.has(i)) Group::Format::clear(of, units.at(i), turn);
   }
 }
 
@@ -151,11 +205,14 @@ __device__ void push_units(const gpu::PacketTable& of, const Units<Group>& units
         store_packets(peer_behind(of, first + p).to + turn.offset, units, turn, data[p]);
     }
   }
+  clear_units(of, units, turn);
 }
 
-__device__ inline Packet packet_from(const gpu::PacketTable& of, std::uint32_t peer,
-                                     std::uint64_t unit, const Turn& turn) {
-  return load_packet(of.peers[peer].from + turn.offset + unit * kPacketBytes);
+template <typename Format>
+__device__ typename Format::Packet packet_from(const gpu::PacketTable& of, std::uint32_t peer,
+                                               std::uint64_t unit, const Turn& turn) {
+  using One = typename Format::Packet;
+  return load_packet<One>(of.peers[peer].from + turn.offset + unit * sizeof(One));
 }
 
 // Waits for the units of the peers from `first` on. Between polls it calls goes_on(is_missing) now
@@ -165,6 +222,7 @@ template <typename Group, typename GoesOn>
 __device__ bool pull_units(const gpu::PacketTable& of, const Units<Group>& units, const Turn& turn,
                            std::uint32_t first, const GoesOn& goes_on,
                            Pair (&data)[Group::kUnits][Group::kPeers]) {
+  using Format = typename Group::Format;
   for (unsigned polls = 1;; ++polls) {
     bool come = true;
 #pragma unroll
@@ -173,9 +231,9 @@ __device__ bool pull_units(const gpu::PacketTable& of, const Units<Group>& units
 #pragma unroll
       for (std::uint32_t p = 0; p < Group::kPeers; ++p) {
         if (first + p >= of.count) continue;
-        const Packet packet = packet_from(of, first + p, units.at(i), turn);
-        come = come && is_of(packet, turn.number);
-        data[i][p] = data_of(packet);
+        const auto packet = packet_from<Format>(of, first + p, units.at(i), turn);
+        come = come && Format::has_come(packet, turn);
+        data[i][p] = Format::data(packet);
       }
     }
     if (come) return true;
@@ -183,7 +241,8 @@ __device__ bool pull_units(const gpu::PacketTable& of, const Units<Group>& units
     const auto is_missing = [&](std::uint32_t peer) {
       bool has_come = true;
       for (unsigned i = 0; i < Group::kUnits && units.has(i); ++i) {
-        has_come = has_come && is_of(packet_from(of, peer, units.at(i), turn), turn.number);
+        has_come =
+            has_come && Format::has_come(packet_from<Format>(of, peer, units.at(i), turn), turn);
       }
       return !has_come;
     };
@@ -287,23 +346,25 @@ __device__ bool take_units(const gpu::PacketTable& of, const Units<Group>& units
 
 // This thread's units from `begin` on, which are not whole or not at multiples of 8. `turn` and
 // `goes_on` are passed by value: a reference would keep them in memory for all other units as well.
+template <typename Format>
 DUET_NOT_INLINED void push_rest(const gpu::PacketTable& of, std::uint64_t begin, Turn turn) {
   const Threads threads;
   const std::uint64_t end = units_of(of);
 #pragma unroll 1
   for (std::uint64_t unit = begin + threads.own; unit < end; unit += threads.all) {
-    push_units(of, Units<OfAnyParts>{unit, threads.all, end}, turn);
+    push_units(of, Units<OfAnyParts<Format>>{unit, threads.all, end}, turn);
   }
 }
-template <typename Take, typename GoesOn>
+template <typename Take, typename Format, typename GoesOn>
 DUET_NOT_INLINED void take_rest(const gpu::PacketTable& of, std::uint64_t begin, Turn turn,
                                 GoesOn goes_on) {
   const Threads threads;
   const std::uint64_t end = units_of(of);
 #pragma unroll 1
   for (std::uint64_t unit = begin + threads.own; unit < end; unit += threads.all) {
-    const Units<OfAnyParts> units{unit, threads.all, end};
-    if (!take_units<typename Take::template Of<OfAnyParts>>(of, units, turn, goes_on)) return;
+    const Units<OfAnyParts<Format>> units{unit, threads.all, end};
+    if (!take_units<typename Take::template Of<OfAnyParts<Format>>>(of, units, turn, goes_on))
+      return;
   }
 }
 #undef DUET_NOT_INLINED
@@ -314,20 +375,21 @@ DUET_NOT_INLINED void take_rest(const gpu::PacketTable& of, std::uint64_t begin,
 // pushed.
 template <typename Take, typename Group, typename GoesOn>
 __device__ void exchange_groups(const gpu::PacketTable& of, const GoesOn& goes_on) {
+  using Format = typename Group::Format;
   const Threads threads;
   const std::uint64_t end = of.aligned != 0 ? of.bytes / kPacketDataBytes : 0;
   const bool has_rest = end + threads.own < units_of(of);
-  const Turn turn = turn_of(of);
+  const Turn turn = turn_of<Format>(of);
   for (std::uint64_t unit = threads.own; unit < end; unit += Group::kUnits * threads.all) {
     push_units(of, Units<Group>{unit, threads.all, end}, turn);
   }
-  if (has_rest) push_rest(of, end, turn);
+  if (has_rest) push_rest<Format>(of, end, turn);
   end_turn(of, turn);
   for (std::uint64_t unit = threads.own; unit < end; unit += Group::kUnits * threads.all) {
     const Units<Group> units{unit, threads.all, end};
     if (!take_units<typename Take::template Of<Group>>(of, units, turn, goes_on)) return;
   }
-  if (has_rest) take_rest<Take>(of, end, turn, goes_on);
+  if (has_rest) take_rest<Take, Format>(of, end, turn, goes_on);
 }
 
 // What is done with all parts: Of<Group> with a unit.
@@ -343,14 +405,14 @@ struct Reduces {
 
 // By all threads of a kernel of kKernelThreads threads a block. If goes_on() ends it
 // (pull_units()), results are unspecified.
-template <typename Take, typename GoesOn>
+template <typename Take, typename Format, typename GoesOn>
 __device__ void exchange_packets(const gpu::PacketTable& of, const GoesOn& goes_on) {
   if (of.count == 1 && of.bytes <= gridDim.x * blockDim.x * kPacketDataBytes) {
-    exchange_groups<Take, OfOneUnit>(of, goes_on);
+    exchange_groups<Take, OfOneUnit<Format>>(of, goes_on);
   } else if (of.count == 1) {
-    exchange_groups<Take, OfTwoRanks>(of, goes_on);
+    exchange_groups<Take, OfTwoRanks<Format>>(of, goes_on);
   } else {
-    exchange_groups<Take, OfMoreRanks>(of, goes_on);
+    exchange_groups<Take, OfMoreRanks<Format>>(of, goes_on);
   }
 }
 

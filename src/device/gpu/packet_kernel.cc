@@ -26,9 +26,7 @@ unsigned char* bytes_of(const Span& span) { return reinterpret_cast<unsigned cha
 
 GpuPacketKernel::GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel)
     : GpuKernel(device),
-      reduces_(kernel.reduces),
-      dtype_(kernel.barrier.dtype),
-      op_(kernel.barrier.op) {
+      use_{kernel.reduces, kernel.numbered, kernel.barrier.dtype, kernel.barrier.op} {
   gpu::PacketTable& table = table_.exchange;
   for (std::size_t i = 0; i < kernel.peers.size(); ++i) {
     const PacketPeer& peer = kernel.peers[i];
@@ -40,10 +38,10 @@ GpuPacketKernel::GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel)
   table.own = bytes_of(kernel.source);
   table.result = bytes_of(kernel.destination);
   table.bytes = kernel.source.bytes;
-  table.turn = packet_buffer_bytes(kernel.source.bytes) / 2;
+  table.turn = gpu::turn_bytes(table.bytes, use_.numbered);
   table.count = static_cast<std::uint32_t>(kernel.peers.size());
   table.rank = static_cast<std::uint32_t>(kernel.rank);
-  table.divisor = op_ == Reduction::avg ? static_cast<std::int32_t>(table.count + 1) : 1;
+  table.divisor = use_.op == Reduction::avg ? static_cast<std::int32_t>(table.count + 1) : 1;
   // A block may wait for any block of a peer's kernel: all blocks of a kernel run at once.
   table.places = static_cast<std::uint32_t>(std::min(kMostBlocks, device.info().compute_units));
   table.aligned = gpu::has_aligned_parts(table);
@@ -55,8 +53,8 @@ GpuPacketKernel::GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel)
 }
 
 void GpuPacketKernel::launch(gpuStream_t stream) const {
-  if (table_.norm.rows > 0) return launch_packet_norm_kernel(table_, dtype_, stream);
-  launch_packet_kernel(table_, reduces_, dtype_, op_, stream);
+  if (table_.norm.rows > 0) return launch_packet_norm_kernel(table_, use_, stream);
+  launch_packet_kernel(table_, use_, stream);
 }
 
 GpuNormKernel::GpuNormKernel(GpuDevice& device, const NormKernel& kernel)

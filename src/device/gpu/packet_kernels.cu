@@ -18,12 +18,18 @@ namespace {
 template <typename Type, typename Op>
 __global__ void __launch_bounds__(kKernelThreads)
     packet_kernel(const DUET_GPU_PARAMETER gpu::PacketKernelTable table) {
-  exchange_packets<Reduces<Type, Op>>(table.exchange, GoesOnUntilFailure{table});
+  exchange_packets<Reduces<Type, Op>, WithNumbers>(table.exchange, GoesOnUntilFailure{table});
+}
+
+template <typename Type>
+__global__ void __launch_bounds__(kKernelThreads)
+    bare_packet_kernel(const DUET_GPU_PARAMETER gpu::PacketKernelTable table) {
+  exchange_packets<Reduces<Type, Sum>, WithoutNumbers>(table.exchange, GoesOnUntilFailure{table});
 }
 
 __global__ void __launch_bounds__(kKernelThreads)
     packet_moves_kernel(const DUET_GPU_PARAMETER gpu::PacketKernelTable table) {
-  exchange_packets<Moves>(table.exchange, GoesOnUntilFailure{table});
+  exchange_packets<Moves, WithNumbers>(table.exchange, GoesOnUntilFailure{table});
 }
 
 struct Kernels {
@@ -31,11 +37,18 @@ struct Kernels {
   static constexpr auto kernel = packet_kernel<Type, Op>;
 };
 
+auto bare_kernel_for(DType dtype) {
+  if (dtype == DType::fp16) return bare_packet_kernel<Fp16Lanes>;
+  if (dtype == DType::bf16) return bare_packet_kernel<Bf16Lanes>;
+  return bare_packet_kernel<Fp32Lanes>;
+}
+
 }  // namespace
 
-void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DType dtype,
-                          Reduction op, gpuStream_t stream) {
-  const auto kernel = reduces ? kernel_for<Kernels>(dtype, op) : packet_moves_kernel;
+void launch_packet_kernel(const gpu::PacketKernelTable& table, const gpu::PacketUse& use,
+                          gpuStream_t stream) {
+  auto kernel = use.reduces ? kernel_for<Kernels>(use.dtype, use.op) : packet_moves_kernel;
+  if (!use.numbered) kernel = bare_kernel_for(use.dtype);
   const auto blocks =
       static_cast<unsigned>(gpu::packet_blocks(table.exchange.bytes, table.exchange.places));
   kernel<<<dim3(blocks), dim3(kKernelThreads), 0, stream>>>(table);
@@ -46,6 +59,7 @@ void load_packet_kernels() {
   load_kernel(packet_moves_kernel);
   for (const DType dtype : all_dtypes()) {
     for (const Reduction op : all_reductions()) load_kernel(kernel_for<Kernels>(dtype, op));
+    load_kernel(bare_kernel_for(dtype));
   }
 }
 

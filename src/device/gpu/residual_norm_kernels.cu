@@ -9,6 +9,7 @@
 #include "device/gpu/kernel_parameter.h"
 #include "device/gpu/kernels.h"
 #include "device/gpu/load_kernel.h"
+#include "device/gpu/norm_exchange.h"
 #include "device/gpu/norm_row.h"
 #include "device/gpu/packet_exchange.h"
 
@@ -45,76 +46,10 @@ __global__ void __launch_bounds__(kKernelThreads)
   }
 }
 
-template <typename Type, typename Group>
-__device__ Units<Group> units_of_row(const gpu::NormRows& of, unsigned first, std::uint64_t row) {
-  return {row * of.units + NormRow<Type>::unit(of, first), NormRow<Type>::step(of),
-          (row + 1) * of.units};
-}
-
-// The thread's units [first, first + Group::kUnits) of the row: they are summed over ranks in rank
-// order, and added to the residual.
-template <typename Type, typename Group, typename GoesOn>
-__device__ void add_units(NormRow<Type>& own, unsigned first, std::uint64_t row, const Turn& turn,
-                          const gpu::PacketKernelTable& table, const GoesOn& goes_on) {
-  const gpu::NormRows& of = table.norm;
-  if (!NormRow<Type>::has(of, first)) return;
-  const auto units = units_of_row<Type, Group>(of, first, row);
-  Pair residual[Group::kUnits] = {};
-#pragma unroll
-  for (unsigned i = 0; i < Group::kUnits; ++i) {
-    if (units.has(i)) residual[i] = unit_at(of.residual, units.at(i));
-  }
-  Reducing<Group, Type, Sum> sums[Group::kUnits];
-  take_parts(table.exchange, units, turn, goes_on, sums);
-#pragma unroll
-  for (unsigned i = 0; i < Group::kUnits; ++i) {
-    if (units.has(i)) own.add(first + i, units.at(i), residual[i], sums[i].all(table.exchange));
-  }
-}
-
-// As exchange_groups(), but that a block has whole rows.
-template <typename Type, typename Group, typename GoesOn>
-__device__ __attribute__((always_inline)) inline void exchange_rows(
-    const gpu::PacketKernelTable& table, const GoesOn& goes_on) {
-  const gpu::PacketTable& exchange = table.exchange;
-  const gpu::NormRows& of = table.norm;
-  const RowsOfBlock rows(of);
-  // Between two ranks the first units are loaded beside the number of the last call, so that the
-  // latencies overlap.
-  const auto first = units_of_row<Type, Group>(of, 0, rows.first);
-  const bool is_early = Group::kPeers == 1 && rows.first < of.rows && NormRow<Type>::has(of, 0);
-  Pair early[Group::kUnits] = {};
-  if (is_early) load_units(exchange, exchange.peers[0].source, first, early);
-  NormRow<Type> own(of);
-  const Turn turn = turn_of(exchange);
-  if (is_early) store_packets(exchange.peers[0].to + turn.offset, first, turn, early);
-  for (std::uint64_t row = rows.first; row < of.rows; row += rows.step) {
-    for (unsigned i = 0; NormRow<Type>::has(of, i); i += Group::kUnits) {
-      if (is_early && row == rows.first && i == 0) continue;
-      push_units(exchange, units_of_row<Type, Group>(of, i, row), turn);
-    }
-  }
-  end_turn(exchange, turn);
-  sync_cluster(of.blocks);
-  for (std::uint64_t row = rows.first; row < of.rows; row += rows.step) {
-#pragma unroll
-    for (unsigned i = 0; i < gpu::kNormUnits; i += Group::kUnits)
-      add_units<Type, Group>(own, i, row, turn, table, goes_on);
-    own.finish(row);
-  }
-}
-
-template <typename Type>
+template <typename Type, typename Format>
 __global__ void __launch_bounds__(kKernelThreads)
     packet_norm_kernel(const DUET_GPU_PARAMETER gpu::PacketKernelTable table) {
-  const GoesOnUntilFailure goes_on{table};
-  if (table.exchange.count == 1 && table.norm.blocks * gpu::kNormThreads >= table.norm.units) {
-    exchange_rows<Type, OfOneUnit>(table, goes_on);
-  } else if (table.exchange.count == 1) {
-    exchange_rows<Type, OfTwoRanks>(table, goes_on);
-  } else {
-    exchange_rows<Type, OfMoreRanks>(table, goes_on);
-  }
+  exchange_and_normalise<Type, Format>(table, GoesOnUntilFailure{table});
 }
 
 // Of the element types that are normalised, calls `with` its kernels.
@@ -156,11 +91,14 @@ void launch_norm_kernel(const gpu::NormTable& table, DType dtype, unsigned most_
   });
 }
 
-void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, DType dtype,
+void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, const gpu::PacketUse& use,
                                gpuStream_t stream) {
   const unsigned rows = std::min(table.norm.rows, table.exchange.places / table.norm.blocks);
-  with_lanes(dtype, [&](auto lanes) {
-    launch_rows(packet_norm_kernel<decltype(lanes)>, table, rows * table.norm.blocks, stream);
+  with_lanes(use.dtype, [&](auto lanes) {
+    using Lanes = decltype(lanes);
+    const auto kernel = use.numbered ? packet_norm_kernel<Lanes, WithNumbers>
+                                     : packet_norm_kernel<Lanes, WithoutNumbers>;
+    launch_rows(kernel, table, rows * table.norm.blocks, stream);
   });
 }
 
@@ -168,7 +106,8 @@ bool load_norm_kernels() {
   for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
     with_lanes(dtype, [](auto lanes) {
       load_kernel(norm_kernel<decltype(lanes)>);
-      load_kernel(packet_norm_kernel<decltype(lanes)>);
+      load_kernel(packet_norm_kernel<decltype(lanes), WithNumbers>);
+      load_kernel(packet_norm_kernel<decltype(lanes), WithoutNumbers>);
     });
   }
 #ifdef DUET_GPU_HIP

@@ -43,6 +43,9 @@ __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
 __device__ inline void store_relaxed(std::uint32_t* word, std::uint32_t value) {
   __hip_atomic_store(word, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+__device__ inline std::uint64_t load_relaxed(const std::uint64_t* word) {
+  return __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+}
 __device__ inline std::uint32_t load_relaxed(const std::uint32_t* word) {
   return __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
@@ -56,8 +59,7 @@ __device__ inline void store_relaxed(TwoWords* words, const TwoWords& values) {
   store_relaxed(&words->second, values.second);
 }
 __device__ inline TwoWords load_relaxed(const TwoWords* words) {
-  return {__hip_atomic_load(&words->first, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM),
-          __hip_atomic_load(&words->second, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)};
+  return {load_relaxed(&words->first), load_relaxed(&words->second)};
 }
 // Called by every thread before one thread signals. On AMD a block's barrier does not wait for
 // stores that are in flight, and a release waits for the stores of its own wave only, so each
@@ -76,6 +78,11 @@ __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
 }
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+__device__ inline std::uint64_t load_relaxed(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
 }
 __device__ inline void store_release(std::uint32_t* word, std::uint32_t value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");

@@ -13,9 +13,10 @@ PacketArguments packet_arguments(const PacketExchange& exchanged, std::uintptr_t
   PacketArguments made{};
   gpu::PacketTable& table = made.exchange;
   for (const PacketExchange::Peer& each : exchanged.peers) {
-    table.peers[table.count++] = {
-        static_cast<const unsigned char*>(each.send), static_cast<unsigned char*>(each.to),
-        static_cast<const unsigned char*>(each.from), static_cast<unsigned char*>(each.receive)};
+    table.peers[table.count++] = {static_cast<const unsigned char*>(each.send),
+                                  static_cast<unsigned char*>(each.to),
+                                  static_cast<unsigned char*>(const_cast<void*>(each.from)),
+                                  static_cast<unsigned char*>(each.receive)};
   }
   table.own = static_cast<const unsigned char*>(exchanged.own);
   table.result = static_cast<unsigned char*>(exchanged.result);

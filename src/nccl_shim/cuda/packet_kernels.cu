@@ -9,7 +9,7 @@ namespace {
 // Tells the CPU which ranks' packets are missing, and ends early if the CPU says so.
 template <typename Take>
 __device__ void exchange(const nccl_shim::cuda::PacketArguments& of) {
-  exchange_packets<Take>(of.exchange, [&](const auto& is_missing) {
+  exchange_packets<Take, WithNumbers>(of.exchange, [&](const auto& is_missing) {
     for (std::uint32_t p = 0; p < of.exchange.count; ++p) {
       if (is_missing(p)) store_relaxed(of.awaited + (p < of.exchange.rank ? p : p + 1), 1);
     }

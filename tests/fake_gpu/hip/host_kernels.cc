@@ -148,12 +148,18 @@ void run_peer(const View& view, const Table& table, const Reducing& how, int blo
 
 constexpr std::size_t kHalf = 4;  // bytes of data in a word: number of the call << 32 | data
 
+// Here all packets have numbers.
+std::size_t bytes_of_turn(const gpu::PacketTable& table) {
+  return gpu::turn_bytes(table.bytes, true);
+}
+
 void send_packets(const View& view, const gpu::PacketTable& table, std::uint32_t peer,
                   std::uint32_t number) {
   const std::byte* const data =
       view.bytes(table.peers[peer].source, table.bytes, "a packet kernel's source");
-  auto* const words = reinterpret_cast<Word*>(table.peers[peer].to + number % 2 * table.turn);
-  for (std::size_t at = 0; at < table.turn / 2; at += kHalf) {
+  auto* const words =
+      reinterpret_cast<Word*>(table.peers[peer].to + number % 2 * bytes_of_turn(table));
+  for (std::size_t at = 0; at < bytes_of_turn(table) / 2; at += kHalf) {
     std::uint32_t half = 0;
     if (at < table.bytes) std::memcpy(&half, data + at, std::min(kHalf, table.bytes - at));
     view.store(words + at / kHalf, Word{number} << 32 | half);
@@ -164,10 +170,10 @@ void send_packets(const View& view, const gpu::PacketTable& table, std::uint32_t
 bool receive_packets(const View& view, const gpu::PacketKernelTable& table, std::uint32_t peer,
                      std::uint32_t number, std::byte* to) {
   const gpu::PacketTable& exchange = table.exchange;
-  const auto* const words =
-      reinterpret_cast<const Word*>(exchange.peers[peer].from + number % 2 * exchange.turn);
+  const auto* const words = reinterpret_cast<const Word*>(exchange.peers[peer].from +
+                                                          number % 2 * bytes_of_turn(exchange));
   fake_gpu::require_coherent(words, "a kernel waits for packets");
-  for (std::size_t at = 0; at < exchange.turn / 2; at += kHalf) {
+  for (std::size_t at = 0; at < bytes_of_turn(exchange) / 2; at += kHalf) {
     Word word = 0;
     while ((word = view.load(words + at / kHalf)) >> 32 != number) {
       if (view.load(table.failed[peer]) != 0) return false;
@@ -286,16 +292,16 @@ void launch_peer_kernel(const gpu::ManyPeersTable& table, DType dtype, Reduction
   });
 }
 
-void launch_packet_kernel(const gpu::PacketKernelTable& table, bool reduces, DType dtype,
-                          Reduction op, gpuStream_t stream) {
-  launch_on_host(stream, [table, reduces, how = Reducing{dtype, op}](const View& view) {
-    run_packets(view, table, reduces, how);
+void launch_packet_kernel(const gpu::PacketKernelTable& table, const gpu::PacketUse& use,
+                          gpuStream_t stream) {
+  launch_on_host(stream, [table, use](const View& view) {
+    run_packets(view, table, use.reduces, Reducing{use.dtype, use.op});
   });
 }
 
-void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, DType dtype,
+void launch_packet_norm_kernel(const gpu::PacketKernelTable& table, const gpu::PacketUse& use,
                                gpuStream_t stream) {
-  launch_packet_kernel(table, true, dtype, Reduction::sum, stream);
+  launch_packet_kernel(table, use, stream);
 }
 
 void launch_norm_kernel(const gpu::NormTable& table, DType dtype, unsigned, gpuStream_t stream) {

@@ -30,6 +30,7 @@ inline std::uint64_t load_acquire(const std::uint64_t* word) {
   count_poll(word);
   return *word;
 }
+inline std::uint64_t load_relaxed(const std::uint64_t* word) { return load_acquire(word); }
 inline void store_relaxed(std::uint64_t* word, std::uint64_t value) { *word = value; }
 inline void store_release(std::uint32_t* word, std::uint32_t value) { *word = value; }
 inline void store_relaxed(std::uint32_t* word, std::uint32_t value) { *word = value; }

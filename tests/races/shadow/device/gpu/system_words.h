@@ -37,8 +37,14 @@ inline std::uint64_t load_acquire(const std::uint64_t* word) {
   std::this_thread::yield();
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
-inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
+template <typename Word>
+void store_relaxed(Word* word, Word value) {
   __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+template <typename Word>
+Word load_relaxed(const Word* word) {
+  std::this_thread::yield();
+  return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 // Apart, and in either order.
 inline void store_relaxed(TwoWords* words, const TwoWords& values) {
