@@ -90,9 +90,7 @@ class HistoryCommand : public Command {
 
   void show(Store& store) const {
     HistoryFilter filter;
-    for (const std::string& word : split(match_, ' ')) {
-      if (!word.empty()) filter.words.push_back(word);
-    }
+    filter.words = words_of(match_);
     filter.device = device_;
     filter.rate = rate_;
     const std::vector<HistoryPoint> points = store.points(filter);

@@ -31,6 +31,12 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words = split(text, ' ');
+  words.erase(std::remove(words.begin(), words.end(), ""), words.end());
+  return words;
+}
+
 std::vector<std::uint64_t> parse_sizes(const std::string& text) {
   std::vector<std::uint64_t> sizes;
   for (const std::string& part : split(text, ',')) {

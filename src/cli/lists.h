@@ -9,6 +9,8 @@ namespace duet {
 
 // Splits at each separator and trims the parts. Empty parts are kept.
 std::vector<std::string> split(const std::string& text, char separator);
+// Between spaces.
+std::vector<std::string> words_of(const std::string& text);
 
 // Parses the parts between commas; `parse` throws UsageError for a part that it does not know.
 template <typename Parse>

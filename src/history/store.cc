@@ -182,11 +182,9 @@ int days_in(int year, int month) {
   return kDays[month - 1] + (month == 2 && leap ? 1 : 0);
 }
 
-bool holds_all(const HistoryPoint& point, const std::vector<std::string>& words) {
-  const std::string line =
-      fmt::format("{} on {}, {}, {}", point.benchmark, point.device, point.engine, point.case_text);
-  return std::all_of(words.begin(), words.end(),
-                     [&](const std::string& word) { return line.find(word) != std::string::npos; });
+std::string line_of(const HistoryPoint& point) {
+  return fmt::format("{} on {}, {}, {}", point.benchmark, point.device, point.engine,
+                     point.case_text);
 }
 
 bool is_of(const HistoryPoint& point, const std::string& device) {
@@ -287,7 +285,8 @@ std::vector<HistoryPoint> Store::points(const HistoryFilter& filter) {
   for (const std::vector<SqlValue>& row : database_.run(sql, values)) {
     HistoryPoint point{text(row[0]), text(row[1]), text(row[2]), text(row[3]), text(row[4]),
                        text(row[5]), text(row[6]), text(row[7]), text(row[8]), number(row[9])};
-    if (holds_all(point, filter.words) && is_of(point, filter.device)) points.push_back(point);
+    if (has_all(line_of(point), filter.words) && is_of(point, filter.device))
+      points.push_back(point);
   }
   return points;
 }

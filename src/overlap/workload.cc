@@ -7,6 +7,20 @@
 namespace duet {
 namespace {
 
+Trace trace_of_overlap(const Record& record) {
+  Trace trace;
+  for (std::size_t rank = 0; rank < record.timeline.size(); ++rank) {
+    const auto& [compute, communication] = record.timeline[rank];
+    const auto lane = [&](const char* what, const char* axis, const PairSpan& span) {
+      trace.lanes.push_back({fmt::format("rank {}: {}", rank, what),
+                             {{axis_word(record.id, axis), span.begin, span.end}}});
+    };
+    lane("compute", "compute", compute);
+    lane("communication", "collective", communication);
+  }
+  return trace;
+}
+
 std::vector<RecordKind> overlap_records() {
   RecordKind overlap{"overlap"}, isolated{"overlap_isolated"};
   overlap.figures = {"best_seconds",      "ahead",
@@ -16,6 +30,7 @@ std::vector<RecordKind> overlap_records() {
                      "compute_seconds",   "communication_seconds",
                      "engine_seconds"};
   overlap.table.beside = {{"policy"}};
+  overlap.trace = trace_of_overlap;
   isolated.rates = collective_rates;  // of a GEMM: the usual ones
   isolated.figures = {"tflops",
                       "gb_per_s",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "results/record.h"
+#include "results/trace.h"
 
 namespace duet {
 
@@ -52,6 +53,9 @@ struct RecordKind {
   std::string (*tables)(const std::vector<Record>& results) = nullptr;
   // A sample is several calls, so that the number of samples does not tell how long was measured.
   bool several_calls = false;
+
+  // nullptr: the records do not tell when what ran.
+  Trace (*trace)(const Record& record) = nullptr;
 
   // nullptr: nothing is promised for these records.
   Expectation (*expect)(const Record& record, const Site& site) = nullptr;

@@ -26,6 +26,39 @@ double cpu_flop(const CaseId& id) {
 
 double steps(const CaseId& id) { return axis_number(id, "steps"); }
 
+// Of --breakdown: the parts of a step on rank 0.
+Trace trace_of_step(const Record& record) {
+  constexpr std::string_view kPrefix = "timeline_";
+  Trace trace;
+  for (const auto& [name, ends] : record.curves) {
+    if (name.rfind(kPrefix, 0) != 0) continue;
+    const std::string what = name.substr(kPrefix.size());
+    trace.lanes.push_back({"rank 0: " + what, spans_of(what, ends)});
+  }
+  return trace;
+}
+
+// The steps, one behind the other, and what the run tells of each.
+Trace trace_of_run(const Record& record) {
+  Trace trace;
+  TraceLane steps{"steps", {}};
+  const auto first = static_cast<std::int64_t>(record.metrics.value("first_step"));
+  double now = 0;
+  for (const double seconds : record.samples) {
+    const auto step = first + static_cast<std::int64_t>(steps.spans.size());
+    steps.spans.push_back({fmt::format("step {}", step), now, now + seconds});
+    now += seconds;
+  }
+  for (const auto& [name, values] : record.curves) {
+    if (values.size() != steps.spans.size()) continue;  // of evaluations
+    trace.counters.push_back({name, {}});
+    for (std::size_t i = 0; i < values.size(); ++i)
+      trace.counters.back().values.push_back({steps.spans[i].end, values[i]});
+  }
+  trace.lanes.push_back(std::move(steps));
+  return trace;
+}
+
 std::vector<RecordKind> training_records() {
   RecordKind step{"train"}, run{"train_run"};
   for (RecordKind* kind : {&step, &run}) {
@@ -39,9 +72,11 @@ std::vector<RecordKind> training_records() {
                   "communication_seconds", "exposed_seconds",        "hidden_percent",
                   "memory_bytes"};
   step.expect = expect_training;
+  step.trace = trace_of_step;
   run.figures = {"tokens_per_s", "samples_per_s",   "tflops",      "first_step",
                  "final_loss",   "evaluation_loss", "memory_bytes"};
   run.calls = steps;
+  run.trace = trace_of_run;
   return {step, run};
 }
 

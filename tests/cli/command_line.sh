@@ -236,6 +236,17 @@ grep -q '2 cases: no energy: host:0 has no energy counter' out || fail "--energy
 refuses 'expected --energy as well' "${pair[@]}" --energy-seconds 1
 refuses 'seconds above 0' "${pair[@]}" --energy --energy-seconds 0
 
+# A trace of what a journal tells; it replaces none but its own.
+expect_code 0 overlap --device sim:h200:devices=2 --compute gemm:64x64x64:fp32 \
+  --communicate all_gather:64K --policy serial,dma --json overlap.jsonl --quiet
+for _ in 1 2; do expect_code 0 trace overlap.jsonl --match dma -o trace.json; done
+grep -qxF 'trace: trace.json, cases: 1' out || fail "trace: $(cat out)"
+expect_code 0 trace overlap.jsonl -o -
+python3 -c 'import json, sys; assert len(json.load(sys.stdin)["traceEvents"]) > 20' < out || fail "trace: $(cat out)"
+refuses "no case with the words 'copy'" trace overlap.jsonl --match copy
+refuses 'expected journals' trace
+refuses 'expected another name' trace overlap.jsonl -o overlap.jsonl
+
 # On a terminal there is a progress line; a container may have no terminals to give.
 if script -qec true /dev/null > /dev/null 2>&1 < /dev/null; then
   script -qec "$duet ${short[*]}" /dev/null > terminal < /dev/null

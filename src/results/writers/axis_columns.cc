@@ -89,6 +89,11 @@ std::string line_of(const CaseId& id) {
       fmt::format("{} on {}, {}, {}", id.benchmark, id.device, id.engine, case_text(id)));
 }
 
+bool has_all(const std::string& line, const std::vector<std::string>& words) {
+  return std::all_of(words.begin(), words.end(),
+                     [&](const std::string& word) { return line.find(word) != std::string::npos; });
+}
+
 AxisColumns::AxisColumns(const std::vector<CaseId>& cases, const std::string& answer) {
   for (const std::string& name : axis_names(cases)) {
     Column column{heading(name), Align::left, 0};

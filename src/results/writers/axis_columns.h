@@ -39,5 +39,6 @@ std::string case_text(const CaseId& id);
 
 // The whole case on one line: "gemm on host, onednn, 8192 x 8192 x 8192 bf16 bf16 nn".
 std::string line_of(const CaseId& id);
+bool has_all(const std::string& line, const std::vector<std::string>& words);
 
 }  // namespace duet
