@@ -1,5 +1,6 @@
 """Tests of the package `duet`, on CPUs and simulated machines: DUET_LIBRARY and DUET_PROGRAM name
 the build's, the working directory is the source tree."""
+import array
 import ctypes
 import doctest
 import gc
@@ -120,6 +121,10 @@ def numbers(*values):
     return b"".join(value.to_bytes(4, "little", signed=True) for value in values)
 
 
+def floats(*values):
+    return array.array("f", values).tobytes()
+
+
 def gather(rank):
     """An all_gather of the ranks' numbers; the received ones."""
     send, recv = rank.empty(1, "int32"), rank.empty(rank.size, "int32")
@@ -234,6 +239,63 @@ class Communicators(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no GEMM"):
             comm.each(fails)
         comm.abandon()
+
+    def test_a_sum_ends_with_residual_and_norm(self):
+        def normed(rank):
+            sizes = (48, 48, 48, 48, 16)
+            x, out, residual, updated, weight = (rank.empty(size, "fp32") for size in sizes)
+            before, weights = [i % 7 - 3.0 for i in range(48)], [i / 8 for i in range(16)]
+            x.write(floats(*[1.0] * 48))
+            residual.write(floats(*before))
+            weight.write(floats(*weights))
+            after, expected = [value + rank.size for value in before], []
+            for row in (after[:16], after[16:32], after[32:]):
+                root = (sum(value * value for value in row) / 16 + 0.25) ** 0.5
+                expected += [value / root * weights[i] for i, value in enumerate(row)]
+            stream = rank.stream()
+            for to in (updated, residual):  # apart, and in place
+                call = rank.plan("all_reduce", x, out, residual=residual, weight=weight, epsilon=0.25,
+                                 updated=None if to is residual else to)
+                call.enqueue(stream)
+                stream.synchronize(30)
+                self.assertEqual(to.read(), floats(*after))
+                self.assertEqual(residual.read(), floats(*(after if to is residual else before)))
+                for found, value in zip(memoryview(out.read()).cast("f"), expected):
+                    self.assertAlmostEqual(found, value, 5)
+                call.retire()
+            stream.close()
+
+        for device in ("host:3", "sim:h200-4"):
+            with duet.Communicator(device) as comm:
+                comm.each(normed)
+
+    def test_wrong_norms_are_named(self):
+        with duet.Communicator("host:1") as comm:
+            rank = comm.rank()
+            x, row, whole = rank.empty(48, "fp32"), rank.empty(16, "fp32"), rank.empty(48, "int32")
+            freed = rank.empty(16, "fp32")
+            freed.free()
+            residual = rank.empty(48, "fp32")
+            for given, said in (
+                    ({"residual": residual}, "expected residual= and weight=, or neither"),
+                    ({"weight": row}, "expected residual= and weight=, or neither"),
+                    ({"updated": residual}, "expected residual= and weight=, or neither"),
+                    ({"residual": residual, "weight": row.address}, "weight: expected an array"),
+                    ({"residual": whole, "weight": row}, "dtype: expected one of all buffers"),
+                    ({"residual": residual, "weight": x.part(0, 14)}, "expected whole rows"),
+                    ({"residual": residual.part(0, 32), "weight": row}, "residual: 128 bytes: expected 192"),
+                    ({"residual": residual, "weight": row, "epsilon": -1.0}, "epsilon of 0 or more"),
+                    ({"residual": residual, "weight": freed}, "the memory has been freed"),
+                    ({"residual": x, "weight": row}, "overlap neither")):
+                with self.assertRaisesRegex(duet.BadArgument, f"^[^\n]*{said}[^\n]*$"):
+                    rank.plan("all_reduce", x, x, **given)
+            with self.assertRaisesRegex(duet.BadArgument, "whole rows of a sum by all_reduce"):
+                rank.plan("all_gather", x, x, residual=residual, weight=row)
+            rank.plan("all_reduce", x, x, residual=residual, weight=row).retire()
+            for memory in (x, row, whole, residual):
+                memory.free()
+        with self.assertRaisesRegex(duet.BadArgument, "closed"):
+            rank.plan("all_reduce", 1, 1, count=4, dtype="fp32")
 
     def test_a_rank_that_raises_ends_the_others(self):
         def one_raises(rank):
