@@ -82,7 +82,8 @@ def operators(b):
     x, w = b.random(8 * size, 64, dtype=torch.float32), b.random(64, 32, dtype=torch.float32)
     tried = ((ops.all_gather, (x, name)), (ops.reduce_scatter, (x, name)), (ops.all_reduce, (x, name)),
              (ops.all_to_all, (x, name)), (ops.all_gather_matmul, (x, [w], True, name)),
-             (ops.matmul_reduce_scatter, (x, w, name)), (ops.matmul_all_reduce, (x, w, name)))
+             (ops.matmul_reduce_scatter, (x, w, name)), (ops.matmul_all_reduce, (x, w, name)),
+             (ops.all_reduce_rms_norm, (x, x, x[0].clone(), 1e-6, name)))
     for op, given in tried:
         said = torch.library.opcheck(op.default, given, raise_exception=False)
         bad = {test: why for test, why in said.items() if why != "SUCCESS"}
@@ -132,6 +133,7 @@ def graphs(b):
         "all_to_all": lambda: dt.all_to_all(x, b.comm),
         "reduce_scatter": lambda: dt.reduce_scatter(x, b.comm),
         "all_reduce": lambda: dt.all_reduce(x, b.comm),
+        "all_reduce_rms_norm": lambda: dt.all_reduce_rms_norm(x, x, x[0], 1e-6, b.comm)[0],
         "all_gather_matmul": lambda: dt.all_gather_matmul(x, w, b.comm),
         "matmul_reduce_scatter": lambda: dt.matmul_reduce_scatter(x, w, b.comm),
         "matmul_all_reduce": lambda: dt.matmul_all_reduce(x, w, b.comm)}

@@ -12,9 +12,10 @@ import weakref
 
 import torch
 
+from .. import arrays
 from ..errors import BadArgument, Error, PeerFailed
 from .buffers import Buffer, place_of
-from .shapes import multiplied, returned
+from .shapes import multiplied, normalised, returned
 
 
 class Calls:
@@ -79,6 +80,20 @@ class Calls:
             self._multiply_summed(planned, flat, weight)
             return planned.result.clone().view(shape)
 
+    @torch.no_grad()
+    def sum_and_normalise(self, x, residual, weight, eps):
+        """The sum over ranks of x, added to the residual: (its RMSNorm by rows, itself)."""
+        with self._used(x, residual, weight):
+            shape = normalised(x, residual, weight, eps)
+            if x.numel() == 0:
+                return x.new_empty(shape), x.new_empty(shape)
+            planned = self._planned(("all_reduce_rms_norm", x.dtype, shape, eps),
+                                    lambda: self._plan_norm_with_copies(x, eps))
+            for to, given in zip((planned.given, *planned.beside), (x, residual, weight)):
+                to.copy_(given)
+            self._enqueue(planned.call)
+            return planned.result.clone(), planned.beside[0].clone()
+
     # ---- On tensors of empty() --------------------------------------------------------------------
 
     def move_into(self, kind, out, x, op=None):
@@ -89,6 +104,18 @@ class Calls:
                 return
             planned = self._planned((kind, op, *_identity(out), *_identity(x)), lambda: self._plan(
                 kind, x, self._buffer_of(x, "x"), out, self._buffer_of(out, "out"), op=op))
+            self._enqueue(planned.call)
+
+    def sum_and_normalise_into(self, out, updated, x, residual, weight, eps):
+        with self._used(out, updated, x, residual, weight):
+            normalised(x, residual, weight, eps)
+            for tensor in (out, updated, x, residual, weight):
+                _expect(tensor, weight.shape if tensor is weight else x.shape, x.dtype)
+            if x.numel() == 0:
+                return
+            key = ("all_reduce_rms_norm", eps, *(_identity(each) for each in (out, updated, x, residual, weight)))
+            planned = self._planned(key, lambda: self._plan_norm(
+                x, self._buffer_of(x, "x"), out, self._buffer_of(out, "out"), residual, updated, weight, eps))
             self._enqueue(planned.call)
 
     @torch.no_grad()
@@ -251,6 +278,18 @@ class Calls:
             result, result_buffer = self._tensor(shape, x.dtype)
         return self._plan(kind, given, given_buffer, result, result_buffer, op=op)
 
+    def _plan_norm_with_copies(self, x, eps):
+        given, buffer = self._tensor(x.shape, x.dtype)
+        residual, weight = torch.empty_like(given), torch.empty_like(given[(0,) * (x.dim() - 1)])
+        return self._plan_norm(given, buffer, given, buffer, residual, residual, weight, eps)
+
+    def _plan_norm(self, given, given_buffer, result, result_buffer, residual, updated, weight, eps):
+        """Of what is beside the two buffers the addresses need not be of equal buffers on all ranks, but
+        stay as long as the plan, which keeps the tensors."""
+        return self._plan("all_reduce", given, given_buffer, result, result_buffer, beside=(residual, weight),
+                          residual=arrays.place_of(residual), updated=arrays.place_of(updated),
+                          weight=arrays.place_of(weight), epsilon=eps)
+
     def _plan_gather(self, rows, buffer):
         return self._plan("all_gather", self._own_of(rows), buffer, rows, buffer, columns=rows.shape[1],
                           **self._how)
@@ -261,11 +300,11 @@ class Calls:
             how["ranges"] = 0
         return self._plan(kind, partial, partial_buffer, out, out_buffer, columns=partial.shape[1], **how)
 
-    def _plan(self, kind, given, given_buffer, result, result_buffer, op=None, **how):
+    def _plan(self, kind, given, given_buffer, result, result_buffer, op=None, beside=(), **how):
         moves = kind in ("all_gather", "all_to_all")
         call = self._rank.plan(kind, place_of(given_buffer, given, moves),
                                place_of(result_buffer, result, moves), op=op or "sum", **how)
-        return _Planned(call, given, result, kind == "all_gather")
+        return _Planned(call, given, result, kind == "all_gather", beside)
 
     # ---- Buffers ----------------------------------------------------------------------------------
 
@@ -302,10 +341,12 @@ class Calls:
 
 
 class _Planned:
-    """A planned call, with what it is given and what it gives as tensors."""
+    """A planned call, with what it is given and what it gives as tensors, and what is `beside` both:
+    residual and weight of a norm."""
 
-    def __init__(self, call, given, result, gathers):
+    def __init__(self, call, given, result, gathers, beside=()):
         self.call, self.given, self.result, self.gathers, self._rows = call, given, result, gathers, {}
+        self.beside = beside
 
     def rows_at(self, part):
         """The rows of a part (duet.Rows) as a matrix."""

@@ -56,6 +56,12 @@ class Communicator:
         check_op(op)
         self.calls.move_into("all_reduce", out, x, op)
 
+    def all_reduce_rms_norm_into(self, out, updated, x, residual, weight, eps):
+        """updated = residual + the sum over ranks of x, and out its RMSNorm by rows. x and out are of
+        empty(), or views; out may be x, and updated residual. The others are any contiguous tensors,
+        which stay in use until clear()."""
+        self.calls.sum_and_normalise_into(out, updated, x, residual, weight, eps)
+
     def all_to_all_into(self, out, x):
         """Both are of empty(), or views, that do not overlap."""
         self.calls.move_into("all_to_all", out, x)
