@@ -546,17 +546,11 @@ builtins.kept = rank.stream(), memory, rank.plan("all_reduce", memory, memory)  
                               stderr=subprocess.STDOUT, text=True, timeout=60)
         self.assertEqual((said.returncode, said.stdout), (0, ""))
 
-    def test_nothing_is_left_behind_by_many_communicators(self):
-        def descriptors():
-            return len(os.listdir("/proc/self/fd"))
-
-        with duet.Communicator("host:2") as comm:
-            comm.each(gather)
-        before = descriptors()
-        for _ in range(20):
-            with duet.Communicator("host:2") as comm:
-                comm.each(gather)
-        self.assertEqual(descriptors(), before)
+    def test_nothing_is_left_behind_by_many_openings_and_calls(self):
+        said = subprocess.run([sys.executable, "-W", "error", "bench/many_communicators.py", "--opens", "40",
+                               "--calls", "1000"], stdout=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual(said.returncode, 0, said.stdout)
+        self.assertEqual(len(re.findall("times, .* us each", said.stdout)), 18, said.stdout)
 
 
 class TwoCalls:
