@@ -197,7 +197,8 @@ def text_of(handle):
     """The text behind a handle, which is freed."""
     of = library()
     try:
-        return ctypes.string_at(of.duet_text_data(handle), of.duet_text_length(handle)).decode()
+        length = of.duet_text_length(handle)
+        return ctypes.string_at(of.duet_text_data(handle), length).decode() if length else ""
     finally:
         of.duet_text_free(handle)
 

@@ -32,22 +32,23 @@ class Calls:
 
     # ---- With copies, as new tensors --------------------------------------------------------------
 
-    @torch.no_grad()
     def move(self, kind, x, op=None):
         """The result of a collective without products."""
         with self._used(x):
-            shape = returned(kind, x, self._rank.size)
-            if x.numel() == 0:
-                return x.new_empty(shape)
-            planned = self._planned((kind, x.dtype, x.shape, op),
-                                    lambda: self._plan_with_copies(kind, x, shape, op))
-            planned.given.copy_(x)
+            key = kind, x.dtype, x.shape, op
+            planned = self._plans.get(key)
+            if planned is None:  # else x is as it was then
+                shape = returned(kind, x, self._rank.size)
+                if x.numel() == 0:
+                    return x.new_empty(shape)
+                planned = self._planned(key, lambda: self._plan_with_copies(kind, x, shape, op))
+            planned.given.copy_(_plain(x))
             self._enqueue(planned.call)
             return planned.result.clone()
 
-    @torch.no_grad()
     def gather_and_multiply(self, x, weights, rows):
         """[the rows @ weight, ...] of the rows of all ranks, and behind them these if `rows`."""
+        x, *weights = map(_plain, (x, *weights))
         with self._used(x, *weights):
             if not weights:
                 raise BadArgument("no weight: expected one or more")
@@ -66,9 +67,9 @@ class Calls:
                 outs.append(planned.result.view(all_rows).clone())
             return outs
 
-    @torch.no_grad()
     def multiply_and_sum(self, kind, x, weight):
         """The sum over ranks of x @ weight: this rank's rows of it, or all."""
+        x, weight = _plain(x), _plain(weight)
         with self._used(x, weight):
             shape = multiplied(kind, x, weight, self._rank.size)
             if x.numel() == 0 or weight.numel() == 0:
@@ -80,17 +81,19 @@ class Calls:
             self._multiply_summed(planned, flat, weight)
             return planned.result.clone().view(shape)
 
-    @torch.no_grad()
     def sum_and_normalise(self, x, residual, weight, eps):
         """The sum over ranks of x, added to the residual: (its RMSNorm by rows, itself)."""
-        with self._used(x, residual, weight):
-            shape = normalised(x, residual, weight, eps)
-            if x.numel() == 0:
-                return x.new_empty(shape), x.new_empty(shape)
-            planned = self._planned(("all_reduce_rms_norm", x.dtype, shape, eps),
-                                    lambda: self._plan_norm_with_copies(x, eps))
-            for to, given in zip((planned.given, *planned.beside), (x, residual, weight)):
-                to.copy_(given)
+        given = x, residual, weight
+        with self._used(*given):
+            key = ("all_reduce_rms_norm", eps, *[(each.dtype, each.shape) for each in given])
+            planned = self._plans.get(key)
+            if planned is None:
+                shape = normalised(*given, eps)
+                if x.numel() == 0:
+                    return x.new_empty(shape), x.new_empty(shape)
+                planned = self._planned(key, lambda: self._plan_norm_with_copies(x, eps))
+            for to, each in zip((planned.given, *planned.beside), given):
+                to.copy_(_plain(each))
             self._enqueue(planned.call)
             return planned.result.clone(), planned.beside[0].clone()
 
@@ -118,8 +121,8 @@ class Calls:
                 x, self._buffer_of(x, "x"), out, self._buffer_of(out, "out"), residual, updated, weight, eps))
             self._enqueue(planned.call)
 
-    @torch.no_grad()
     def gather_and_multiply_into(self, out, rows, weight):
+        out, rows, weight = map(_plain, (out, rows, weight))
         with self._used(out, rows, weight):
             own = self._own_of(rows)
             _expect(rows, rows.shape, rows.dtype)
@@ -128,8 +131,8 @@ class Calls:
                 rows, self._buffer_of(rows, "rows")))
             self._multiply_gathered(planned, [weight], [out])
 
-    @torch.no_grad()
     def multiply_and_sum_into(self, kind, out, partial, x, weight):
+        out, partial, x, weight = map(_plain, (out, partial, x, weight))
         with self._used(out, partial, x, weight):
             _expect(out, multiplied(kind, x, weight, self._rank.size), x.dtype)
             _expect(partial, (*x.shape[:-1], weight.shape[1]), x.dtype)
@@ -179,7 +182,8 @@ class Calls:
 
     def _used(self, *tensors):
         """The lock under which calls are made, where tensors are on this device."""
-        self._rank.comm._of()  # open, and of this process
+        if not self._rank.comm._handle:
+            self._rank.comm._of()  # raises: it is not open, or not of this process
         for tensor in tensors:
             if tensor.device != self._device:
                 raise BadArgument(f"a tensor on {tensor.device}: expected one on {self._device}, as the "
@@ -363,6 +367,11 @@ class _Planned:
                 first = offset // (tensor.shape[1] * tensor.element_size())
                 return tensor[first:first + count]
         raise Error("rows outside of both buffers of their call")
+
+
+def _plain(tensor):
+    """The tensor without gradients: sooner than all that is done with it under no_grad()."""
+    return tensor.detach() if tensor.requires_grad and torch.is_grad_enabled() else tensor
 
 
 def _identity(tensor):

@@ -140,6 +140,12 @@ def named(name, device):
     return Communicator(group, device)
 
 
+def calls_of(name, x):
+    """Those of named(), for a tensor."""
+    found = _open.get(name)
+    return (named(name, x.device) if found is None else found).calls
+
+
 def size_of(name):
     """The ranks of what named() gives, without opening it."""
     found = _open.get(name)

@@ -6,7 +6,7 @@ torch.autograd.Function, which costs less at each call than an operator's own.
 import torch
 
 from ..errors import BadArgument
-from .communicator import check_op, named, size_of
+from .communicator import calls_of, check_op, size_of
 from .shapes import multiplied, normalised, returned
 
 _ops = torch.library.Library("duet", "DEF")
@@ -24,7 +24,7 @@ def _define(schema, function, fake):
 
 def _define_move(kind, arguments=""):
     def function(x, comm, op=None):
-        return named(comm, x.device).calls.move(kind, x, op)
+        return calls_of(comm, x).move(kind, x, op)
 
     def fake(x, comm, op=None):
         return x.new_empty(returned(kind, x, size_of(comm)))
@@ -39,7 +39,7 @@ _define_move("all_reduce", ', str op="sum"')
 
 
 def _all_gather_matmul(x, weights, rows, comm):
-    return named(comm, x.device).calls.gather_and_multiply(x, weights, rows)
+    return calls_of(comm, x).gather_and_multiply(x, weights, rows)
 
 
 def _fake_all_gather_matmul(x, weights, rows, comm):
@@ -54,7 +54,7 @@ _define("all_gather_matmul(Tensor x, Tensor[] weights, bool rows, str comm) -> T
 
 def _define_sum(kind):
     def function(x, weight, comm):
-        return named(comm, x.device).calls.multiply_and_sum(kind, x, weight)
+        return calls_of(comm, x).multiply_and_sum(kind, x, weight)
 
     def fake(x, weight, comm):
         return x.new_empty(multiplied(kind, x, weight, size_of(comm)))
@@ -67,7 +67,7 @@ _define_sum("all_reduce")
 
 
 def _all_reduce_rms_norm(x, residual, weight, eps, comm):
-    return named(comm, x.device).calls.sum_and_normalise(x, residual, weight, eps)
+    return calls_of(comm, x).sum_and_normalise(x, residual, weight, eps)
 
 
 def _fake_all_reduce_rms_norm(x, residual, weight, eps, comm):
@@ -219,7 +219,7 @@ def _matrix(x):
 
 
 def _needs_grad(*tensors):
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    return torch.is_grad_enabled() and any([tensor.requires_grad for tensor in tensors])
 
 
 def _name(comm):
