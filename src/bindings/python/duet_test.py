@@ -75,6 +75,26 @@ class Journals(unittest.TestCase):
         self.assertIsInstance(frame, pandas.DataFrame)
 
 
+    def test_the_example_draws_curves(self):
+        def draw(journal):
+            picture = os.path.join(folder, "curves.svg")
+            return subprocess.run([sys.executable, "examples/journal_curves.py", journal, picture],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, "MPLCONFIGDIR": folder})
+
+        with tempfile.TemporaryDirectory() as folder:
+            said = draw("docs/results/h200-2/collectives/send-recv.jsonl")
+            missing = re.fullmatch(r"journal_curves: expected (\w+): .*\n", said.stderr)
+            if missing:
+                self.assertEqual(said.returncode, 1)
+                self.skipTest(f"needs {missing.group(1)}")
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertRegex(said.stdout, r"(?s)engine +GB/s.*\n24 cases are drawn in .*curves.svg\n$")
+            with open(os.path.join(folder, "curves.svg")) as file:
+                self.assertIn("</svg>", file.read())
+            self.assertIn("expected results of `duet collective`", draw(JOURNAL).stderr)
+
+
 class Programs(unittest.TestCase):
     def test_words_and_flags_become_a_command_line(self):
         line = duet.program.command_line("collective", ["all_gather"],
