@@ -289,6 +289,31 @@ class Communicators(unittest.TestCase):
             with duet.Communicator(device) as comm:
                 comm.each(normed)
 
+    def test_rows_are_multiplied_before_their_norm(self):
+        def normed(rank):
+            partial, out, residual, weight = (rank.empty(size, "fp32") for size in (64, 64, 64, 16))
+            residual.write(floats(*[3.0] * 64))
+            weight.write(floats(*[0.5] * 16))
+            product, stream, made = floats(*[1.0] * 64), rank.stream(), []
+
+            def multiply(rows):
+                self.assertFalse(rows.adds)
+                ctypes.memmove(rows.place.address, product, rows.place.bytes)
+                made.append(rows.count)
+
+            call = rank.plan("all_reduce", partial, out, columns=16, ranges=1, sums="in_slots",
+                             residual=residual, weight=weight)
+            call.enqueue_rows(multiply, stream)
+            stream.synchronize(30)
+            self.assertEqual(sum(made), 4)
+            self.assertEqual(residual.read(), floats(*[3.0 + rank.size] * 64))
+            for value in memoryview(out.read()).cast("f"):
+                self.assertAlmostEqual(value, 0.5, 6)
+            call.retire()
+
+        with duet.Communicator("host:2") as comm:
+            comm.each(normed)
+
     def test_wrong_norms_are_named(self):
         with duet.Communicator("host:1") as comm:
             rank = comm.rank()
