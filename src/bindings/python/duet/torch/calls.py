@@ -54,15 +54,16 @@ class Calls:
                 raise BadArgument("no weight: expected one or more")
             size = self._rank.size
             shapes = [multiplied("all_gather", x, weight, size) for weight in weights]
-            all_rows = returned("all_gather", x, size)
+            all_rows = (x.shape[0] * size, *x.shape[1:])
             if x.numel() == 0:
                 return [x.new_zeros(shape) for shape in shapes] + [x.new_empty(all_rows)] * rows
             outs = [x.new_empty(shape) for shape in shapes]
-            matrix = (size * x.numel() // x.shape[-1], x.shape[-1])
+            matrix = (math.prod(all_rows[:-1]), x.shape[-1])
             planned = self._planned(("all_gather_matmul", x.dtype, matrix),
                                     lambda: self._plan_gather(*self._tensor(matrix, x.dtype)))
-            planned.given.view(x.shape).copy_(x)
-            self._multiply_gathered(planned, weights, [out.view(-1, out.shape[-1]) for out in outs])
+            given = planned.given if x.dim() == 2 else planned.given.view(x.shape)
+            given.copy_(x)
+            self._multiply_gathered(planned, weights, [_matrix(out) for out in outs])
             if rows:
                 outs.append(planned.result.view(all_rows).clone())
             return outs
@@ -74,12 +75,12 @@ class Calls:
             shape = multiplied(kind, x, weight, self._rank.size)
             if x.numel() == 0 or weight.numel() == 0:
                 return x.new_zeros(shape)
-            flat = x.reshape(-1, x.shape[-1])
+            flat = _matrix(x)
             partial, out = (flat.shape[0], shape[-1]), (math.prod(shape[:-1]), shape[-1])
             planned = self._planned((kind + "_matmul", x.dtype, partial), lambda: self._plan_sums(
                 kind, *self._tensor(partial, x.dtype), *self._tensor(out, x.dtype)))
             self._multiply_summed(planned, flat, weight)
-            return planned.result.clone().view(shape)
+            return planned.result.clone() if x.dim() == 2 else planned.result.clone().view(shape)
 
     def sum_and_normalise(self, x, residual, weight, eps):
         """The sum over ranks of x, added to the residual: (its RMSNorm by rows, itself)."""
@@ -372,6 +373,11 @@ class _Planned:
 def _plain(tensor):
     """The tensor without gradients: sooner than all that is done with it under no_grad()."""
     return tensor.detach() if tensor.requires_grad and torch.is_grad_enabled() else tensor
+
+
+def _matrix(tensor):
+    """As rows of the last dimension."""
+    return tensor if tensor.dim() == 2 else tensor.reshape(-1, tensor.shape[-1])
 
 
 def _identity(tensor):
