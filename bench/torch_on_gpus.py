@@ -8,7 +8,8 @@ It starts a process for each GPU. Parts, of which --parts names some:
   operators      opcheck of each; results and gradients by torch.compile, whole graphs, beside eager ones
   graphs         captured calls give what eager ones do (GPUs)
   collectives    results and times beside NCCL's or gloo's (several ranks)
-  calls          CPU time of a call, which returns before the device is done (GPUs)
+  calls          CPU time of a call, which returns before the device is done; on CPUs that of a call that
+                 enqueues nothing
   communicators  memory and descriptors before and after many are opened and closed
   mlp            Llama-70B's tensor-parallel MLP: GEMMs alone, NCCL, symmetric memory, duet.torch by each
                  way of multiplying rows, by turns (several ranks); --json appends to a journal
@@ -20,6 +21,8 @@ import socket
 import statistics
 import sys
 import time
+import timeit
+import unittest.mock
 
 os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 os.environ.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
@@ -82,7 +85,8 @@ def operators(b):
     x, w = b.random(8 * size, 64, dtype=torch.float32), b.random(64, 32, dtype=torch.float32)
     tried = ((ops.all_gather, (x, name)), (ops.reduce_scatter, (x, name)), (ops.all_reduce, (x, name)),
              (ops.all_to_all, (x, name)), (ops.all_gather_matmul, (x, [w], True, name)),
-             (ops.matmul_reduce_scatter, (x, w, name)), (ops.matmul_all_reduce, (x, w, name)))
+             (ops.matmul_reduce_scatter, (x, w, name)), (ops.matmul_all_reduce, (x, w, name)),
+             (ops.all_reduce_rms_norm, (x, x, x[0].clone(), 1e-6, name)))
     for op, given in tried:
         said = torch.library.opcheck(op.default, given, raise_exception=False)
         bad = {test: why for test, why in said.items() if why != "SUCCESS"}
@@ -132,6 +136,7 @@ def graphs(b):
         "all_to_all": lambda: dt.all_to_all(x, b.comm),
         "reduce_scatter": lambda: dt.reduce_scatter(x, b.comm),
         "all_reduce": lambda: dt.all_reduce(x, b.comm),
+        "all_reduce_rms_norm": lambda: dt.all_reduce_rms_norm(x, x, x[0], 1e-6, b.comm)[0],
         "all_gather_matmul": lambda: dt.all_gather_matmul(x, w, b.comm),
         "matmul_reduce_scatter": lambda: dt.matmul_reduce_scatter(x, w, b.comm),
         "matmul_all_reduce": lambda: dt.matmul_all_reduce(x, w, b.comm)}
@@ -208,24 +213,27 @@ def collectives(b):
 
 def calls(b):
     """Where calls return before the device is done, the CPU's time is theirs."""
-    if not b.gpu:
-        return b.say("calls: left out: on a CPU a call ends when it is done")
     empty = torch.library.Library("duet_bench", "DEF")
     empty.define("nothing(Tensor x, str comm) -> Tensor")
-    empty.impl("nothing", lambda x, comm: x, "CUDA")
+    empty.impl("nothing", lambda x, comm: x, b.kind.upper())
     x, w = b.random(256 * b.comm.size, 64), b.random(64, 64)
-    send, recv = b.comm.empty(1024, torch.bfloat16), b.comm.empty(1024, torch.bfloat16)
+    send, recv = b.comm.empty((16, 64), torch.bfloat16), b.comm.empty((16, 64), torch.bfloat16)
     send.zero_()
-    b.comm.all_reduce_into(recv, send)
+    tracked = send.clone().requires_grad_()
+    shared = {"an operator that does nothing": lambda: torch.ops.duet_bench.nothing(send, "0"),
+              "all_reduce": lambda: dt.all_reduce(send, b.comm),
+              "all_reduce with gradients": lambda: dt.all_reduce(tracked, b.comm),
+              "all_reduce_into": lambda: b.comm.all_reduce_into(recv, send),
+              "all_gather_matmul": lambda: dt.all_gather_matmul(x, w, b.comm),
+              "matmul_reduce_scatter": lambda: dt.matmul_reduce_scatter(x, w, b.comm),
+              "all_reduce_rms_norm": lambda: dt.all_reduce_rms_norm(send, send, send[0], 1e-6, b.comm)}
+    if not b.gpu:
+        return calls_without_collectives(b, shared)
     member = b.comm._member
     memory = member.empty(1024, "bf16")
     call, stream = member.plan("all_reduce", memory, memory), torch.cuda.current_stream().cuda_stream
-    tried = {"an operator that does nothing": lambda: torch.ops.duet_bench.nothing(send, "0"),
-             "all_reduce": lambda: dt.all_reduce(send, b.comm),
-             "all_reduce_into": lambda: b.comm.all_reduce_into(recv, send),
+    tried = {**shared,
              "Call.enqueue": lambda: call.enqueue(stream),
-             "all_gather_matmul": lambda: dt.all_gather_matmul(x, w, b.comm),
-             "matmul_reduce_scatter": lambda: dt.matmul_reduce_scatter(x, w, b.comm),
              "x @ w": lambda: x @ w,
              "dist.all_reduce": lambda: dist.all_reduce(recv)}
     for name, function in tried.items():
@@ -243,6 +251,17 @@ def calls(b):
     b.synchronize()
     call.retire()
     memory.free()
+
+
+def calls_without_collectives(b, tried):
+    """Where a call ends when it is done: what PyTorch and the package take, the best of many turns."""
+    for function in tried.values():
+        function()
+    with unittest.mock.patch.multiple(b.comm.calls, _enqueue=lambda call: None,
+                                      _enqueue_rows=lambda planned, multiply: None):
+        for name, function in tried.items():
+            best = min(timeit.repeat(function, number=200, repeat=200)) / 200
+            b.say(f"calls: {name}: {best * 1e6:.1f} us of the CPU, but for the collective")
 
 
 def held():

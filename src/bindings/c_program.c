@@ -1,5 +1,6 @@
 /* A process of a run in C99: c_program INDEX COUNT FOLDER. Processes find each other through a file
- * in the folder; each gathers the numbers of all and, beside that, sums them, and prints both. */
+ * in the folder; each gathers the numbers of all and, beside that, sums them, and prints both and
+ * the norm of another sum. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,36 @@ static duet_call* plan(duet_rank* rank, int32_t kind, duet_memory* send, duet_me
   return call;
 }
 
+/* A sum of two numbers of each process, in memory of its own but for what others reach. */
+static void sum_and_normalise(duet_rank* rank, duet_stream* stream, float* normed) {
+  const float part[2] = {1.0F, -1.0F}, weight[2] = {1.0F, 10.0F};
+  float residual[2] = {5.0F, -5.0F};
+  duet_collective one;
+  duet_buffers buffers;
+  duet_memory* sum;
+  duet_call* call;
+  memset(&one, 0, sizeof one);
+  one.size = sizeof one;
+  one.kind = DUET_ALL_REDUCE;
+  one.dtype = DUET_FP32;
+  one.count = one.norm_columns = 2;
+  require(duet_allocate(rank, sizeof part, &sum));
+  require(duet_memory_write(sum, 0, part, sizeof part));
+  memset(&buffers, 0, sizeof buffers);
+  buffers.size = sizeof buffers;
+  buffers.send = buffers.recv = duet_memory_data(sum);
+  buffers.residual = buffers.updated = residual;
+  buffers.weight = weight;
+  buffers.send_bytes = buffers.recv_bytes = sizeof part;
+  buffers.residual_bytes = buffers.updated_bytes = buffers.weight_bytes = sizeof part;
+  require(duet_plan_buffers(rank, &one, &buffers, &call));
+  require(duet_enqueue_on(call, stream));
+  require(duet_stream_synchronize(stream, 30));
+  require(duet_memory_read(sum, 0, normed, sizeof part));
+  require(duet_retire(rank, call));
+  duet_memory_free(sum);
+}
+
 int main(int count, char** words) {
   duet_bootstrap bootstrap;
   duet_comm_options options;
@@ -72,6 +103,7 @@ int main(int count, char** words) {
   duet_overlap* overlap;
   duet_call *gather, *reduce;
   int32_t mine, all[64], total;
+  float normed[2];
   int processes, i;
   if (count != 4 || atoi(words[2]) > 64) {
     fprintf(stderr, "c_program: expected INDEX COUNT FOLDER, COUNT at most 64\n");
@@ -111,7 +143,8 @@ int main(int count, char** words) {
   require(duet_memory_read(sum, 0, &total, sizeof total));
   printf("process %d received", own_index);
   for (i = 0; i < processes; ++i) printf(" %d", (int)all[i]);
-  printf(", the sum is %d\n", (int)total);
+  sum_and_normalise(rank, stream, normed);
+  printf(", the sum is %d, normalised %g %g\n", (int)total, normed[0], normed[1]);
   duet_overlap_close(overlap);
   require(duet_retire(rank, gather));
   require(duet_retire(rank, reduce));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Three processes in C find each other through a file, gather, and sum.
+# Three processes in C find each other through a file, gather, sum, and normalise a sum.
 #   c_program.sh PROGRAM
 set -euo pipefail
 folder=$(mktemp -d)
@@ -9,8 +9,8 @@ for index in 1 2; do "$1" "$index" 3 "$folder" > "$folder/$index" & done
 wait
 for index in 0 1 2; do
   said=$(<"$folder/$index")
-  [[ "$said" == "process $index received 10 20 30, the sum is 60" ]] || {
-    echo "process $index said '$said': expected 10 20 30 and their sum" >&2
+  [[ "$said" == "process $index received 10 20 30, the sum is 60, normalised 1 -10" ]] || {
+    echo "process $index said '$said': expected 10 20 30, their sum, and a row of norm 1" >&2
     exit 1
   }
 done

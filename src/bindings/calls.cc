@@ -38,6 +38,7 @@ Collective collective_of(const duet_collective* given) {
   collective.neighbors.ring = read.ring;
   collective.rows = {read.row_columns, read.row_ranges, at(kRowSums, read.row_sums, "row_sums"),
                      read.row_streams == 0 ? 1 : read.row_streams};
+  collective.norm = {read.norm_columns, static_cast<float>(read.norm_epsilon)};
   if (read.counts != nullptr) {
     collective.counts.assign(read.counts, read.counts + read.counts_length);
   }
@@ -51,6 +52,41 @@ Span buffer_of(duet_rank& rank, const char* name, const void* data, std::uint64_
     throw BadArgument(fmt::format("{}: {} bytes: expected {} for this rank", name, bytes, needed));
   }
   return rank.span(data, needed);
+}
+
+// Those of a rank that plans a collective, as it is called in errors.
+CollectiveBuffers buffers_of(duet_rank& rank, const LocalRank& own, const Collective& one,
+                             const duet_buffers& given) {
+  const bool norm = one.norm.columns > 0;
+  if (!norm && (given.residual != nullptr || given.updated != nullptr || given.weight != nullptr)) {
+    throw BadArgument("residual, updated, weight: expected NULL where norm_columns is 0");
+  }
+  const std::uint64_t sent = send_bytes(one, own.index(), own.size());
+  const std::uint64_t received = recv_bytes(one, own.index(), own.size());
+  const std::uint64_t rows = norm ? received : 0, row = one.norm.columns * size_of(one.dtype);
+  return {buffer_of(rank, "send", given.send, given.send_bytes, sent),
+          buffer_of(rank, "recv", given.recv, given.recv_bytes, received),
+          buffer_of(rank, "residual", given.residual, given.residual_bytes, rows),
+          buffer_of(rank, "updated", given.updated, given.updated_bytes, rows),
+          buffer_of(rank, "weight", given.weight, given.weight_bytes, row)};
+}
+
+// Plans what `collective` says on what `buffers()` returns. What is wrong with either is told to
+// all ranks.
+template <typename Buffers>
+void plan_on(duet_rank& rank, const duet_collective* collective, const Buffers& buffers,
+             duet_call** call) {
+  *call = nullptr;
+  auto made = std::make_unique<duet_call>(rank);
+  rank.run([&](LocalRank& own) {
+    made->call = own.plan([&]() -> LocalRank::Request {
+      const Collective one = collective_of(collective);
+      check(one, own.size());
+      return {one, buffers_of(rank, own, one, buffers())};
+    });
+  });
+  made->algorithm = made->call.algorithm();
+  *call = made.release();
 }
 
 // Calls the program's function as a MultiplyRows. Throws where it does not say that it is done.
@@ -167,21 +203,23 @@ duet_status duet_plan(duet_rank* rank, const duet_collective* collective, const 
   return guarded([&] {
     require_pointer(rank, "duet_plan: rank");
     require_pointer(call, "duet_plan: call");
-    *call = nullptr;
-    auto made = std::make_unique<duet_call>(*rank);
-    rank->run([&](duet::LocalRank& own) {
-      made->call = own.plan([&]() -> duet::LocalRank::Request {
-        const duet::Collective one = duet::bindings::collective_of(collective);
-        duet::check(one, own.size());
-        return {one,
-                duet::bindings::buffer_of(*rank, "send", send, send_bytes,
-                                          duet::send_bytes(one, own.index(), own.size())),
-                duet::bindings::buffer_of(*rank, "recv", recv, recv_bytes,
-                                          duet::recv_bytes(one, own.index(), own.size()))};
-      });
-    });
-    made->algorithm = made->call.algorithm();
-    *call = made.release();
+    duet_buffers buffers{};
+    buffers.send = send;
+    buffers.send_bytes = send_bytes;
+    buffers.recv = recv;
+    buffers.recv_bytes = recv_bytes;
+    duet::bindings::plan_on(
+        *rank, collective, [&] { return buffers; }, call);
+  });
+}
+
+duet_status duet_plan_buffers(duet_rank* rank, const duet_collective* collective,
+                              const duet_buffers* buffers, duet_call** call) noexcept {
+  return guarded([&] {
+    require_pointer(rank, "duet_plan_buffers: rank");
+    require_pointer(call, "duet_plan_buffers: call");
+    const auto read = [&] { return duet::bindings::read_struct(buffers, "duet_buffers"); };
+    duet::bindings::plan_on(*rank, collective, read, call);
   });
 }
 

@@ -230,6 +230,10 @@ typedef struct duet_collective {
   uint64_t row_columns;
   int32_t row_sums;    /* DUET_BY_COMPUTE, DUET_IN_SLOTS */
   int32_t row_streams; /* ranges are multiplied on so many streams in turns, 1 or 2; 0: 1 */
+  /* An all_reduce that sums fp32, fp16 or bf16, and ends with a residual and RMSNorm
+   * (duet_plan_buffers()): the elements of a row; 0: it ends with the sum. */
+  uint64_t norm_columns;
+  double norm_epsilon;
 } duet_collective;
 
 /* Bytes of a rank's buffers; 0 where it has none. */
@@ -244,6 +248,27 @@ typedef struct duet_call duet_call;
 DUET_API duet_status duet_plan(duet_rank* rank, const duet_collective* collective, const void* send,
                                uint64_t send_bytes, void* recv, uint64_t recv_bytes,
                                duet_call** call) DUET_NOEXCEPT;
+/* Of a call: `send` and `recv` as of duet_plan(). Of a collective with `norm_columns`, by rows,
+ * with s the sum of all ranks' `send`: `updated` = `residual` + s, and `recv` = `updated` /
+ * sqrt(mean of `updated`^2 + norm_epsilon) * `weight`. `residual` and `updated` have the size of
+ * `recv`, and may be one; `weight` has a row. These three are the rank's alone, any memory of its
+ * device, on `host` too, and overlap no other buffer; NULL of other collectives. */
+typedef struct duet_buffers {
+  uint64_t size;
+  const void* send;
+  uint64_t send_bytes;
+  void* recv;
+  uint64_t recv_bytes;
+  const void* residual;
+  uint64_t residual_bytes;
+  void* updated;
+  uint64_t updated_bytes;
+  const void* weight;
+  uint64_t weight_bytes;
+} duet_buffers;
+/* duet_plan() by a struct. */
+DUET_API duet_status duet_plan_buffers(duet_rank* rank, const duet_collective* collective,
+                                       const duet_buffers* buffers, duet_call** call) DUET_NOEXCEPT;
 /* Adds the collective to a cudaStream_t or hipStream_t of the rank's device, NULL being the default
  * stream, and returns without waiting. All ranks enqueue the same calls in the same order. May be
  * captured in a CUDA graph. On any thread, one at a time for each rank. */

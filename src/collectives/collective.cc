@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/names.h"
@@ -101,12 +102,15 @@ void check_rows(const Collective& c) {
 void check_norm(const Collective& c) {
   const std::uint64_t columns = c.norm.columns;
   const bool sums = c.kind == CollectiveKind::all_reduce && c.op == Reduction::sum;
-  if (sums && can_normalise(c.dtype, columns) && c.count % columns == 0 && c.count > 0) return;
+  const bool counts = std::isfinite(c.norm.epsilon) && c.norm.epsilon >= 0;
+  const bool whole = can_normalise(c.dtype, columns) && c.count % columns == 0 && c.count > 0;
+  if (sums && whole && counts) return;
   throw BadArgument(fmt::format(
-      "{} of {} x {} by {}, normalised in rows of {}: expected whole rows of a sum by all_reduce, "
-      "of "
-      "fp32, fp16 or bf16, each a multiple of {} bytes and at most {}",
-      name(c.kind), c.count, name(c.dtype), name(c.op), columns, kPacketDataBytes, kMostNormRow));
+      "{} of {} x {} by {}, normalised in rows of {} with an epsilon of {}: expected whole rows of "
+      "a sum by all_reduce, of fp32, fp16 or bf16, each a multiple of {} bytes and at most {}, and "
+      "an epsilon of 0 or more",
+      name(c.kind), c.count, name(c.dtype), name(c.op), columns, c.norm.epsilon, kPacketDataBytes,
+      kMostNormRow));
 }
 
 // Sums over ranks are counted in 64 bits.

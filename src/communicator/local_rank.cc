@@ -50,7 +50,7 @@ CollectiveCall LocalRank::plan(const std::function<Request()>& find) {
   CollectiveCall call;
   rank_->team.all_or_none(*rank_, "all ranks to have planned on their own memory", [&] {
     const Request request = find();
-    call = plan(request.collective, request.send, request.recv);
+    call = plan(request.collective, request.buffers);
   });
   return call;
 }
@@ -59,8 +59,8 @@ CollectiveCall LocalRank::plan(const Collective& collective, const void* send, v
   return plan([&]() -> Request {
     check(collective, rank_->size);
     return {collective,
-            adopt(const_cast<void*>(send), send_bytes(collective, rank_->index, rank_->size)),
-            adopt(recv, recv_bytes(collective, rank_->index, rank_->size))};
+            {adopt(const_cast<void*>(send), send_bytes(collective, rank_->index, rank_->size)),
+             adopt(recv, recv_bytes(collective, rank_->index, rank_->size))}};
   });
 }
 

@@ -52,7 +52,7 @@ class LocalRank {
   // As above, with what `find` returns. Where it throws on one rank, all throw.
   struct Request {
     Collective collective;
-    Span send, recv;
+    CollectiveBuffers buffers;
   };
   CollectiveCall plan(const std::function<Request()>& find);
 

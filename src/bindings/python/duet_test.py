@@ -1,5 +1,6 @@
 """Tests of the package `duet`, on CPUs and simulated machines: DUET_LIBRARY and DUET_PROGRAM name
 the build's, the working directory is the source tree."""
+import array
 import ctypes
 import doctest
 import gc
@@ -74,6 +75,26 @@ class Journals(unittest.TestCase):
         self.assertIsInstance(frame, pandas.DataFrame)
 
 
+    def test_the_example_draws_curves(self):
+        def draw(journal):
+            picture = os.path.join(folder, "curves.svg")
+            return subprocess.run([sys.executable, "examples/journal_curves.py", journal, picture],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env={**os.environ, "MPLCONFIGDIR": folder})
+
+        with tempfile.TemporaryDirectory() as folder:
+            said = draw("docs/results/h200-2/collectives/send-recv.jsonl")
+            missing = re.fullmatch(r"journal_curves: expected (\w+): .*\n", said.stderr)
+            if missing:
+                self.assertEqual(said.returncode, 1)
+                self.skipTest(f"needs {missing.group(1)}")
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertRegex(said.stdout, r"(?s)engine +GB/s.*\n24 cases are drawn in .*curves.svg\n$")
+            with open(os.path.join(folder, "curves.svg")) as file:
+                self.assertIn("</svg>", file.read())
+            self.assertIn("expected results of `duet collective`", draw(JOURNAL).stderr)
+
+
 class Programs(unittest.TestCase):
     def test_words_and_flags_become_a_command_line(self):
         line = duet.program.command_line("collective", ["all_gather"],
@@ -118,6 +139,10 @@ except KeyboardInterrupt as error:
 
 def numbers(*values):
     return b"".join(value.to_bytes(4, "little", signed=True) for value in values)
+
+
+def floats(*values):
+    return array.array("f", values).tobytes()
 
 
 def gather(rank):
@@ -234,6 +259,88 @@ class Communicators(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no GEMM"):
             comm.each(fails)
         comm.abandon()
+
+    def test_a_sum_ends_with_residual_and_norm(self):
+        def normed(rank):
+            sizes = (48, 48, 48, 48, 16)
+            x, out, residual, updated, weight = (rank.empty(size, "fp32") for size in sizes)
+            before, weights = [i % 7 - 3.0 for i in range(48)], [i / 8 for i in range(16)]
+            x.write(floats(*[1.0] * 48))
+            residual.write(floats(*before))
+            weight.write(floats(*weights))
+            after, expected = [value + rank.size for value in before], []
+            for row in (after[:16], after[16:32], after[32:]):
+                root = (sum(value * value for value in row) / 16 + 0.25) ** 0.5
+                expected += [value / root * weights[i] for i, value in enumerate(row)]
+            stream = rank.stream()
+            for to in (updated, residual):  # apart, and in place
+                call = rank.plan("all_reduce", x, out, residual=residual, weight=weight, epsilon=0.25,
+                                 updated=None if to is residual else to)
+                call.enqueue(stream)
+                stream.synchronize(30)
+                self.assertEqual(to.read(), floats(*after))
+                self.assertEqual(residual.read(), floats(*(after if to is residual else before)))
+                for found, value in zip(memoryview(out.read()).cast("f"), expected):
+                    self.assertAlmostEqual(found, value, 5)
+                call.retire()
+            stream.close()
+
+        for device in ("host:3", "sim:h200-4"):
+            with duet.Communicator(device) as comm:
+                comm.each(normed)
+
+    def test_rows_are_multiplied_before_their_norm(self):
+        def normed(rank):
+            partial, out, residual, weight = (rank.empty(size, "fp32") for size in (64, 64, 64, 16))
+            residual.write(floats(*[3.0] * 64))
+            weight.write(floats(*[0.5] * 16))
+            product, stream, made = floats(*[1.0] * 64), rank.stream(), []
+
+            def multiply(rows):
+                self.assertFalse(rows.adds)
+                ctypes.memmove(rows.place.address, product, rows.place.bytes)
+                made.append(rows.count)
+
+            call = rank.plan("all_reduce", partial, out, columns=16, ranges=1, sums="in_slots",
+                             residual=residual, weight=weight)
+            call.enqueue_rows(multiply, stream)
+            stream.synchronize(30)
+            self.assertEqual(sum(made), 4)
+            self.assertEqual(residual.read(), floats(*[3.0 + rank.size] * 64))
+            for value in memoryview(out.read()).cast("f"):
+                self.assertAlmostEqual(value, 0.5, 6)
+            call.retire()
+
+        with duet.Communicator("host:2") as comm:
+            comm.each(normed)
+
+    def test_wrong_norms_are_named(self):
+        with duet.Communicator("host:1") as comm:
+            rank = comm.rank()
+            x, row, whole = rank.empty(48, "fp32"), rank.empty(16, "fp32"), rank.empty(48, "int32")
+            freed = rank.empty(16, "fp32")
+            freed.free()
+            residual = rank.empty(48, "fp32")
+            for given, said in (
+                    ({"residual": residual}, "expected residual= and weight=, or neither"),
+                    ({"weight": row}, "expected residual= and weight=, or neither"),
+                    ({"updated": residual}, "expected residual= and weight=, or neither"),
+                    ({"residual": residual, "weight": row.address}, "weight: expected an array"),
+                    ({"residual": whole, "weight": row}, "dtype: expected one of all buffers"),
+                    ({"residual": residual, "weight": x.part(0, 14)}, "expected whole rows"),
+                    ({"residual": residual.part(0, 32), "weight": row}, "residual: 128 bytes: expected 192"),
+                    ({"residual": residual, "weight": row, "epsilon": -1.0}, "epsilon of 0 or more"),
+                    ({"residual": residual, "weight": freed}, "the memory has been freed"),
+                    ({"residual": x, "weight": row}, "overlap neither")):
+                with self.assertRaisesRegex(duet.BadArgument, f"^[^\n]*{said}[^\n]*$"):
+                    rank.plan("all_reduce", x, x, **given)
+            with self.assertRaisesRegex(duet.BadArgument, "whole rows of a sum by all_reduce"):
+                rank.plan("all_gather", x, x, residual=residual, weight=row)
+            rank.plan("all_reduce", x, x, residual=residual, weight=row).retire()
+            for memory in (x, row, whole, residual):
+                memory.free()
+        with self.assertRaisesRegex(duet.BadArgument, "closed"):
+            rank.plan("all_reduce", 1, 1, count=4, dtype="fp32")
 
     def test_a_rank_that_raises_ends_the_others(self):
         def one_raises(rank):
@@ -484,17 +591,11 @@ builtins.kept = rank.stream(), memory, rank.plan("all_reduce", memory, memory)  
                               stderr=subprocess.STDOUT, text=True, timeout=60)
         self.assertEqual((said.returncode, said.stdout), (0, ""))
 
-    def test_nothing_is_left_behind_by_many_communicators(self):
-        def descriptors():
-            return len(os.listdir("/proc/self/fd"))
-
-        with duet.Communicator("host:2") as comm:
-            comm.each(gather)
-        before = descriptors()
-        for _ in range(20):
-            with duet.Communicator("host:2") as comm:
-                comm.each(gather)
-        self.assertEqual(descriptors(), before)
+    def test_nothing_is_left_behind_by_many_openings_and_calls(self):
+        said = subprocess.run([sys.executable, "-W", "error", "bench/many_communicators.py", "--opens", "40",
+                               "--calls", "1000"], stdout=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual(said.returncode, 0, said.stdout)
+        self.assertEqual(len(re.findall("times, .* us each", said.stdout)), 18, said.stdout)
 
 
 class TwoCalls:

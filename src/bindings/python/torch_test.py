@@ -187,6 +187,79 @@ def second_derivatives(r):
     near(x.grad, 6 * r.size ** 2 * total)
 
 
+def rms_norm(x, residual, weight, eps):
+    """What all_reduce_rms_norm does with a sum x, in the type of x."""
+    updated = residual + x
+    return updated * torch.rsqrt(updated.pow(2).mean(-1, keepdim=True) + eps) * weight, updated
+
+
+def norms(r):
+    for dtype in FLOATS:
+        for shape in ((16,), (3, 16), (2, 3, 64)):
+            made = []
+            for seed in range(2):  # planned, and again
+                x, weight = r.own(*shape, dtype=dtype, seed=seed), r.of(90, shape[-1], dtype=dtype)
+                residual = r.of(91, *shape, dtype=dtype, seed=seed)
+                total = sum(r.all(*shape, dtype=torch.float64, seed=seed))
+                expected = rms_norm(total, residual.double(), weight.double(), 0.1)
+                found = dt.all_reduce_rms_norm(x, residual, weight, 0.1, r.comm)
+                made += zip(found, (value.to(dtype) for value in expected))
+                equal(residual, r.of(91, *shape, dtype=dtype, seed=seed))
+            for found, value in made:  # the first call's are still as they were
+                near(found, value)
+    x, residual, weight = r.own(16, 4).t(), r.of(91, 16, 4).t(), r.of(90, 32)[::2]  # any strides
+    expected = rms_norm(sum(r.all(16, 4)).t(), residual, weight, 0.1)
+    for found, value in zip(dt.all_reduce_rms_norm(x, residual, weight, 0.1, r.comm), expected):
+        near(found, value)
+    for found in dt.all_reduce_rms_norm(torch.ones(0, 16), torch.ones(0, 16), torch.ones(16), 0.1, r.comm):
+        equal(found, torch.ones(0, 16))
+
+
+def gradients_of_norms(r):
+    """As gradients(), also of the gradients, and where one of both results alone is used."""
+    n = r.size
+    for seed, (of_normed, of_updated) in enumerate(((1, 1), (1, 0), (0, 1))):
+        def loss(normed, updated, rank):
+            return ((of_normed * normed).pow(3) + (of_updated * updated).pow(2)).sum() * (rank + 1)
+
+        def twice(losses, leaves):
+            """Gradients of a loss, and those of their squares."""
+            once = torch.autograd.grad(sum(losses), leaves, create_graph=True, allow_unused=True)
+            once = [torch.zeros_like(leaf) if grad is None else grad for grad, leaf in zip(once, leaves)]
+            if any(grad.requires_grad for grad in once):
+                sum(grad.pow(2).sum() for grad in once).backward()
+            return once, [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+
+        every = [(r.of(k, 3, 8, seed=seed), r.of(k, 3, 8, seed=seed + 10), r.of(k, 8, seed=seed + 20))
+                 for k in range(n)]
+        leaves = [leaf.requires_grad_() for rank in every for leaf in rank]
+        own = [leaf.detach().clone().requires_grad_() for leaf in every[r.rank]]
+        total = sum(x for x, _, _ in every)
+        expected = twice([loss(*rms_norm(total, *rest, 0.1), k) for k, (_, *rest) in enumerate(every)], leaves)
+        found = twice([loss(*dt.all_reduce_rms_norm(*own, 0.1, r.comm), r.rank)], own)
+        for ours, all_of_them in zip(found, expected):
+            for grad, value in zip(ours, all_of_them[3 * r.rank:3 * r.rank + 3]):
+                near(grad.detach(), value.detach())
+    weight = torch.ones(8, requires_grad=True)  # of one input alone
+    dt.all_reduce_rms_norm(torch.ones(2, 8), torch.ones(2, 8), weight, 0.0, r.comm)[0].sum().backward()
+    near(weight.grad, torch.full((8,), 2.0))
+
+
+def buffers_of_norms(r):
+    x, out = r.comm.empty((3, 16)), r.comm.empty((3, 16))
+    residual, updated, weight = r.of(91, 3, 16), torch.empty(3, 16), r.of(90, 16).requires_grad_()
+    for seed in range(3):
+        x.copy_(r.own(3, 16, seed=seed))
+        total = sum(r.all(3, 16, seed=seed))
+        expected = rms_norm(total, residual, weight.detach(), 0.1)
+        r.comm.all_reduce_rms_norm_into(out, updated, x, residual, weight, 0.1)
+        for found, value in zip((out, updated), expected):
+            near(found.clone(), value)
+        r.comm.all_reduce_rms_norm_into(x, residual, x, residual, weight, 0.1)  # in place
+        for found, value in zip((x, residual), expected):
+            near(found.clone(), value)
+
+
 def buffers(r):
     n = r.size
     for dtype in (torch.float32, torch.bfloat16, torch.int64):
@@ -278,6 +351,17 @@ def errors(r):
             lambda: dt.all_gather_matmul(x, torch.ones(4, 5), r.comm))
     refuses(BadArgument, "float16: expected one type",
             lambda: dt.matmul_all_reduce(x, torch.ones(3, 1).half(), r.comm))
+    rows, row = torch.ones(3, 16), torch.ones(16)
+    for given, said in (((rows.int(), rows, row, 0.1), "int32: expected torch.float32"),
+                        ((rows, rows[:2], row, 0.1), r"a residual \(2, 16\) and a weight \(16,\) of x \(3, 16\)"),
+                        ((rows, rows, row[:8], 0.1), r"a weight \(8,\)"),
+                        ((rows, rows.half(), row, 0.1), "float16 .*: expected one type"),
+                        ((rows, rows, row, -1.0), "eps -1.0: expected 0 or more"),
+                        ((rows.to("meta"), rows, row, 0.1), "meta: expected one on cpu"),
+                        ((rows[:, :3], rows[:, :3], row[:3], 0.1), "multiple of 8 bytes")):
+        refuses(BadArgument, said, lambda: r.comm.calls.sum_and_normalise(*given))
+    refuses(BadArgument, "x: expected a tensor of this communicator's empty",
+            lambda: r.comm.all_reduce_rms_norm_into(r.comm.empty((3, 16)), rows, rows, rows, row, 0.1))
     refuses(BadArgument, "communicator 'no': expected", lambda: dt.all_gather(x, "no"))
     refuses(BadArgument, "is open: close it", lambda: dt.Communicator(name=r.comm.name))
     refuses(BadArgument, "pickled", lambda: pickle.dumps(r.comm))
@@ -426,25 +510,28 @@ def compiled(r):
     if VERSION < (2, 4):
         return
     x, w = r.own(2 * r.size, 6).requires_grad_(), r.of(90, 6, 4).requires_grad_()
+    norm = r.of(92, 4).requires_grad_()
     ops, name = torch.ops.duet, r.comm.name
     plain = x.detach(), w.detach()
     for op, arguments in ((ops.all_gather, plain[:1]), (ops.reduce_scatter, plain[:1]),
                           (ops.all_reduce, plain[:1]), (ops.all_to_all, plain[:1]),
+                          (ops.all_reduce_rms_norm, (plain[0], plain[0], plain[0][0].clone(), 0.1)),
                           (ops.all_gather_matmul, (plain[0], [plain[1]], True)),
                           (ops.matmul_reduce_scatter, plain), (ops.matmul_all_reduce, plain)):
         torch.library.opcheck(op.default, (*arguments, name))
 
     def layer(x, w):
         y = torch.relu(dt.all_gather_matmul(x, w, r.comm))
-        return dt.matmul_reduce_scatter(y, w.t(), r.comm).sum()
+        y, updated = dt.all_reduce_rms_norm(y, 2 * y, norm, 0.1, r.comm)
+        return dt.matmul_reduce_scatter(y + updated, w.t(), r.comm).sum()
 
     found = []
     for function in (layer, torch.compile(layer, fullgraph=True, backend="aot_eager")):
-        x.grad = w.grad = None
+        x.grad = w.grad = norm.grad = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the compiler's own
             function(x, w).backward()
-        found.append((x.grad.clone(), w.grad.clone()))
+        found.append((x.grad.clone(), w.grad.clone(), norm.grad.clone()))
     for eager, by_compiler in zip(*found):
         near(by_compiler, eager)
 
@@ -461,7 +548,8 @@ def examples_of_the_docs(r):
 
 
 CHECKS = {check.__name__: check for check in (
-    moves, sums, products, gradients, second_derivatives, buffers, buffers_of_products,
+    moves, sums, products, norms, gradients, gradients_of_norms, second_derivatives, buffers,
+    buffers_of_products, buffers_of_norms,
     tensors_keep_their_memory, many_calls, errors, a_forked_child_is_refused, symmetric_memory, subsets,
     many_communicators, a_rank_that_does_not_come_is_named, an_exception_releases_the_others,
     calls_go_on_after_a_failure, compiled, examples_of_the_docs)}

@@ -211,6 +211,20 @@ TEST(Watchdog, NamesTheFirstFailureSinceAPlanWasMade) {
             "process 1 is gone while waiting for the ranks of all_gather");
 }
 
+TEST(Watchdog, KeepsTheReasonsOfTheLastFailures) {
+  const auto machine = open_machine("host");
+  Team team(*machine);
+  Watchdog watchdog(team);
+  const int most = static_cast<int>(Watchdog::kMostReasons), all = 3 * most;
+  for (int failure = 0; failure < all; ++failure) watchdog.fail(std::to_string(failure));
+  const auto reason_since = [&](int made_at) {
+    return message_of<PeerFailed>([&] { watchdog.require_well(made_at, "a call"); });
+  };
+  EXPECT_EQ(reason_since(0), std::to_string(all - most) + " while waiting for the ranks of a call");
+  EXPECT_EQ(reason_since(all - 2),
+            std::to_string(all - 2) + " while waiting for the ranks of a call");
+}
+
 TEST_P(Failing, AMeasurementEndsWithTheErrorOfOneRank) {
   const Mode mode = short_mode(5, kDeadline);
   for (const auto make_engine : {make_dma_collectives, make_kernel_collectives}) {

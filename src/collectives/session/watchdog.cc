@@ -50,6 +50,7 @@ void Watchdog::remove(DeviceWaits* waits) {
 void Watchdog::fail(const std::string& reason) {
   const std::lock_guard<std::mutex> lock(mutex_);
   reasons_.push_back(reason);
+  if (reasons_.size() > kMostReasons) reasons_.pop_front();
   failures_.fetch_add(1, std::memory_order_release);
   for (auto& [waits, failed] : watched_) failed = true;
   changed_.notify_all();
@@ -96,8 +97,9 @@ SteadyClock::time_point Watchdog::next_probe() const {
 
 void Watchdog::raise(int since, std::string_view call) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const std::string reason =
-      since == kFailed ? team_.failure() : reasons_.at(static_cast<std::size_t>(since));
+  const int forgotten = failures_.load() - static_cast<int>(reasons_.size());
+  const auto first = static_cast<std::size_t>(std::max(since - forgotten, 0));
+  const std::string reason = since == kFailed ? team_.failure() : reasons_.at(first);
   throw PeerFailed(fmt::format("{} while waiting for the ranks of {}", reason, call));
 }
 

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <vector>
 
 #include "core/clock.h"
 #include "team/team.h"
@@ -48,8 +48,10 @@ class Watchdog {
   static constexpr int kFailed = -1;
   int failures() const;
   bool well(int since) const { return failures_.load(std::memory_order_acquire) == since; }
-  // Throws PeerFailed with the first reason since then, and the call that was made, where it is not
-  // well: further failures are consequences of the first. No lock where it is.
+  // Throws PeerFailed with the first reason since then, of the last kMostReasons, and the call that
+  // was made, where it is not well: further failures are consequences of the first. No lock where
+  // it is.
+  static constexpr std::size_t kMostReasons = 256;
   void require_well(int since, std::string_view call) const {
     if (!well(since)) raise(since, call);
   }
@@ -66,7 +68,7 @@ class Watchdog {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::map<DeviceWaits*, bool> watched_;  // has it failed?
-  std::vector<std::string> reasons_;      // of all failures
+  std::deque<std::string> reasons_;       // of the last failures
   bool stop_ = false;
   std::thread thread_;
 };

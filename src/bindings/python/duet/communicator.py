@@ -284,7 +284,8 @@ class Rank:
     def plan(self, kind: str, send: Any, recv: Any, *, count: int | None = None,
              dtype: str | None = None, op: str = "sum", root: int = 0,
              counts: Sequence[int] | None = None, ring: int = 0, columns: int = 0, ranges: int = 1,
-             sums: str = "by_compute", streams: int = 1) -> Call:
+             sums: str = "by_compute", streams: int = 1, residual: Any = None, weight: Any = None,
+             updated: Any = None, epsilon: float = 0.0) -> Call:
         """Collective: binds a collective to buffers, as a Call that can be enqueued any number of
         times. It blocks.
 
@@ -298,18 +299,26 @@ class Rank:
         rows are sent in `ranges`; sums are made `by_compute` (each multiplication adds to what has
         come) or `in_slots` (a kernel adds behind them); `streams`: on how many ranges are
         multiplied in turns, 1 or 2.
+
+        An all_reduce with `residual` and `weight` ends with these: by rows of as many elements as
+        `weight` has, with s the sum of all ranks' `send`, `updated` becomes residual + s, and `recv`
+        its RMSNorm, updated / sqrt(mean of updated^2 + epsilon) * weight. `updated` None: `residual`
+        is updated. These three are the rank's alone, and may be any memory of its device.
         """
+        updated = residual if updated is None else updated
+        arrays = send, recv, residual, updated, weight
         try:
-            places = [None if array is None else place_of(array, writes) for array, writes in
-                      ((send, False), (recv, True))]
+            places = [None if array is None else place_of(array, array is recv or array is updated)
+                      for array in arrays]
             one = _collective(kind, places, self.size, count, dtype, op, root, counts, ring)
+            _set_norm(one, *places[2:], epsilon)
             if columns:
                 one.row_columns, one.row_ranges, one.row_streams = columns, ranges, streams
                 one.row_sums = _number(SUMS, sums, "sums")
         except BadArgument:
             self._decline()
             raise
-        return Call(self, one, places, (send, recv))
+        return Call(self, one, places, arrays)
 
     def _decline(self):
         """Tells the other ranks, which are in plan(), that this one has no arguments for it."""
@@ -325,7 +334,7 @@ def _collective(kind, places, size, count, dtype, op, root, counts, ring):
     if dtype is None:
         types = {place.dtype for place in known if place.dtype is not None}
         if len(types) != 1:
-            raise BadArgument(f"dtype: expected one of both buffers, or dtype=, not {sorted(types)}")
+            raise BadArgument(f"dtype: expected one of all buffers, or dtype=, not {sorted(types)}")
         dtype = types.pop()
     for place in known:
         if place.dtype not in (None, dtype):
@@ -339,6 +348,15 @@ def _collective(kind, places, size, count, dtype, op, root, counts, ring):
         one.counts = (c_uint64 * len(counts))(*counts)
         one.counts_length = len(counts)
     return one
+
+
+def _set_norm(one, residual, updated, weight, epsilon):
+    if (residual is None) != (weight is None) or (updated is not None and residual is None):
+        raise BadArgument("expected residual= and weight=, or neither")
+    if weight is not None:
+        if weight.count is None:
+            raise BadArgument("weight: expected an array, which has a row's elements, not an address")
+        one.norm_columns, one.norm_epsilon = weight.count, epsilon
 
 
 # By which buffer, and as which part of it, `count` is counted (Collective in docs/library.md).
@@ -365,10 +383,14 @@ class Call:
     def __init__(self, rank, one, places, keep):
         self._rank, self._keep, self._handle = rank, keep, c_void_p()
         self._dtype = DTYPES[one.dtype]
-        (send, send_bytes), (recv, recv_bytes) = map(_extent, places)
+        buffers = library.Buffers()
+        for name, place in zip(("send", "recv", "residual", "updated", "weight"), places):
+            address, size = _extent(place)
+            setattr(buffers, name, address)
+            setattr(buffers, name + "_bytes", size)
         of = rank.comm._of()
-        rank._run(lambda: of.duet_plan(rank._handle, byref(one), send, send_bytes, recv, recv_bytes,
-                                       byref(self._handle)))
+        rank._run(lambda: of.duet_plan_buffers(rank._handle, byref(one), byref(buffers),
+                                               byref(self._handle)))
         self.algorithm = of.duet_call_algorithm(self._handle).decode()
         self._raw = self._handle.value  # None: it has ended
         self._enqueue, self._enqueue_on = of.duet_enqueue, of.duet_enqueue_on

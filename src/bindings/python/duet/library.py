@@ -49,7 +49,15 @@ class Collective(_Sized):
     _fields_ = [("size", c_uint64), ("kind", c_int32), ("dtype", c_int32), ("op", c_int32),
                 ("root", c_int32), ("count", c_uint64), ("counts", POINTER(c_uint64)),
                 ("counts_length", c_uint64), ("ring", c_int32), ("row_ranges", c_int32),
-                ("row_columns", c_uint64), ("row_sums", c_int32), ("row_streams", c_int32)]
+                ("row_columns", c_uint64), ("row_sums", c_int32), ("row_streams", c_int32),
+                ("norm_columns", c_uint64), ("norm_epsilon", c_double)]
+
+
+class Buffers(_Sized):
+    _fields_ = [("size", c_uint64), ("send", c_void_p), ("send_bytes", c_uint64), ("recv", c_void_p),
+                ("recv_bytes", c_uint64), ("residual", c_void_p), ("residual_bytes", c_uint64),
+                ("updated", c_void_p), ("updated_bytes", c_uint64), ("weight", c_void_p),
+                ("weight_bytes", c_uint64)]
 
 
 class Rows(_Sized):
@@ -69,7 +77,7 @@ class OverlapWork(_Sized):
 
 STRUCTS = {"duet_bootstrap": Bootstrap, "duet_comm_options": CommOptions,
            "duet_comm_info": CommInfo, "duet_rank_info": RankInfo, "duet_collective": Collective,
-           "duet_rows": Rows, "duet_overlap_work": OverlapWork}
+           "duet_buffers": Buffers, "duet_rows": Rows, "duet_overlap_work": OverlapWork}
 
 # Result and arguments by name. Handles are c_void_p.
 _HANDLE = POINTER(c_void_p)
@@ -106,6 +114,7 @@ FUNCTIONS = {
                              POINTER(c_uint64)]),
     "duet_plan": (c_int32, [c_void_p, POINTER(Collective), c_void_p, c_uint64, c_void_p, c_uint64,
                             _HANDLE]),
+    "duet_plan_buffers": (c_int32, [c_void_p, POINTER(Collective), POINTER(Buffers), _HANDLE]),
     "duet_enqueue": (c_int32, [c_void_p, c_void_p]),
     "duet_enqueue_on": (c_int32, [c_void_p, c_void_p]),
     "duet_enqueue_rows": (c_int32, [c_void_p, c_void_p, ROWS_FUNCTION, c_void_p]),
@@ -188,7 +197,8 @@ def text_of(handle):
     """The text behind a handle, which is freed."""
     of = library()
     try:
-        return ctypes.string_at(of.duet_text_data(handle), of.duet_text_length(handle)).decode()
+        length = of.duet_text_length(handle)
+        return ctypes.string_at(of.duet_text_data(handle), length).decode() if length else ""
     finally:
         of.duet_text_free(handle)
 

@@ -7,7 +7,8 @@ from ..arrays import Place
 
 DTYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.int8: "int8",
           torch.uint8: "int8", torch.int32: "int32"}
-SUMMED = (torch.float32, torch.float16, torch.bfloat16, torch.int32)
+NORMED = (torch.float32, torch.float16, torch.bfloat16)
+SUMMED = (*NORMED, torch.int32)
 
 
 class Buffer:

@@ -12,9 +12,10 @@ import weakref
 
 import torch
 
+from .. import arrays
 from ..errors import BadArgument, Error, PeerFailed
 from .buffers import Buffer, place_of
-from .shapes import multiplied, returned
+from .shapes import multiplied, normalised, returned
 
 
 class Calls:
@@ -31,53 +32,71 @@ class Calls:
 
     # ---- With copies, as new tensors --------------------------------------------------------------
 
-    @torch.no_grad()
     def move(self, kind, x, op=None):
         """The result of a collective without products."""
         with self._used(x):
-            shape = returned(kind, x, self._rank.size)
-            if x.numel() == 0:
-                return x.new_empty(shape)
-            planned = self._planned((kind, x.dtype, x.shape, op),
-                                    lambda: self._plan_with_copies(kind, x, shape, op))
-            planned.given.copy_(x)
+            key = kind, x.dtype, x.shape, op
+            planned = self._plans.get(key)
+            if planned is None:  # else x is as it was then
+                shape = returned(kind, x, self._rank.size)
+                if x.numel() == 0:
+                    return x.new_empty(shape)
+                planned = self._planned(key, lambda: self._plan_with_copies(kind, x, shape, op))
+            planned.given.copy_(_plain(x))
             self._enqueue(planned.call)
             return planned.result.clone()
 
-    @torch.no_grad()
     def gather_and_multiply(self, x, weights, rows):
         """[the rows @ weight, ...] of the rows of all ranks, and behind them these if `rows`."""
+        x, *weights = map(_plain, (x, *weights))
         with self._used(x, *weights):
             if not weights:
                 raise BadArgument("no weight: expected one or more")
             size = self._rank.size
             shapes = [multiplied("all_gather", x, weight, size) for weight in weights]
-            all_rows = returned("all_gather", x, size)
+            all_rows = (x.shape[0] * size, *x.shape[1:])
             if x.numel() == 0:
                 return [x.new_zeros(shape) for shape in shapes] + [x.new_empty(all_rows)] * rows
             outs = [x.new_empty(shape) for shape in shapes]
-            matrix = (size * x.numel() // x.shape[-1], x.shape[-1])
+            matrix = (math.prod(all_rows[:-1]), x.shape[-1])
             planned = self._planned(("all_gather_matmul", x.dtype, matrix),
                                     lambda: self._plan_gather(*self._tensor(matrix, x.dtype)))
-            planned.given.view(x.shape).copy_(x)
-            self._multiply_gathered(planned, weights, [out.view(-1, out.shape[-1]) for out in outs])
+            given = planned.given if x.dim() == 2 else planned.given.view(x.shape)
+            given.copy_(x)
+            self._multiply_gathered(planned, weights, [_matrix(out) for out in outs])
             if rows:
                 outs.append(planned.result.view(all_rows).clone())
             return outs
 
-    @torch.no_grad()
     def multiply_and_sum(self, kind, x, weight):
         """The sum over ranks of x @ weight: this rank's rows of it, or all."""
+        x, weight = _plain(x), _plain(weight)
         with self._used(x, weight):
             shape = multiplied(kind, x, weight, self._rank.size)
             if x.numel() == 0 or weight.numel() == 0:
                 return x.new_zeros(shape)
-            flat = x.reshape(-1, x.shape[-1])
+            flat = _matrix(x)
             partial, out = (flat.shape[0], shape[-1]), (math.prod(shape[:-1]), shape[-1])
             planned = self._planned((kind + "_matmul", x.dtype, partial), lambda: self._plan_sums(
                 kind, *self._tensor(partial, x.dtype), *self._tensor(out, x.dtype)))
             self._multiply_summed(planned, flat, weight)
-            return planned.result.clone().view(shape)
+            return planned.result.clone() if x.dim() == 2 else planned.result.clone().view(shape)
+
+    def sum_and_normalise(self, x, residual, weight, eps):
+        """The sum over ranks of x, added to the residual: (its RMSNorm by rows, itself)."""
+        given = x, residual, weight
+        with self._used(*given):
+            key = ("all_reduce_rms_norm", eps, *[(each.dtype, each.shape) for each in given])
+            planned = self._plans.get(key)
+            if planned is None:
+                shape = normalised(*given, eps)
+                if x.numel() == 0:
+                    return x.new_empty(shape), x.new_empty(shape)
+                planned = self._planned(key, lambda: self._plan_norm_with_copies(x, eps))
+            for to, each in zip((planned.given, *planned.beside), given):
+                to.copy_(_plain(each))
+            self._enqueue(planned.call)
+            return planned.result.clone(), planned.beside[0].clone()
 
     # ---- On tensors of empty() --------------------------------------------------------------------
 
@@ -91,8 +110,20 @@ class Calls:
                 kind, x, self._buffer_of(x, "x"), out, self._buffer_of(out, "out"), op=op))
             self._enqueue(planned.call)
 
-    @torch.no_grad()
+    def sum_and_normalise_into(self, out, updated, x, residual, weight, eps):
+        with self._used(out, updated, x, residual, weight):
+            normalised(x, residual, weight, eps)
+            for tensor in (out, updated, x, residual, weight):
+                _expect(tensor, weight.shape if tensor is weight else x.shape, x.dtype)
+            if x.numel() == 0:
+                return
+            key = ("all_reduce_rms_norm", eps, *(_identity(each) for each in (out, updated, x, residual, weight)))
+            planned = self._planned(key, lambda: self._plan_norm(
+                x, self._buffer_of(x, "x"), out, self._buffer_of(out, "out"), residual, updated, weight, eps))
+            self._enqueue(planned.call)
+
     def gather_and_multiply_into(self, out, rows, weight):
+        out, rows, weight = map(_plain, (out, rows, weight))
         with self._used(out, rows, weight):
             own = self._own_of(rows)
             _expect(rows, rows.shape, rows.dtype)
@@ -101,8 +132,8 @@ class Calls:
                 rows, self._buffer_of(rows, "rows")))
             self._multiply_gathered(planned, [weight], [out])
 
-    @torch.no_grad()
     def multiply_and_sum_into(self, kind, out, partial, x, weight):
+        out, partial, x, weight = map(_plain, (out, partial, x, weight))
         with self._used(out, partial, x, weight):
             _expect(out, multiplied(kind, x, weight, self._rank.size), x.dtype)
             _expect(partial, (*x.shape[:-1], weight.shape[1]), x.dtype)
@@ -152,7 +183,8 @@ class Calls:
 
     def _used(self, *tensors):
         """The lock under which calls are made, where tensors are on this device."""
-        self._rank.comm._of()  # open, and of this process
+        if not self._rank.comm._handle:
+            self._rank.comm._of()  # raises: it is not open, or not of this process
         for tensor in tensors:
             if tensor.device != self._device:
                 raise BadArgument(f"a tensor on {tensor.device}: expected one on {self._device}, as the "
@@ -251,6 +283,18 @@ class Calls:
             result, result_buffer = self._tensor(shape, x.dtype)
         return self._plan(kind, given, given_buffer, result, result_buffer, op=op)
 
+    def _plan_norm_with_copies(self, x, eps):
+        given, buffer = self._tensor(x.shape, x.dtype)
+        residual, weight = torch.empty_like(given), torch.empty_like(given[(0,) * (x.dim() - 1)])
+        return self._plan_norm(given, buffer, given, buffer, residual, residual, weight, eps)
+
+    def _plan_norm(self, given, given_buffer, result, result_buffer, residual, updated, weight, eps):
+        """Of what is beside the two buffers the addresses need not be of equal buffers on all ranks, but
+        stay as long as the plan, which keeps the tensors."""
+        return self._plan("all_reduce", given, given_buffer, result, result_buffer, beside=(residual, weight),
+                          residual=arrays.place_of(residual), updated=arrays.place_of(updated),
+                          weight=arrays.place_of(weight), epsilon=eps)
+
     def _plan_gather(self, rows, buffer):
         return self._plan("all_gather", self._own_of(rows), buffer, rows, buffer, columns=rows.shape[1],
                           **self._how)
@@ -261,11 +305,11 @@ class Calls:
             how["ranges"] = 0
         return self._plan(kind, partial, partial_buffer, out, out_buffer, columns=partial.shape[1], **how)
 
-    def _plan(self, kind, given, given_buffer, result, result_buffer, op=None, **how):
+    def _plan(self, kind, given, given_buffer, result, result_buffer, op=None, beside=(), **how):
         moves = kind in ("all_gather", "all_to_all")
         call = self._rank.plan(kind, place_of(given_buffer, given, moves),
                                place_of(result_buffer, result, moves), op=op or "sum", **how)
-        return _Planned(call, given, result, kind == "all_gather")
+        return _Planned(call, given, result, kind == "all_gather", beside)
 
     # ---- Buffers ----------------------------------------------------------------------------------
 
@@ -302,10 +346,12 @@ class Calls:
 
 
 class _Planned:
-    """A planned call, with what it is given and what it gives as tensors."""
+    """A planned call, with what it is given and what it gives as tensors, and what is `beside` both:
+    residual and weight of a norm."""
 
-    def __init__(self, call, given, result, gathers):
+    def __init__(self, call, given, result, gathers, beside=()):
         self.call, self.given, self.result, self.gathers, self._rows = call, given, result, gathers, {}
+        self.beside = beside
 
     def rows_at(self, part):
         """The rows of a part (duet.Rows) as a matrix."""
@@ -322,6 +368,16 @@ class _Planned:
                 first = offset // (tensor.shape[1] * tensor.element_size())
                 return tensor[first:first + count]
         raise Error("rows outside of both buffers of their call")
+
+
+def _plain(tensor):
+    """The tensor without gradients: sooner than all that is done with it under no_grad()."""
+    return tensor.detach() if tensor.requires_grad and torch.is_grad_enabled() else tensor
+
+
+def _matrix(tensor):
+    """As rows of the last dimension."""
+    return tensor if tensor.dim() == 2 else tensor.reshape(-1, tensor.shape[-1])
 
 
 def _identity(tensor):

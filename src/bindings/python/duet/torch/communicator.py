@@ -56,6 +56,12 @@ class Communicator:
         check_op(op)
         self.calls.move_into("all_reduce", out, x, op)
 
+    def all_reduce_rms_norm_into(self, out, updated, x, residual, weight, eps):
+        """updated = residual + the sum over ranks of x, and out its RMSNorm by rows. x and out are of
+        empty(), or views; out may be x, and updated residual. The others are any contiguous tensors,
+        which stay in use until clear()."""
+        self.calls.sum_and_normalise_into(out, updated, x, residual, weight, eps)
+
     def all_to_all_into(self, out, x):
         """Both are of empty(), or views, that do not overlap."""
         self.calls.move_into("all_to_all", out, x)
@@ -132,6 +138,12 @@ def named(name, device):
         names = ", ".join(map(repr, _open)) or "one that is open"
         raise BadArgument(f"communicator {name!r}: expected {names}, or the name of a process group")
     return Communicator(group, device)
+
+
+def calls_of(name, x):
+    """Those of named(), for a tensor."""
+    found = _open.get(name)
+    return (named(name, x.device) if found is None else found).calls
 
 
 def size_of(name):

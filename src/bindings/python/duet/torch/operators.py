@@ -6,8 +6,8 @@ torch.autograd.Function, which costs less at each call than an operator's own.
 import torch
 
 from ..errors import BadArgument
-from .communicator import check_op, named, size_of
-from .shapes import multiplied, returned
+from .communicator import calls_of, check_op, size_of
+from .shapes import multiplied, normalised, returned
 
 _ops = torch.library.Library("duet", "DEF")
 
@@ -24,7 +24,7 @@ def _define(schema, function, fake):
 
 def _define_move(kind, arguments=""):
     def function(x, comm, op=None):
-        return named(comm, x.device).calls.move(kind, x, op)
+        return calls_of(comm, x).move(kind, x, op)
 
     def fake(x, comm, op=None):
         return x.new_empty(returned(kind, x, size_of(comm)))
@@ -39,7 +39,7 @@ _define_move("all_reduce", ', str op="sum"')
 
 
 def _all_gather_matmul(x, weights, rows, comm):
-    return named(comm, x.device).calls.gather_and_multiply(x, weights, rows)
+    return calls_of(comm, x).gather_and_multiply(x, weights, rows)
 
 
 def _fake_all_gather_matmul(x, weights, rows, comm):
@@ -54,7 +54,7 @@ _define("all_gather_matmul(Tensor x, Tensor[] weights, bool rows, str comm) -> T
 
 def _define_sum(kind):
     def function(x, weight, comm):
-        return named(comm, x.device).calls.multiply_and_sum(kind, x, weight)
+        return calls_of(comm, x).multiply_and_sum(kind, x, weight)
 
     def fake(x, weight, comm):
         return x.new_empty(multiplied(kind, x, weight, size_of(comm)))
@@ -64,6 +64,19 @@ def _define_sum(kind):
 
 _define_sum("reduce_scatter")
 _define_sum("all_reduce")
+
+
+def _all_reduce_rms_norm(x, residual, weight, eps, comm):
+    return calls_of(comm, x).sum_and_normalise(x, residual, weight, eps)
+
+
+def _fake_all_reduce_rms_norm(x, residual, weight, eps, comm):
+    shape = normalised(x, residual, weight, eps)
+    return x.new_empty(shape), x.new_empty(shape)
+
+
+_define("all_reduce_rms_norm(Tensor x, Tensor residual, Tensor weight, float eps, str comm) -> (Tensor, Tensor)",
+        _all_reduce_rms_norm, _fake_all_reduce_rms_norm)
 
 
 # Gradients are those of the sum of all ranks' losses. Ranks make the same calls in their backward
@@ -102,6 +115,31 @@ class _AllReduce(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         return all_reduce(grad, ctx.comm, ctx.op), None, None
+
+
+class _AllReduceRmsNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, residual, weight, eps, comm):
+        ctx.eps, ctx.comm = eps, comm
+        normed, updated = torch.ops.duet.all_reduce_rms_norm(x, residual, weight, eps, comm)
+        ctx.save_for_backward(updated, weight)
+        return normed, updated
+
+    @staticmethod
+    def backward(ctx, of_normed, of_updated):
+        updated, weight = ctx.saved_tensors
+        u, g = updated.float(), of_normed.float()
+        scale = torch.rsqrt(u.pow(2).mean(-1, keepdim=True) + ctx.eps)
+        of_x = of_sum = of_weight = None
+        if any(ctx.needs_input_grad[:2]):
+            scaled, normed = g * weight.float(), u * scale
+            of_sum = scale * (scaled - normed * (scaled * normed).mean(-1, keepdim=True))
+            of_sum = (of_sum + of_updated).to(updated.dtype)
+        if ctx.needs_input_grad[0]:
+            of_x = all_reduce(of_sum, ctx.comm)
+        if ctx.needs_input_grad[2]:
+            of_weight = _matrix(g * u * scale).sum(0).to(weight.dtype)
+        return of_x, of_sum, of_weight, None, None
 
 
 class _AllToAll(torch.autograd.Function):
@@ -181,7 +219,7 @@ def _matrix(x):
 
 
 def _needs_grad(*tensors):
-    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    return torch.is_grad_enabled() and any([tensor.requires_grad for tensor in tensors])
 
 
 def _name(comm):
@@ -214,6 +252,15 @@ def _reduced(function, operator, x, comm, op):
     if op not in ("sum", "avg"):
         raise BadArgument(f"op {op!r} of a tensor that needs gradients: expected sum, avg")
     return function.apply(x, _name(comm), op)
+
+
+def all_reduce_rms_norm(x, residual, weight, eps, comm):
+    """The end of a transformer's block: updated = residual + all_reduce(x), as a pair of its RMSNorm,
+    updated / sqrt(mean of updated^2 over the last dimension + eps) * weight, and updated. x and
+    residual (..., n), weight (n)."""
+    if _needs_grad(x, residual, weight):
+        return _AllReduceRmsNorm.apply(x, residual, weight, eps, _name(comm))
+    return torch.ops.duet.all_reduce_rms_norm(x, residual, weight, eps, _name(comm))
 
 
 def all_to_all(x, comm):

@@ -1,6 +1,6 @@
 """Shapes of what operators return, and what they refuse: for tensors and for torch's fake ones."""
 from ..errors import BadArgument
-from .buffers import SUMMED
+from .buffers import NORMED, SUMMED
 
 
 def returned(kind, x, size):
@@ -30,3 +30,18 @@ def multiplied(kind, x, weight, size):
     if x.device != weight.device:
         raise BadArgument(f"a product of tensors on {x.device} and {weight.device}: expected one device")
     return (*returned(kind, x, size)[:-1], weight.shape[1])
+
+
+def normalised(x, residual, weight, eps):
+    """The shape of x whose sum over ranks is added to a residual, and normalised by rows."""
+    if x.dtype not in NORMED:
+        raise BadArgument(f"all_reduce_rms_norm of {x.dtype}: expected {', '.join(map(str, NORMED))}")
+    if x.dim() == 0 or weight.shape != x.shape[-1:] or residual.shape != x.shape:
+        raise BadArgument(f"a residual {tuple(residual.shape)} and a weight {tuple(weight.shape)} of x "
+                          f"{tuple(x.shape)}: expected x's shape, and its last dimension")
+    if residual.dtype != x.dtype or weight.dtype != x.dtype:
+        raise BadArgument(f"x of {x.dtype}, residual of {residual.dtype} and weight of {weight.dtype}: "
+                          "expected one type")
+    if not eps >= 0:
+        raise BadArgument(f"eps {eps}: expected 0 or more")
+    return x.shape
