@@ -195,6 +195,7 @@ using duet::nccl::Comm;
 using duet::nccl::Config;
 using duet::nccl::Result;
 using duet::nccl::UniqueId;
+using duet::nccl::Window;
 
 DUET_NCCL_WRAPPER(ncclCommInitRank)(Comm* comm, int ranks, UniqueId id, int rank) {
   DUET_NCCL_REAL(ncclCommInitRank);
@@ -299,3 +300,34 @@ DUET_NCCL_WRAPPER(ncclCommGetAsyncError)(Comm comm, Result* error) {
 }
 
 DUET_NCCL_WRAPPER_OF(const char*, ncclGetLastError)(Comm) { return last_error(); }
+
+// The functions below are NCCL's own affair; what they refuse in a group is not made of the rest of
+// it either.
+
+DUET_NCCL_WRAPPER(ncclCommWindowRegister)
+(Comm comm, void* buffer, std::size_t bytes, Window* window, int flags) {
+  DUET_NCCL_REAL(ncclCommWindowRegister);
+  return note_result(real(comm, buffer, bytes, window, flags));
+}
+
+DUET_NCCL_WRAPPER(ncclDevCommCreate)(Comm comm, const void* requirements, void* device_comm) {
+  DUET_NCCL_REAL(ncclDevCommCreate);
+  return note_result(real(comm, requirements, device_comm));
+}
+
+// Since 2.29. The new communicator is forwarded.
+DUET_NCCL_WRAPPER(ncclCommGrow)
+(Comm comm, int ranks, const UniqueId* id, int rank, Comm* grown, Config* config) {
+  DUET_NCCL_REAL(ncclCommGrow);
+  return note_result(real(comm, ranks, id, rank, grown, config));
+}
+
+DUET_NCCL_WRAPPER(ncclCommSuspend)(Comm comm, int flags) {
+  DUET_NCCL_REAL(ncclCommSuspend);
+  return note_result(real(comm, flags));
+}
+
+DUET_NCCL_WRAPPER(ncclCommResume)(Comm comm) {
+  DUET_NCCL_REAL(ncclCommResume);
+  return note_result(real(comm));
+}

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
 #include "core/error.h"
 #include "nccl_shim/communicators.h"
 #include "nccl_shim/log.h"
+#include "nccl_shim/real_library.h"
 #include "nccl_shim/settings.h"
 
 namespace duet::nccl_shim {
@@ -92,6 +94,16 @@ void log_forwarded(int ranks, const std::string& why) {
   log_info("communicator of " + std::to_string(ranks) + " ranks: all calls are forwarded: " + why);
 }
 
+// Before the first communicator of which calls are taken over: whether the real NCCL has functions
+// that go past the drop-in.
+void warn_of_unknown_functions() {
+  std::string names;
+  for (const std::string& each : unknown_functions()) names += (names.empty() ? "" : ", ") + each;
+  if (names.empty()) return;
+  log_warning("NCCL " + real_version() + " has functions that this drop-in does not know: " +
+              names + "; what they enqueue is not in order with calls that are taken over");
+}
+
 void finish_and_enter(PendingCreation& pending) {
   std::unique_ptr<PairCopies> copies = pending.creation->finish(kStepSeconds);
   if (copies == nullptr) {
@@ -106,6 +118,8 @@ void finish_and_enter(PendingCreation& pending) {
         "communicator of " + std::to_string(copies->ranks()) +
         " ranks: memory of cuMemCreate goes through staging buffers: " + copies->why_no_segments());
   }
+  static std::once_flag warned;
+  std::call_once(warned, warn_of_unknown_functions);
   enter(*pending.handle,
         std::make_shared<Communicator>(std::move(pending.device), std::move(copies), pending.name,
                                        pending.blocking));

@@ -30,12 +30,14 @@ for ranks in 2 3 4; do
   run $ranks group 1 $large
 done
 run 2 signals 0 $large
+run 2 configured 2 $large # one with a limit of SMs, and one that is simulated
 run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 2 split 12 $large # into parts of one rank, of which nothing is said
 [[ $last != *"new communicator"* ]] || fail "a communicator of one rank is spoken of: $last"
 run 4 revoked 8 $large
 run 2 refused_in_group 1 $large
+run 2 window_refused_in_group 0 $large
 run 2 together 4 $large
 run 2 together_on_one 8 $large # all calls
 said "all calls are forwarded: not all ranks create it together with the same others"
@@ -145,6 +147,14 @@ if [[ $# == 3 ]]; then
   said "memory of cuMemCreate goes through staging buffers: segments of rank 0 are not lent"
   run 2 killed_with_segments 1 $large
 fi
+
+# An NCCL with a function that the drop-in does not know: a line where calls are taken over.
+unknown="NCCL 2.28.99 has functions that this drop-in does not know: ncclOfTomorrow;"
+[[ $last != *"does not know"* ]] || fail "a function of the stand-in is not known: $last"
+run 2 calls 6 $large LD_LIBRARY_PATH="$tests:$tests/fake_nccl_newer"
+said "$unknown what they enqueue is not in order with calls that are taken over"
+run 2 calls 12 LD_LIBRARY_PATH="$tests:$tests/fake_nccl_newer"
+[[ $last != *"does not know"* ]] || fail "nothing is taken over, but: $last"
 
 # What is not taken over, and why.
 run 2 calls 12
