@@ -51,7 +51,9 @@ auto with(GivenConfig config, Forward forward) {
 template <typename Forward>
 nccl::Result take_or_forward(const GivenConfig& config, nccl::Comm comm, const Call& call,
                              void* stream, const Forward& forward) {
-  if (config.chooses()) return forward_in_order(comm, find(comm), stream, with(config, forward));
+  if (config.chooses()) {
+    return forward_in_order(comm, find(comm), counted(call), stream, with(config, forward));
+  }
   return take_or_forward(comm, call, stream, with(config, forward));
 }
 
@@ -59,7 +61,9 @@ template <typename Forward>
 nccl::Result take_or_forward_reduction(const GivenConfig& config, nccl::Comm comm, const Call& call,
                                        nccl::Type type, nccl::Operation operation, void* stream,
                                        const Forward& forward) {
-  if (config.chooses()) return forward_in_order(comm, find(comm), stream, with(config, forward));
+  if (config.chooses()) {
+    return forward_in_order(comm, find(comm), counted(call), stream, with(config, forward));
+  }
   return take_or_forward_reduction(comm, call, type, operation, stream, with(config, forward));
 }
 
@@ -128,7 +132,8 @@ DUET_NCCL_WRAPPER(ncclReduceConfig)
 (const void* send, void* receive, std::size_t count, Type type, Operation operation, int root,
  Comm comm, void* stream, const CallConfig* config) {
   DUET_NCCL_REAL(ncclReduceConfig);
-  return forward_in_order(comm, find(comm), stream, [=] {
+  const Counted call{CountedKind::reduce, count * size_of(type)};
+  return forward_in_order(comm, find(comm), call, stream, [=] {
     return real(send, receive, count, type, operation, root, comm, stream, config);
   });
 }
@@ -137,7 +142,8 @@ DUET_NCCL_WRAPPER(ncclGatherConfig)
 (const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream,
  const CallConfig* config) {
   DUET_NCCL_REAL(ncclGatherConfig);
-  return forward_in_order(comm, find(comm), stream, [=] {
+  const Counted call{CountedKind::gather, count * size_of(type), true};
+  return forward_in_order(comm, find(comm), call, stream, [=] {
     return real(send, receive, count, type, root, comm, stream, config);
   });
 }
@@ -146,7 +152,8 @@ DUET_NCCL_WRAPPER(ncclScatterConfig)
 (const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream,
  const CallConfig* config) {
   DUET_NCCL_REAL(ncclScatterConfig);
-  return forward_in_order(comm, find(comm), stream, [=] {
+  const Counted call{CountedKind::scatter, count * size_of(type), true};
+  return forward_in_order(comm, find(comm), call, stream, [=] {
     return real(send, receive, count, type, root, comm, stream, config);
   });
 }

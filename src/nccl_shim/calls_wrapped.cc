@@ -69,7 +69,8 @@ DUET_NCCL_WRAPPER(ncclReduce)
 (const void* send, void* receive, std::size_t count, Type type, Operation operation, int root,
  Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclReduce);
-  return forward_in_order(comm, find(comm), stream, [=] {
+  const Counted call{CountedKind::reduce, count * size_of(type)};
+  return forward_in_order(comm, find(comm), call, stream, [=] {
     return real(send, receive, count, type, operation, root, comm, stream);
   });
 }
@@ -77,14 +78,16 @@ DUET_NCCL_WRAPPER(ncclReduce)
 DUET_NCCL_WRAPPER(ncclGather)
 (const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclGather);
-  return forward_in_order(comm, find(comm), stream,
+  const Counted call{CountedKind::gather, count * size_of(type), true};
+  return forward_in_order(comm, find(comm), call, stream,
                           [=] { return real(send, receive, count, type, root, comm, stream); });
 }
 
 DUET_NCCL_WRAPPER(ncclScatter)
 (const void* send, void* receive, std::size_t count, Type type, int root, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclScatter);
-  return forward_in_order(comm, find(comm), stream,
+  const Counted call{CountedKind::scatter, count * size_of(type), true};
+  return forward_in_order(comm, find(comm), call, stream,
                           [=] { return real(send, receive, count, type, root, comm, stream); });
 }
 
@@ -109,7 +112,8 @@ DUET_NCCL_WRAPPER(ncclPutSignal)
 (const void* send, std::size_t count, Type type, int peer, void* window, std::size_t offset,
  int signal, int context, unsigned flags, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclPutSignal);
-  return forward_in_order(comm, find(comm), stream, [=] {
+  const Counted call{CountedKind::put_signal, count * size_of(type)};
+  return forward_in_order(comm, find(comm), call, stream, [=] {
     return real(send, count, type, peer, window, offset, signal, context, flags, comm, stream);
   });
 }
@@ -117,13 +121,15 @@ DUET_NCCL_WRAPPER(ncclPutSignal)
 DUET_NCCL_WRAPPER(ncclSignal)
 (int peer, int signal, int context, unsigned flags, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclSignal);
-  return forward_in_order(comm, find(comm), stream,
+  const Counted call{CountedKind::signal, 0};
+  return forward_in_order(comm, find(comm), call, stream,
                           [=] { return real(peer, signal, context, flags, comm, stream); });
 }
 
 DUET_NCCL_WRAPPER(ncclWaitSignal)(int count, void* signals, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclWaitSignal);
-  return forward_in_order(comm, find(comm), stream,
+  const Counted call{CountedKind::wait_signal, 0};
+  return forward_in_order(comm, find(comm), call, stream,
                           [=] { return real(count, signals, comm, stream); });
 }
 

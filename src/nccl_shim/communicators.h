@@ -8,6 +8,7 @@
 #include <string>
 
 #include "collectives/nccl/abi.h"
+#include "nccl_shim/call_counts.h"
 #include "nccl_shim/protocol/device.h"
 #include "nccl_shim/protocol/pair_copies.h"
 
@@ -29,6 +30,7 @@ class Communicator {
   std::atomic<bool> aborted{false};     // by this rank: NCCL alone knows its state
   std::atomic<bool> told{false};        // the program, of its asynchronous error
   std::atomic<bool> finalizing{false};  // if it is nonblocking, without a wait for calls
+  std::atomic<CommunicatorCounts*> counts{nullptr};  // from its first call on, if calls are counted
 
   // Names a creation from this communicator by a call that all ranks of the new one make with the
   // same `what`: by that, and how many such calls there were before.

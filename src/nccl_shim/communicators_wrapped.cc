@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "nccl_shim/call_counts.h"
 #include "nccl_shim/creations.h"
 #include "nccl_shim/groups.h"
 #include "nccl_shim/late_creations.h"
@@ -270,6 +271,7 @@ DUET_NCCL_WRAPPER(ncclCommFinalize)(Comm comm) {
 DUET_NCCL_WRAPPER(ncclCommDestroy)(Comm comm) {
   DUET_NCCL_REAL(ncclCommDestroy);
   end_late(comm);
+  end_counts(comm);
   take_out(comm).reset();
   return real(comm);
 }
@@ -277,6 +279,7 @@ DUET_NCCL_WRAPPER(ncclCommDestroy)(Comm comm) {
 DUET_NCCL_WRAPPER(ncclCommAbort)(Comm comm) {
   DUET_NCCL_REAL(ncclCommAbort);
   end_late(comm);
+  end_counts(comm);
   return abort_beside(take_out(comm), [=] { return real(comm); });
 }
 

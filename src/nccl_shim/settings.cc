@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/packets.h"
 #include "core/units.h"
+#include "nccl_shim/metrics_file.h"
 #include "nccl_shim/protocol/creation.h"
 
 namespace duet::nccl_shim {
@@ -23,8 +24,8 @@ constexpr const char* kLeast[kKinds] = {"DUET_NCCL_MIN_ALL_GATHER", "DUET_NCCL_M
                                         "DUET_NCCL_MIN_BROADCAST", "DUET_NCCL_MIN_REDUCE_SCATTER",
                                         "DUET_NCCL_MIN_ALL_REDUCE"};
 constexpr const char* kLeastMessage = "DUET_NCCL_MIN_SEND_RECV";
-constexpr const char* kOthers[] = {"DUET_NCCL_MODE", "DUET_NCCL_LOG", "DUET_NCCL_PACKETS",
-                                   "DUET_NCCL_RANKS"};
+constexpr const char* kOthers[] = {"DUET_NCCL_MODE", "DUET_NCCL_LOG", "DUET_NCCL_METRICS",
+                                   "DUET_NCCL_PACKETS", "DUET_NCCL_RANKS"};
 
 // A misspelt name would otherwise be a setting without effect.
 void require_known(std::string_view name) {
@@ -62,6 +63,17 @@ bool read_log() {
   if (value.empty() || value == "warn") return false;
   if (value == "info") return true;
   refuse("DUET_NCCL_LOG", value, "warn or info");
+}
+
+std::string read_metrics() {
+  const char* const name = "DUET_NCCL_METRICS";
+  const std::string value(variable(name));
+  try {
+    file_of_process(value);
+  } catch (const UsageError& error) {
+    throw UsageError(std::string(name) + "=" + value + ": " + error.what());
+  }
+  return value;
 }
 
 std::optional<std::uint64_t> read_least(const char* name) {
@@ -120,6 +132,7 @@ Settings read_settings() {
   }
   read.mode = read_mode();
   read.log = read_log();
+  read.metrics = read_metrics();
   std::transform(std::begin(kLeast), std::end(kLeast), read.least.begin(), read_least);
   read.least_message = read_least(kLeastMessage);
   read.ranks = read_ranks();

@@ -24,6 +24,8 @@ struct Settings {
   // DUET_NCCL_MIN_SEND_RECV: the same of one message of send and receive.
   std::optional<std::uint64_t> least_message;
 
+  std::string metrics;  // DUET_NCCL_METRICS: a file, as file_of_process() takes it; empty: none
+
   std::optional<int> ranks;  // DUET_NCCL_RANKS: of communicators of which calls are taken over
   std::size_t packets = 0;   // DUET_NCCL_PACKETS: up to how many bytes calls go as packets (Method)
 

@@ -45,4 +45,12 @@ bool is_taken(const Communicator& communicator, const Message& message, void* st
          communicator.device->capture(stream) == kNotCaptured;
 }
 
+void count(nccl::Comm comm, Communicator* communicator, const Counted& call, bool taken) {
+  CommunicatorCounts* counts = communicator == nullptr ? nullptr : communicator->counts.load();
+  if (counts == nullptr) counts = counts_of(comm);
+  if (counts == nullptr) return;
+  if (communicator != nullptr) communicator->counts = counts;
+  count_call(*counts, call, taken);
+}
+
 }  // namespace duet::nccl_shim

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "collectives/nccl/abi.h"
+#include "nccl_shim/call_counts.h"
 #include "nccl_shim/groups.h"
 #include "nccl_shim/late_creations.h"
+#include "nccl_shim/ranges.h"
 
 namespace duet::nccl_shim {
 
@@ -24,6 +26,9 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream);
 // Whether both ranks of a message take it over: by its size, and by what all ranks have alike.
 bool is_taken(const Communicator& communicator, const Message& message, void* stream);
 
+// Where calls are counted. `communicator`: as find() gives it.
+void count(nccl::Comm comm, Communicator* communicator, const Counted& call, bool taken);
+
 inline void enqueue(PairCopies& copies, const Call& call, void* stream) {
   copies.enqueue(call, stream);
 }
@@ -35,7 +40,8 @@ inline void enqueue(PairCopies& copies, const Message& message, void* stream) {
 // over.
 template <typename Forward>
 nccl::Result forward_in_order(nccl::Comm comm, std::shared_ptr<Communicator> communicator,
-                              void* stream, const Forward& forward) {
+                              const Counted& call, void* stream, const Forward& forward) {
+  if (counts_calls()) count(comm, communicator.get(), call, false);
   if (communicator == nullptr) {
     return note_result(is_created_late(comm) ? refuse_early() : forward());
   }
@@ -57,8 +63,10 @@ nccl::Result take_or_forward(nccl::Comm comm, const CallOrMessage& call, void* s
   std::shared_ptr<Communicator> communicator = find(comm);
   if (communicator != nullptr && communicator->aborted) return note_result(forward());
   if (communicator == nullptr || !is_taken(*communicator, call, stream)) {
-    return forward_in_order(comm, std::move(communicator), stream, forward);
+    return forward_in_order(comm, std::move(communicator), counted(call), stream, forward);
   }
+  const CallRange range(counted(call), communicator->copies->ranks());
+  if (counts_calls()) count(comm, communicator.get(), counted(call), true);
   if (!in_group()) return result_of([&] { enqueue(*communicator->copies, call, stream); });
   queue_call(std::move(communicator), call, stream, forward);
   return nccl::kSuccess;
@@ -71,7 +79,9 @@ nccl::Result take_or_forward_reduction(nccl::Comm comm, Call call, nccl::Type ty
                                        const Forward& forward) {
   const std::optional<DType> reduced = reduced_type(type);
   const std::optional<Reduction> reduction = reduction_of(operation);
-  if (!reduced || !reduction) return forward_in_order(comm, find(comm), stream, forward);
+  if (!reduced || !reduction) {
+    return forward_in_order(comm, find(comm), counted(call), stream, forward);
+  }
   call.type = *reduced;
   call.reduction = *reduction;
   return take_or_forward(comm, call, stream, forward);

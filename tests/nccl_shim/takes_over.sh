@@ -156,6 +156,51 @@ said "$unknown what they enqueue is not in order with calls that are taken over"
 run 2 calls 12 LD_LIBRARY_PATH="$tests:$tests/fake_nccl_newer"
 [[ $last != *"does not know"* ]] || fail "nothing is taken over, but: $last"
 
+# Metrics: a file for each process, of 12 calls and of what is forwarded as a whole.
+metrics=$(mktemp -d)
+trap 'rm -rf "$metrics"' EXIT
+counted() { # counted SAMPLE VALUE: in each file, but for the process's own label
+  local file
+  for file in "$metrics"/*.prom; do
+    grep -qxF "duet_nccl_call_bytes$1 $2" <(sed 's/pid="[0-9]*",//' "$file") ||
+      fail "expected $1 $2: $(cat "$file")"
+  done
+}
+run 2 calls 6 $large DUET_NCCL_METRICS="$metrics/%h-%p.prom"
+[[ $(find "$metrics" -name "$(hostname)-*.prom" | wc -l) == 2 && $(find "$metrics" -type f | wc -l) == 2 ]] ||
+  fail "expected a file for each of 2 processes: $(ls -a "$metrics")"
+[[ $(grep -ho 'rank="[01]"' "$metrics"/*.prom | sort -u | wc -l) == 2 ]] || fail "ranks: $(cat "$metrics"/*.prom)"
+sed -i 's/,rank="[01]"//' "$metrics"/*.prom
+labels='communicator="0",ranks="2",call="all_gather"'
+counted "_count{$labels,by=\"duet\"}" 6
+counted "_sum{$labels,by=\"duet\"}" $((6 * 16384))
+counted "_bucket{$labels,by=\"duet\",le=\"4096\"}" 0
+counted "_bucket{$labels,by=\"duet\",le=\"65536\"}" 6
+counted "_bucket{$labels,by=\"nccl\",le=\"4096\"}" 6
+counted "_sum{$labels,by=\"nccl\"}" $((6 * 128))
+if command -v promtool >/dev/null; then
+  for file in "$metrics"/*.prom; do promtool check metrics <"$file" >/dev/null || fail "promtool: $file"; done
+fi
+rm "$metrics"/*
+run 2 calls 6 $large DUET_NCCL_METRICS="$metrics/nowhere/file.prom"
+said "DUET_NCCL_METRICS: $metrics/nowhere/file.prom: No such file or directory"
+run 4 split 12 DUET_NCCL_METRICS="$metrics/%p.prom" # parts of 2 ranks, and nothing is taken over
+sed -i 's/,rank="[01]"//' "$metrics"/*.prom
+counted "_count{$labels,by=\"nccl\"}" 12
+
+# Ranges of NVTX, where the build has it.
+if [[ -e $tests/libnvtx_tool.so ]]; then
+  tool=NVTX_INJECTION64_PATH=$tests/libnvtx_tool.so
+  run 2 calls 6 $large $tool
+  [[ $(grep -cx 'Duet: all_gather 16384' <<<"$last") == 12 && $(grep -cx 'Duet: end' <<<"$last") == 12 ]] ||
+    fail "expected a range for each of 6 calls of 2 ranks: $last"
+  run 2 group 1 $large $tool # two of three calls in a group
+  [[ $(grep -cx 'Duet: group_end 2' <<<"$last") == 2 ]] || fail "expected a range of the group's end: $last"
+  run 2 messages "" $messages $tool
+  said "Duet: send 8192"
+  said "Duet: receive 8192"
+fi
+
 # What is not taken over, and why.
 run 2 calls 12
 said "all calls are forwarded: no threshold is set (DUET_NCCL_MIN_...)"
