@@ -80,7 +80,7 @@ nccl::Result announce_part(const NewPart& made, Pending& pending) {
     const int ranks = ask("ncclCommCount", handle);
     if (ranks < 2) return nccl::kSuccess;
     auto one = announce(made.handle, made.name(), ask("ncclCommUserRank", handle), ranks,
-                        open_device(ask("ncclCommCuDevice", handle)));
+                        device_number(ask("ncclCommCuDevice", handle)));
     if (one == nullptr) {
       made.refuse("this rank cannot announce itself");
       return nccl::kSuccess;

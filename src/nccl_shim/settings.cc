@@ -106,17 +106,22 @@ std::size_t read_packets() {
 
 }  // namespace
 
-std::uint64_t Settings::hash() const {
+bool Thresholds::is_empty() const {
+  const bool any = std::any_of(least.begin(), least.end(), [](const auto& each) { return !!each; });
+  return !any && !least_message && packets == 0;
+}
+
+std::uint64_t Settings::hash(const Thresholds& held) const {
   std::uint64_t hash = hash_bytes(&mode, sizeof mode, 0xcbf29ce484222325u);
-  hash = hash_bytes(&packets, sizeof packets, hash);
+  hash = hash_bytes(&held.packets, sizeof held.packets, hash);
   const int only = ranks.value_or(0);
   hash = hash_bytes(&only, sizeof only, hash);
   const auto add = [&hash](const std::optional<std::uint64_t>& bytes) {
     const std::uint64_t words[] = {bytes.has_value() ? 1u : 0u, bytes.value_or(0)};
     hash = hash_bytes(words, sizeof words, hash);
   };
-  for (const auto& each : least) add(each);
-  add(least_message);
+  for (const auto& each : held.least) add(each);
+  add(held.least_message);
   return hash;
 }
 
@@ -133,10 +138,11 @@ Settings read_settings() {
   read.mode = read_mode();
   read.log = read_log();
   read.metrics = read_metrics();
-  std::transform(std::begin(kLeast), std::end(kLeast), read.least.begin(), read_least);
-  read.least_message = read_least(kLeastMessage);
+  Thresholds& set = read.thresholds;
+  std::transform(std::begin(kLeast), std::end(kLeast), set.least.begin(), read_least);
+  set.least_message = read_least(kLeastMessage);
+  set.packets = read_packets();
   read.ranks = read_ranks();
-  read.packets = read_packets();
   return read;
 }
 

@@ -1,7 +1,5 @@
 #include "nccl_shim/take_over.h"
 
-#include "nccl_shim/settings.h"
-
 namespace duet::nccl_shim {
 
 std::size_t size_of(nccl::Type type) {
@@ -26,7 +24,7 @@ std::optional<Reduction> reduction_of(nccl::Operation operation) {
 }
 
 bool is_taken(const Communicator& communicator, const Call& call, void* stream) {
-  const auto& least = settings().least[static_cast<std::size_t>(call.kind)];
+  const auto& least = communicator.thresholds.least[static_cast<std::size_t>(call.kind)];
   const int ranks = communicator.copies->ranks();
   if (call.bytes == 0 || call.root < 0 || call.root >= ranks) return false;
   const bool is_large = least && all_bytes(call, ranks) >= *least &&
@@ -38,7 +36,7 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream) 
 }
 
 bool is_taken(const Communicator& communicator, const Message& message, void* stream) {
-  const auto& least = settings().least_message;
+  const auto& least = communicator.thresholds.least_message;
   const PairCopies& copies = *communicator.copies;
   return least && copies.can_send() && message.bytes > 0 && message.bytes >= *least &&
          message.peer >= 0 && message.peer < copies.ranks() &&

@@ -308,8 +308,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   } else {
     must(ncclCommInitRank(&of.comm, ranks, id, rank), "ncclCommInitRank");
   }
-  if (part == "calls" || part == "mixed" || part == "unlike" || part == "nonblocking" ||
-      part == "nonblocking_group") {
+  if (part == "calls" || part == "mixed" || part == "unlike" || part == "unlike_models" ||
+      part == "nonblocking" || part == "nonblocking_group") {
     calls(of, 1);
   }
   if (part == "nonblocking_late" || part == "nonblocking_stopped") calls(of, 1);
@@ -409,6 +409,7 @@ int main(int argc, char** argv) {
     processes.push_back(fork());
     if (processes.back() != 0) continue;
     if (part == "mixed" && rank == 0) unsetenv("LD_PRELOAD");
+    if (part == "unlike_models" && rank == 0) setenv("HOST_GPU_MODEL", "Another GPU", 1);
     if (part == "unlike" && rank == 0) setenv("DUET_NCCL_MIN_SEND_RECV", "1G", 1);
     execl("/proc/self/exe", argv[0], argv[1], argv[2], std::to_string(rank).c_str(), id.bytes,
           nullptr);

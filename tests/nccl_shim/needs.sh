@@ -8,7 +8,7 @@ exported() { nm -D --defined-only "$1" | awk '{print $3}' | sort; }
 
 for library in "$shim/libduet-nccl.so" "$shim/replacement/libnccl.so.2"; do
   needed=$(readelf -d "$library" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
-    grep -vE '^(ld-linux-x86-64\.so\.2|libc\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1)$' || true)
+    grep -vE '^(ld-linux-x86-64\.so\.2|libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1)$' || true)
   [[ -z $needed ]] || fail "$library: expected to need the C library alone, needs: $needed"
   readelf -d "$library" | grep -q 'FLAGS_1.*NODELETE' || fail "$library: its threads outlive dlclose"
   ! readelf -d "$library" | grep -qE 'RPATH|RUNPATH' || fail "$library has a search path"

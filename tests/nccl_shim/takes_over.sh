@@ -201,6 +201,19 @@ if [[ -e $tests/libnvtx_tool.so ]]; then
   said "Duet: receive 8192"
 fi
 
+# Thresholds that are shipped: of two H200, unless a variable says others; not of models that differ.
+h200=(HOST_GPU_MODEL='NVIDIA H200')
+run 2 calls 0 "${h200[@]}" # as packets
+said "communicator of 2 ranks: calls up to 262144 B as packets; all_gather from 16777216 B, all_to_all from 16777216 B, broadcast from 67108864 B, reduce_scatter from 268435456 B, all_reduce from 268435456 B, send and receive from 16777216 B by copy engines; the rest is forwarded; by the thresholds that are shipped for its devices"
+run 2 calls 6 "${h200[@]}" $large
+[[ $last != *"shipped"* ]] || fail "thresholds of both kinds: $last"
+run 2 calls 12 "${h200[@]}" DUET_NCCL_MODE=off
+run 2 unlike_models 12 "${h200[@]}"
+said "no threshold is set (DUET_NCCL_MIN_...), and none is shipped for 2 x Another GPU"
+run 3 calls 12 "${h200[@]}"
+said "no threshold is set (DUET_NCCL_MIN_...), and none is shipped for 3 x NVIDIA H200"
+run 4 split 12 "${h200[@]}" # into parts of 2 ranks, but their parent is forwarded
+
 # What is not taken over, and why.
 run 2 calls 12
 said "all calls are forwarded: no threshold is set (DUET_NCCL_MIN_...)"

@@ -71,11 +71,43 @@ TEST(BuiltInTuning, ReadsSizesAndNever) {
   EXPECT_EQ(table.by_ranks.at(8).dma_from(CollectiveKind::scatter), 1u << 20);
 }
 
+const std::string kBesideNccl =
+    "[row.beside_nccl]\nmodels = [\"Two\"]\nsource = \"a journal\"\npackets_to = \"64K\"\n"
+    "[row.beside_nccl.copies_from]\nall_gather = \"16M\"\nall_to_all = \"never\"\n"
+    "broadcast = \"1M\"\nreduce_scatter = \"1M\"\nall_reduce = \"1M\"\nsend_recv = \"2M\"\n";
+
+TEST(BuiltInTuning, ARowMayTellOfTheDropInOnSomeOfItsModels) {
+  const TuningTable table =
+      parse_tuning_table("one", kHead + row(2, "64M") + kBesideNccl + row(4, "1M"));
+  ASSERT_EQ(table.beside_nccl.size(), 1u);
+  const DropInThresholds& read = table.beside_nccl.at(2);
+  EXPECT_EQ(read.models, std::vector<std::string>{"Two"});
+  EXPECT_EQ(read.packets_to, 64u << 10);
+  EXPECT_EQ(read.copies_from[0], 16u << 20);
+  EXPECT_FALSE(read.copies_from[1].has_value());
+  EXPECT_EQ(read.copies_from[5], 2u << 20);
+}
+
+TEST(BuiltInTuning, TheDropInsThresholdsHoldForTheMeasuredModelAndRanksOnly) {
+  const BesideNccl two = built_in_beside_nccl("NVIDIA H200", 2);
+  EXPECT_EQ(two.copies.dma_from(CollectiveKind::all_gather), 16u << 20);
+  EXPECT_EQ(two.copies.dma_from(CollectiveKind::all_reduce), 256u << 20);
+  EXPECT_EQ(two.copies.dma_from(CollectiveKind::gather), Thresholds::kNever);
+  EXPECT_EQ(two.packets.size(), kInPackets.size());
+  EXPECT_EQ(two.packets.at(CollectiveKind::all_reduce), 256u << 10);
+  EXPECT_TRUE(built_in_beside_nccl("NVIDIA H200", 4).empty());
+  EXPECT_TRUE(built_in_beside_nccl("NVIDIA H100 80GB HBM3", 2).empty());
+}
+
 TEST(BuiltInTuning, RefusesWhatItDoesNotKnow) {
   for (const std::string& text :
        {kHead, kHead + row(2, "soon"), kHead + row(2, "1M") + row(2, "1M"), kHead + row(1, "1M"),
         kHead + row(2, "1M") + "all_reuce = \"1M\"\n", "models = [\"One\"]\n" + row(2, "1M"),
-        kHead + "[[row]]\nranks = 2\nsource = \"a\"\n[row.dma_from]\nall_gather = \"1M\"\n"}) {
+        kHead + "[[row]]\nranks = 2\nsource = \"a\"\n[row.dma_from]\nall_gather = \"1M\"\n",
+        kHead + row(2, "1M") + kBesideNccl + "gather = \"1M\"\n",
+        kHead + row(2, "1M") + "[row.beside_nccl]\nmodels = [\"Two\"]\n",
+        kHead + row(2, "1M") +
+            "[row.beside_nccl]\nmodels = [\"Two\"]\nsource = \"a\"\npackets_to = \"100\"\n"}) {
     EXPECT_THROW(parse_tuning_table("one", text), UsageError) << text;
   }
 }
