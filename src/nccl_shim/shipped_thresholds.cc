@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/drop_in_thresholds.h"
+#include "nccl_shim/protocol/device.h"
 #include "nccl_shim/shipped_texts.h"
 
 namespace duet::nccl_shim {
