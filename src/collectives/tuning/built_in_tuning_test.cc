@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "collectives/tuning/changeover.h"
 #include "core/error.h"
+#include "core/packets.h"
+#include "results/journal.h"
 
 namespace duet {
 namespace {
@@ -97,6 +102,37 @@ TEST(BuiltInTuning, TheDropInsThresholdsHoldForTheMeasuredModelAndRanksOnly) {
   EXPECT_EQ(two.packets.at(CollectiveKind::all_reduce), 256u << 10);
   EXPECT_TRUE(built_in_beside_nccl("NVIDIA H200", 4).empty());
   EXPECT_TRUE(built_in_beside_nccl("NVIDIA H100 80GB HBM3", 2).empty());
+}
+
+// What `duet collective --tune` would find in a journal.
+BesideNccl found_in(const std::string& journal) {
+  std::vector<Finished> finished;
+  for (const JournalRun& run : load_journal(DUET_RESULTS + ("/" + journal)).runs) {
+    for (const Record& each : run.results) {
+      if (each.outcome == Outcome::measured) {
+        finished.push_back({each.id, each.seconds.median, each.cost});
+      }
+    }
+  }
+  return beside_nccl(finished);
+}
+
+// The sizes from which on copies, and up to which packets, are as fast in both.
+TEST(BuiltInTuning, TheDropInsThresholdsAreThoseOfTheirJournals) {
+  const BesideNccl shipped = built_in_beside_nccl("NVIDIA H200", 2);
+  const BesideNccl one = found_in("h200-2/nccl_shim/tune-one.txt");
+  const BesideNccl several = found_in("h200-2/nccl_shim/tune-several.txt");
+  for (const char* call : kDropInCalls) {
+    const CollectiveKind kind = parse_collective(call);
+    EXPECT_EQ(shipped.copies.dma_from(kind),
+              std::max(one.copies.dma_from(kind), several.copies.dma_from(kind)))
+        << call;
+  }
+  std::uint64_t packets = kMostDropInPackets;
+  for (const CollectiveKind kind : kInPackets) {
+    packets = std::min({packets, one.packets.at(kind), several.packets.at(kind)});
+  }
+  EXPECT_EQ(shipped.packets.begin()->second, packets);
 }
 
 TEST(BuiltInTuning, RefusesWhatItDoesNotKnow) {
