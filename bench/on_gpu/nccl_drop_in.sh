@@ -43,8 +43,8 @@ preloaded_ends() {
 }
 
 # COMMAND...: with the library before NCCL, which takes over all calls of 64 KiB and more; with
-# THRESHOLDS=tuned those that this machine's tuning file has it take over, with NCCL_ENV=--packets small
-# ones as well.
+# THRESHOLDS=tuned those that this machine's tuning file has it take over, with NCCL_ENV=--no-packets
+# the large ones alone.
 with_library() {
   (
     export DUET_NCCL_LOG=info
@@ -71,7 +71,7 @@ tune_drop_in() {
   must timeout -s KILL "${LIMIT:-250}" "$duet" "${what[@]}" --json "$out/tune-one.jsonl"
   say "thresholds in one process a GPU"
   must one_process_a_gpu "${what[@]}" --json "$out/tune-several.jsonl"
-  "$duet" nccl-env --packets
+  "$duet" nccl-env
 }
 
 # Qwen3-8B by FSDP2 and 7b by DDP on two GPUs. Losses of the third step must be the same: in `losses`,

@@ -180,6 +180,16 @@ std::pair<int, int> TomlTable::pair(const char* key, int most) {
   return {values[0], values[1]};
 }
 
+std::optional<std::uint64_t> TomlTable::size_or_never(const char* key) {
+  const std::string size = text(key);
+  if (size == "never") return std::nullopt;
+  try {
+    return parse_bytes(size);
+  } catch (const UsageError&) {
+    fail(key, "a size such as \"256M\" or \"never\"");
+  }
+}
+
 std::map<DType, double> TomlTable::by_dtype(const Range& range, double scale) {
   std::map<DType, double> figures;
   for (DType type : all_dtypes()) {

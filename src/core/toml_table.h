@@ -2,7 +2,9 @@
 
 #include <toml++/toml.h>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +39,8 @@ class TomlTable {
   // Bytes, given as a number in units of `unit_bytes` or as a text with a unit ("384M"). The range
   // is in units of `unit_bytes`.
   double bytes(const char* key, double unit_bytes, const Range& range);
+  // A size as users type it ("256M"), or nothing for "never".
+  std::optional<std::uint64_t> size_or_never(const char* key);
   // The figures of a table whose keys are element types, each times `scale`. Throws if another key
   // is left.
   std::map<DType, double> by_dtype(const Range& range, double scale);

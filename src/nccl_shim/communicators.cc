@@ -39,11 +39,12 @@ Table& entered() {
 }  // namespace
 
 Communicator::Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairCopies> by,
-                           std::string named, bool blocking_calls)
+                           std::string named, bool blocking_calls, const Thresholds& taken)
     : device(std::move(on)),
       copies(std::move(by)),
       name(std::move(named)),
-      blocking(blocking_calls) {
+      blocking(blocking_calls),
+      thresholds(taken) {
   entered().guard.add(*copies);
 }
 

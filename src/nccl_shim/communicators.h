@@ -8,8 +8,10 @@
 #include <string>
 
 #include "collectives/nccl/abi.h"
+#include "nccl_shim/call_counts.h"
 #include "nccl_shim/protocol/device.h"
 #include "nccl_shim/protocol/pair_copies.h"
+#include "nccl_shim/settings.h"
 
 namespace duet::nccl_shim {
 
@@ -17,18 +19,20 @@ namespace duet::nccl_shim {
 class Communicator {
  public:
   Communicator(std::unique_ptr<ShimDevice> on, std::unique_ptr<PairCopies> by, std::string named,
-               bool blocking_calls);
+               bool blocking_calls, const Thresholds& taken);
   ~Communicator();  // as ~PairCopies; what something may still use is kept for end_left()
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   std::unique_ptr<ShimDevice> device;
   std::unique_ptr<PairCopies> copies;
-  const std::string name;               // of its shared memory
-  const bool blocking;                  // by NCCL's configuration
+  const std::string name;  // of its shared memory
+  const bool blocking;     // by NCCL's configuration
+  const Thresholds thresholds;
   std::atomic<bool> aborted{false};     // by this rank: NCCL alone knows its state
   std::atomic<bool> told{false};        // the program, of its asynchronous error
   std::atomic<bool> finalizing{false};  // if it is nonblocking, without a wait for calls
+  std::atomic<CommunicatorCounts*> counts{nullptr};  // from its first call on, if calls are counted
 
   // Names a creation from this communicator by a call that all ranks of the new one make with the
   // same `what`: by that, and how many such calls there were before.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "nccl_shim/call_counts.h"
 #include "nccl_shim/creations.h"
 #include "nccl_shim/groups.h"
 #include "nccl_shim/late_creations.h"
@@ -79,7 +80,7 @@ nccl::Result announce_part(const NewPart& made, Pending& pending) {
     const int ranks = ask("ncclCommCount", handle);
     if (ranks < 2) return nccl::kSuccess;
     auto one = announce(made.handle, made.name(), ask("ncclCommUserRank", handle), ranks,
-                        open_device(ask("ncclCommCuDevice", handle)));
+                        device_number(ask("ncclCommCuDevice", handle)));
     if (one == nullptr) {
       made.refuse("this rank cannot announce itself");
       return nccl::kSuccess;
@@ -195,6 +196,7 @@ using duet::nccl::Comm;
 using duet::nccl::Config;
 using duet::nccl::Result;
 using duet::nccl::UniqueId;
+using duet::nccl::Window;
 
 DUET_NCCL_WRAPPER(ncclCommInitRank)(Comm* comm, int ranks, UniqueId id, int rank) {
   DUET_NCCL_REAL(ncclCommInitRank);
@@ -269,6 +271,7 @@ DUET_NCCL_WRAPPER(ncclCommFinalize)(Comm comm) {
 DUET_NCCL_WRAPPER(ncclCommDestroy)(Comm comm) {
   DUET_NCCL_REAL(ncclCommDestroy);
   end_late(comm);
+  end_counts(comm);
   take_out(comm).reset();
   return real(comm);
 }
@@ -276,6 +279,7 @@ DUET_NCCL_WRAPPER(ncclCommDestroy)(Comm comm) {
 DUET_NCCL_WRAPPER(ncclCommAbort)(Comm comm) {
   DUET_NCCL_REAL(ncclCommAbort);
   end_late(comm);
+  end_counts(comm);
   return abort_beside(take_out(comm), [=] { return real(comm); });
 }
 
@@ -299,3 +303,34 @@ DUET_NCCL_WRAPPER(ncclCommGetAsyncError)(Comm comm, Result* error) {
 }
 
 DUET_NCCL_WRAPPER_OF(const char*, ncclGetLastError)(Comm) { return last_error(); }
+
+// The functions below are NCCL's own affair; what they refuse in a group is not made of the rest of
+// it either.
+
+DUET_NCCL_WRAPPER(ncclCommWindowRegister)
+(Comm comm, void* buffer, std::size_t bytes, Window* window, int flags) {
+  DUET_NCCL_REAL(ncclCommWindowRegister);
+  return note_result(real(comm, buffer, bytes, window, flags));
+}
+
+DUET_NCCL_WRAPPER(ncclDevCommCreate)(Comm comm, const void* requirements, void* device_comm) {
+  DUET_NCCL_REAL(ncclDevCommCreate);
+  return note_result(real(comm, requirements, device_comm));
+}
+
+// Since 2.29. The new communicator is forwarded.
+DUET_NCCL_WRAPPER(ncclCommGrow)
+(Comm comm, int ranks, const UniqueId* id, int rank, Comm* grown, Config* config) {
+  DUET_NCCL_REAL(ncclCommGrow);
+  return note_result(real(comm, ranks, id, rank, grown, config));
+}
+
+DUET_NCCL_WRAPPER(ncclCommSuspend)(Comm comm, int flags) {
+  DUET_NCCL_REAL(ncclCommSuspend);
+  return note_result(real(comm, flags));
+}
+
+DUET_NCCL_WRAPPER(ncclCommResume)(Comm comm) {
+  DUET_NCCL_REAL(ncclCommResume);
+  return note_result(real(comm));
+}

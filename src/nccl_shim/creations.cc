@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
 #include "core/error.h"
 #include "nccl_shim/communicators.h"
 #include "nccl_shim/log.h"
+#include "nccl_shim/real_library.h"
 #include "nccl_shim/settings.h"
+#include "nccl_shim/shipped_thresholds.h"
 
 namespace duet::nccl_shim {
 namespace {
@@ -25,20 +28,20 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-// What the drop-in takes over with these settings: "all_gather from 1048576 B".
-std::string taken_over(bool with_reductions = true, bool with_messages = true) {
+// What the drop-in takes over by copies: "all_gather from 1048576 B".
+std::string taken_over(const Thresholds& thresholds, bool with_reductions, bool with_messages) {
   static const char* const names[kKinds] = {"all_gather", "all_to_all", "broadcast",
                                             "reduce_scatter", "all_reduce"};
   std::string text;
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
-    if (!settings().least[kind]) continue;
+    if (!thresholds.least[kind]) continue;
     if (reduces(static_cast<Kind>(kind)) && !with_reductions) continue;
     text += (text.empty() ? "" : ", ") + std::string(names[kind]) + " from " +
-            std::to_string(*settings().least[kind]) + " B";
+            std::to_string(*thresholds.least[kind]) + " B";
   }
-  if (settings().least_message && with_messages) {
+  if (thresholds.least_message && with_messages) {
     text += (text.empty() ? "" : ", ") + std::string("send and receive from ") +
-            std::to_string(*settings().least_message) + " B";
+            std::to_string(*thresholds.least_message) + " B";
   }
   return text;
 }
@@ -52,8 +55,8 @@ constexpr std::size_t kPieceOfTwoRanks = 64 << 20, kPieceOfMore = 32 << 20;
 // at 256 MiB). H100 SXM have the same links.
 constexpr double kWaitSecondsPerByte = 1 / 392e9;
 
-Method wanted_method(int ranks) {
-  const auto& least = settings().least;
+Method wanted_method(const Thresholds& thresholds, int ranks) {
+  const auto& least = thresholds.least;
   Method wanted;
   wanted.reduces = least[static_cast<std::size_t>(Kind::reduce_scatter)].has_value() ||
                    least[static_cast<std::size_t>(Kind::all_reduce)].has_value();
@@ -61,17 +64,17 @@ Method wanted_method(int ranks) {
   if (wanted.reduces || wanted.staged) {
     wanted.piece_bytes = ranks == 2 ? kPieceOfTwoRanks : kPieceOfMore;
   }
-  wanted.most_by_packets = settings().packets;
+  wanted.most_by_packets = thresholds.packets;
   wanted.wait_seconds_per_byte = kWaitSecondsPerByte;
   return wanted;
 }
 
-std::string what_is_taken(const PairCopies& copies) {
-  const std::string taken = taken_over(copies.can_reduce(), copies.can_send());
+std::string what_is_taken(const PairCopies& copies, const Thresholds& thresholds) {
+  const std::string taken = taken_over(thresholds, copies.can_reduce(), copies.can_send());
   const std::string how =
       copies.is_staged() ? " by copy engines through slots; " : " by copy engines; ";
   std::string text = taken.empty() ? "" : taken + how;
-  const Method wanted = wanted_method(copies.ranks());
+  const Method wanted = wanted_method(thresholds, copies.ranks());
   if (copies.most_by_packets() > 0) {
     text = "calls up to " + std::to_string(copies.most_by_packets()) + " B as packets; " + text;
   } else if (wanted.most_by_packets > 0) {
@@ -79,7 +82,8 @@ std::string what_is_taken(const PairCopies& copies) {
   }
   if (wanted.reduces && !copies.can_reduce()) text += "not all devices can reduce; ";
   const bool nothing = taken.empty() && copies.most_by_packets() == 0;
-  return text + (nothing ? "all calls are forwarded" : "the rest is forwarded");
+  return text + (nothing ? "all calls are forwarded" : "the rest is forwarded") +
+         (thresholds.shipped ? "; by the thresholds that are shipped for its devices" : "");
 }
 
 bool is_blocking(const nccl::Config* config) {
@@ -92,6 +96,16 @@ void log_forwarded(int ranks, const std::string& why) {
   log_info("communicator of " + std::to_string(ranks) + " ranks: all calls are forwarded: " + why);
 }
 
+// Before the first communicator of which calls are taken over: whether the real NCCL has functions
+// that go past the drop-in.
+void warn_of_unknown_functions() {
+  std::string names;
+  for (const std::string& each : unknown_functions()) names += (names.empty() ? "" : ", ") + each;
+  if (names.empty()) return;
+  log_warning("NCCL " + real_version() + " has functions that this drop-in does not know: " +
+              names + "; what they enqueue is not in order with calls that are taken over");
+}
+
 void finish_and_enter(PendingCreation& pending) {
   std::unique_ptr<PairCopies> copies = pending.creation->finish(kStepSeconds);
   if (copies == nullptr) {
@@ -100,15 +114,17 @@ void finish_and_enter(PendingCreation& pending) {
   }
   pending.creation->release_test_memory();
   log_info("communicator of " + std::to_string(copies->ranks()) +
-           " ranks: " + what_is_taken(*copies));
+           " ranks: " + what_is_taken(*copies, pending.thresholds));
   if (!copies->why_no_segments().empty()) {
     log_info(
         "communicator of " + std::to_string(copies->ranks()) +
         " ranks: memory of cuMemCreate goes through staging buffers: " + copies->why_no_segments());
   }
+  static std::once_flag warned;
+  std::call_once(warned, warn_of_unknown_functions);
   enter(*pending.handle,
         std::make_shared<Communicator>(std::move(pending.device), std::move(copies), pending.name,
-                                       pending.blocking));
+                                       pending.blocking, pending.thresholds));
 }
 
 // Of communicators whose ranks have all announced themselves. Before that a program that starts
@@ -143,10 +159,13 @@ namespace {
 std::string why_nothing_is_taken() {
   if (settings().mode == Mode::off) return "DUET_NCCL_MODE=off";
   if (is_forked()) return "this process was forked from one that calls NCCL";
-  if (taken_over().empty() && settings().packets == 0) {
-    return "no threshold is set (DUET_NCCL_MIN_...)";
-  }
   return is_set("NCCL_COMM_ID") ? "NCCL_COMM_ID is set" : "";
+}
+
+std::string no_threshold(const std::string& model, int ranks) {
+  const std::string none = "no threshold is set (DUET_NCCL_MIN_...)";
+  if (model.empty()) return none;
+  return none + ", and none is shipped for " + std::to_string(ranks) + " x " + model;
 }
 
 }  // namespace
@@ -158,7 +177,7 @@ std::string why_forwarded(const nccl::Config* config) {
 }
 
 std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string& name, int rank,
-                                          int ranks, std::unique_ptr<ShimDevice> device) {
+                                          int ranks, const FoundDevice& device) {
   if (ranks < 2) return nullptr;
   if (settings().ranks.value_or(ranks) != ranks) {
     log_forwarded(ranks, "DUET_NCCL_RANKS=" + std::to_string(*settings().ranks));
@@ -167,10 +186,13 @@ std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string&
   auto pending = std::make_unique<PendingCreation>();
   pending->handle = handle;
   pending->name = name;
-  pending->device = std::move(device);
   try {
+    pending->thresholds = thresholds_for(device.model, ranks);
+    if (pending->thresholds.is_empty()) throw Unavailable(no_threshold(device.model, ranks));
+    pending->device = device.open();
     pending->creation = std::make_unique<Creation>(*pending->device, name, rank, ranks,
-                                                   settings().hash(), wanted_method(ranks));
+                                                   settings().hash(pending->thresholds),
+                                                   wanted_method(pending->thresholds, ranks));
     return pending;
   } catch (const Error& error) {
     log_forwarded(ranks, error.what());
@@ -190,7 +212,7 @@ std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::U
   try {
     const std::string name =
         shared_memory_name(ids, sizeof(nccl::UniqueId) * static_cast<std::size_t>(count), "init");
-    auto pending = announce(handle, name, rank, ranks, open_current_device());
+    auto pending = announce(handle, name, rank, ranks, current_device());
     if (pending != nullptr) pending->blocking = is_blocking(config);
     return pending;
   } catch (const Error& error) {
@@ -211,7 +233,7 @@ std::vector<std::unique_ptr<PendingCreation>> announce_all(
     const std::string name = shared_memory_name(random, sizeof random, "all");
     for (int rank = 0; rank < ranks; ++rank) {
       nccl::Comm* const handle = handles + rank;
-      auto one = announce(handle, name, rank, ranks, open_device(device_of(*handle)));
+      auto one = announce(handle, name, rank, ranks, device_number(device_of(*handle)));
       if (one == nullptr) return {};
       pending.push_back(std::move(one));
     }

@@ -9,6 +9,7 @@
 #include "collectives/nccl/abi.h"
 #include "nccl_shim/open_device.h"
 #include "nccl_shim/protocol/creation.h"
+#include "nccl_shim/settings.h"
 
 namespace duet::nccl_shim {
 
@@ -23,11 +24,12 @@ struct PendingCreation {
   // has refused. Empty: a rank may do neither.
   std::function<bool()> refused;
   bool blocking = true;  // by NCCL's configuration
+  Thresholds thresholds;
 };
 
 // Null, with a line in the log, if it is to be forwarded.
 std::unique_ptr<PendingCreation> announce(nccl::Comm* handle, const std::string& name, int rank,
-                                          int ranks, std::unique_ptr<ShimDevice> device);
+                                          int ranks, const FoundDevice& device);
 // As announce(), on the current device; null also where settings or the configuration forbid it.
 std::unique_ptr<PendingCreation> announce_init(nccl::Comm* handle, const nccl::UniqueId* ids,
                                                int count, int rank, int ranks,

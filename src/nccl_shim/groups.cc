@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include "core/error.h"
 #include "nccl_shim/late_creations.h"
 #include "nccl_shim/log.h"
+#include "nccl_shim/ranges.h"
 
 namespace duet::nccl_shim {
 namespace {
@@ -304,6 +306,9 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
     const nccl::Result real = real_end();
     return is_error(real) ? real : ended.failed;
   }
+  const std::size_t taken = ended.calls.size() + ended.messages.size();
+  std::optional<GroupEndRange> range;
+  if (taken > 0) range.emplace(taken);
   GroupMessages messages(ended);
   const nccl::Result own = result_of([&] {
     messages.start();

@@ -47,6 +47,8 @@ void log_error(const std::string& line) {
   note_error(line);
 }
 
+void log_warning(const std::string& line) { print(line); }
+
 void log_info(const std::string& line) {
   if (settings().log) print(line);
 }

@@ -6,7 +6,8 @@
 namespace duet::nccl_shim {
 
 void log_error(const std::string& line);  // also ncclGetLastError's text
-void log_info(const std::string& line);   // only with DUET_NCCL_LOG=info
+void log_warning(const std::string& line);
+void log_info(const std::string& line);  // only with DUET_NCCL_LOG=info
 
 // The text of ncclGetLastError: that of the last failure in this process, whether it was the
 // drop-in's or the real NCCL's.

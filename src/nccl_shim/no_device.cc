@@ -4,10 +4,11 @@
 
 namespace duet::nccl_shim {
 
-std::unique_ptr<ShimDevice> open_current_device() {
-  throw Unavailable("it was built without CUDA");
+FoundDevice current_device() {
+  return {"",
+          []() -> std::unique_ptr<ShimDevice> { throw Unavailable("it was built without CUDA"); }};
 }
 
-std::unique_ptr<ShimDevice> open_device(int) { return open_current_device(); }
+FoundDevice device_number(int) { return current_device(); }
 
 }  // namespace duet::nccl_shim

@@ -1,6 +1,9 @@
 // The NCCL that the drop-in stands before.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "collectives/nccl/abi.h"
 
 namespace duet::nccl_shim {
@@ -17,6 +20,12 @@ void* real_function_or_refusal(const char* name);
 // state by the name that programs use, and so arrives in a preloaded drop-in: it wants what it
 // knows itself. Does not throw.
 bool is_real(const void* address);
+
+// Of the real library: its version, "2.28.9", and the functions ncclX that it exports and that the
+// drop-in does not know (functions.h), sorted. Both are empty where that cannot be found out. Do
+// not throw.
+std::string real_version();
+std::vector<std::string> unknown_functions();
 
 }  // namespace duet::nccl_shim
 

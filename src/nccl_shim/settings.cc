@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/packets.h"
 #include "core/units.h"
+#include "nccl_shim/metrics_file.h"
 #include "nccl_shim/protocol/creation.h"
 
 namespace duet::nccl_shim {
@@ -23,8 +24,8 @@ constexpr const char* kLeast[kKinds] = {"DUET_NCCL_MIN_ALL_GATHER", "DUET_NCCL_M
                                         "DUET_NCCL_MIN_BROADCAST", "DUET_NCCL_MIN_REDUCE_SCATTER",
                                         "DUET_NCCL_MIN_ALL_REDUCE"};
 constexpr const char* kLeastMessage = "DUET_NCCL_MIN_SEND_RECV";
-constexpr const char* kOthers[] = {"DUET_NCCL_MODE", "DUET_NCCL_LOG", "DUET_NCCL_PACKETS",
-                                   "DUET_NCCL_RANKS"};
+constexpr const char* kOthers[] = {"DUET_NCCL_MODE", "DUET_NCCL_LOG", "DUET_NCCL_METRICS",
+                                   "DUET_NCCL_PACKETS", "DUET_NCCL_RANKS"};
 
 // A misspelt name would otherwise be a setting without effect.
 void require_known(std::string_view name) {
@@ -64,6 +65,17 @@ bool read_log() {
   refuse("DUET_NCCL_LOG", value, "warn or info");
 }
 
+std::string read_metrics() {
+  const char* const name = "DUET_NCCL_METRICS";
+  const std::string value(variable(name));
+  try {
+    file_of_process(value);
+  } catch (const UsageError& error) {
+    throw UsageError(std::string(name) + "=" + value + ": " + error.what());
+  }
+  return value;
+}
+
 std::optional<std::uint64_t> read_least(const char* name) {
   const std::string_view value = variable(name);
   if (value.empty()) return std::nullopt;
@@ -94,17 +106,22 @@ std::size_t read_packets() {
 
 }  // namespace
 
-std::uint64_t Settings::hash() const {
+bool Thresholds::is_empty() const {
+  const bool any = std::any_of(least.begin(), least.end(), [](const auto& each) { return !!each; });
+  return !any && !least_message && packets == 0;
+}
+
+std::uint64_t Settings::hash(const Thresholds& held) const {
   std::uint64_t hash = hash_bytes(&mode, sizeof mode, 0xcbf29ce484222325u);
-  hash = hash_bytes(&packets, sizeof packets, hash);
+  hash = hash_bytes(&held.packets, sizeof held.packets, hash);
   const int only = ranks.value_or(0);
   hash = hash_bytes(&only, sizeof only, hash);
   const auto add = [&hash](const std::optional<std::uint64_t>& bytes) {
     const std::uint64_t words[] = {bytes.has_value() ? 1u : 0u, bytes.value_or(0)};
     hash = hash_bytes(words, sizeof words, hash);
   };
-  for (const auto& each : least) add(each);
-  add(least_message);
+  for (const auto& each : held.least) add(each);
+  add(held.least_message);
   return hash;
 }
 
@@ -120,10 +137,12 @@ Settings read_settings() {
   }
   read.mode = read_mode();
   read.log = read_log();
-  std::transform(std::begin(kLeast), std::end(kLeast), read.least.begin(), read_least);
-  read.least_message = read_least(kLeastMessage);
+  read.metrics = read_metrics();
+  Thresholds& set = read.thresholds;
+  std::transform(std::begin(kLeast), std::end(kLeast), set.least.begin(), read_least);
+  set.least_message = read_least(kLeastMessage);
+  set.packets = read_packets();
   read.ranks = read_ranks();
-  read.packets = read_packets();
   return read;
 }
 

@@ -14,21 +14,30 @@ namespace duet::nccl_shim {
 // process.
 enum class Mode { automatic, staged, off };
 
+// What is taken over.
+struct Thresholds {
+  // By Kind: from how many bytes on calls are. Of all ranks' parts together. Empty: never.
+  std::array<std::optional<std::uint64_t>, kKinds> least;
+  std::optional<std::uint64_t> least_message;  // the same of one message of send and receive
+  std::size_t packets = 0;  // up to how many bytes calls go as packets (Method); 0: none do
+  bool shipped = false;     // with the library, for a model of devices
+
+  bool is_empty() const;
+};
+
 struct Settings {
   std::string real_path;        // DUET_NCCL: the real libnccl.so.2; empty: the one that is loaded
   Mode mode = Mode::automatic;  // DUET_NCCL_MODE=auto, staged or off
   bool log = false;             // DUET_NCCL_LOG=info
-  // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, _REDUCE_SCATTER, _ALL_REDUCE, by Kind: from
-  // how many bytes on calls are taken over. Of all ranks' parts together. Empty: never.
-  std::array<std::optional<std::uint64_t>, kKinds> least;
-  // DUET_NCCL_MIN_SEND_RECV: the same of one message of send and receive.
-  std::optional<std::uint64_t> least_message;
+  std::string metrics;  // DUET_NCCL_METRICS: a file, as file_of_process() takes it; empty: none
 
+  // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, _REDUCE_SCATTER, _ALL_REDUCE, _SEND_RECV,
+  // and DUET_NCCL_PACKETS.
+  Thresholds thresholds;
   std::optional<int> ranks;  // DUET_NCCL_RANKS: of communicators of which calls are taken over
-  std::size_t packets = 0;   // DUET_NCCL_PACKETS: up to how many bytes calls go as packets (Method)
 
-  // Of what all ranks must have alike.
-  std::uint64_t hash() const;
+  // Of what all ranks must have alike, with the thresholds that hold for a communicator.
+  std::uint64_t hash(const Thresholds& held) const;
 };
 
 // Throws UsageError, which names the variable, what it holds and what was expected.

@@ -23,9 +23,9 @@ file "$(entry "$h200" 4 false '{"all_gather":67108864,"all_to_all":null,"gather"
   "$(entry A 2 true '{"all_gather":8192}')" "$(entry B 2 true '{"all_gather":1}')" \
   "{\"device\":\"$h200\",\"ranks\":5,\"several_processes\":true,\"dma_from\":{\"all_gather\":0}}" > "$DUET_TUNING"
 
-# prints LINE ARGUMENT...: that standard output is LINE, and standard error is empty.
+# prints LINE ARGUMENT...: that standard output is LINE without packets, and standard error is empty.
 prints() {
-  expect_code 0 nccl-env --model "$h200" --gpus 4 "${@:2}"
+  expect_code 0 nccl-env --no-packets --model "$h200" --gpus 4 "${@:2}"
   [[ $(cat out) == "$1" ]] || fail "duet nccl-env ${*:2}: expected $1, got $(cat out)"
   [[ ! -s err ]] || fail "duet nccl-env ${*:2}: $(cat err)"
 }
@@ -59,14 +59,13 @@ LD_LIBRARY_PATH=/a:/b prints "env $folder_line:/a:/b DUET_NCCL=$real $ranks $gat
 prints "docker run -v $shim/replacement:$shim/replacement:ro -e $folder_line -e DUET_NCCL=/there/libnccl.so.2 -e $ranks -e $gather -e $broadcast -e $reduce -e $message" \
   --for docker --replace /there/libnccl.so.2
 
-# Packets, if they are asked for: up to the smallest size of all four collectives, of one process and of several;
-# else none, and why.
+# Packets up to the smallest size of all four collectives, of one process and of several; else none, and why.
 four() { echo "{\"all_gather\":$1,\"all_to_all\":$2,\"reduce_scatter\":$3,\"all_reduce\":$4}"; }
 # packets EXPECTED NOTE ENTRY...
 packets() {
   file "${@:3}" > packets.json
-  expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning packets.json --packets
-  [[ $(cat out) == "env $preload${1:+ $ranks $1}" ]] || fail "packets: expected $1, got $(cat out)"
+  expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning packets.json
+  [[ $(cat out) == "env $preload ${1:+$ranks }${1:-DUET_NCCL_MODE=off}" ]] || fail "packets: expected $1, got $(cat out)"
   [[ -n $2 || ! -s err ]] || fail "packets: $(cat err)"
   grep -q "$2" err || [[ -z $2 ]] || fail "packets: expected $2, got $(cat err)"
 }
@@ -80,23 +79,30 @@ packets DUET_NCCL_MIN_BROADCAST=1M "no packets: NCCL is faster" "$(entry "$h200"
 packets DUET_NCCL_MIN_BROADCAST=1M "no packets: .*no figures of small calls of all_gather for 4 x $h200 in one process; .*--tune" \
   "$(entry "$h200" 4 true {} "$(four 65536 65536 65536 65536)")" "$(entry "$h200" 4 false '{"broadcast":1048576}')"
 file "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 1048576 262144 1048576 524288)")" > packets.json
-expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning packets.json
-[[ $(cat out) == "env $preload $ranks DUET_NCCL_MIN_BROADCAST=1M" ]] || fail "packets that were not asked for: $(cat out)"
+expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning packets.json --no-packets
+[[ $(cat out) == "env $preload $ranks DUET_NCCL_MIN_BROADCAST=1M" ]] || fail "packets that are not wanted: $(cat out)"
 
 # No threshold: one line says why, and what to run. What was measured beside another engine is none.
 for gpus in 3 5; do
   expect_code 0 nccl-env --gpus $gpus --model "$h200"
   [[ $(cat out) == "env $preload" ]] || fail "thresholds of others: $(cat out)"
   [[ $(wc -l < err) == 1 ]] || fail "expected one line: $(cat err)"
-  grep -q "no threshold is set, so every call is forwarded to NCCL: .*no figures of NCCL for $gpus x $h200; .*duet collective .* --tune" err ||
+  grep -q "no threshold is set, so every call is forwarded to NCCL: .*no figures of NCCL for $gpus x $h200, and Duet ships none; .*duet collective .* --tune" err ||
     fail "what to run: $(cat err)"
 done
 expect_code 0 nccl-env --gpus 8
 grep -q "no threshold is set, .*NCCL, which is the faster one on 8 x $h200" err || fail "NCCL is faster: $(cat err)"
+[[ $(cat out) == "env $preload DUET_NCCL_MODE=off" ]] || fail "the drop-in would go by what it ships: $(cat out)"
 DUET_TUNING=$folder/none.json expect_code 0 nccl-env --gpus 8 --model "$h200"
 grep -q 'no threshold is set' err || fail "without a file: $(cat err)"
 
-expect_code 0 nccl-env --gpus 4 --model "$h200" --json
+# Without a measurement those that are shipped, as the drop-in has them itself.
+DUET_TUNING=$folder/none.json expect_code 0 nccl-env --gpus 2 --model "$h200"
+[[ $(cat out) == "env $preload DUET_NCCL_RANKS=2 DUET_NCCL_PACKETS=256K DUET_NCCL_MIN_ALL_GATHER=16M DUET_NCCL_MIN_ALL_TO_ALL=16M DUET_NCCL_MIN_BROADCAST=64M DUET_NCCL_MIN_REDUCE_SCATTER=256M DUET_NCCL_MIN_ALL_REDUCE=256M DUET_NCCL_MIN_SEND_RECV=16M" ]] ||
+  fail "thresholds that are shipped: $(cat out)"
+[[ ! -s err ]] || fail "thresholds that are shipped: $(cat err)"
+
+expect_code 0 nccl-env --gpus 4 --model "$h200" --no-packets --json
 [[ ! -s err ]] || fail "--json: $(cat err)"
 python3 - "$preload" out <<'end' || fail "--json: $(cat out)"
 import json, sys
@@ -106,6 +112,7 @@ assert told["thresholds"] == {"all_gather": 67108864, "broadcast": 1000, "all_re
 assert told["packets"] == 0, told
 assert told["lines"] == ["env " + " ".join(f"{k}={v}" for k, v in told["variables"].items())]
 assert (told["gpus"], told["model"], told["note"], told["for"]) == (4, "NVIDIA H200", "", "shell")
+assert told["source"] == "tuning file", told
 end
 
 refuses "unknown 'slurm': expected one of shell, torchrun, srun, mpirun, docker, mpijob" nccl-env --for slurm --gpus 2

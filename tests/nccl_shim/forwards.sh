@@ -47,6 +47,8 @@ for ranks in 1 9 two; do
   out=$(run reduce "${preload[@]}" DUET_NCCL_RANKS=$ranks)
   expect "DUET_NCCL_RANKS=$ranks: expected a number from 2 to 8" "$out"
 done
+out=$(run reduce "${preload[@]}" DUET_NCCL_METRICS=/tmp/%r.prom)
+expect "DUET_NCCL_METRICS=/tmp/%r.prom: expected %p (process), %h (host) or %% in the name of a file" "$out"
 out=$(run reduce "${preload[@]}" DUET_NCCL_MIN_ALLGATHER=64M)
 expect "DUET_NCCL_MIN_ALLGATHER: expected DUET_NCCL_MODE, " "$out"
 expect "DUET_NCCL_MIN_ALL_GATHER, " "$out"

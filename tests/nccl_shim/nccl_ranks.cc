@@ -1,17 +1,18 @@
 // A program of a user of NCCL, with all-gathers and messages of two sizes on RANKS processes:
 //   nccl_ranks RANKS PART
 // PART: one_thread, one_thread_split, rank_by_rank, init_all (all ranks in this process), calls,
-// reduce_scatter, all_reduce, streams, streams_of_threads, signals, group, group_of_two,
-// refused_in_group, simulated, revoked, split, nonblocking_split, shrink, finalize, nonblocking,
-// nonblocking_group, nonblocking_late, nonblocking_stopped, nonblocking_aborted,
-// nonblocking_finalize, captured, captured_small, forked, restarted, killed, last_error,
-// killed_in_launch, killed_at_once, killed_behind, killed_and_shrunk, mixed (rank 0 without
-// LD_PRELOAD), unlike (rank 0 with another threshold of messages); with the stand-in for libcuda:
-// failed_device, aborted_behind_copy, aborted_behind_copy_small, segments, segments_remapped,
-// segments_not_exportable, segments_few_descriptors, segments_refused, segments_come_and_go,
-// segments_of_one_thread, killed_with_segments. Messages: messages, messages_of_one_thread,
-// killed_in_message, nonblocking_messages, messages_captured. Each process prints how many calls
-// came to the real NCCL; exit code 0 if all data were right.
+// reduce_scatter, all_reduce, streams, streams_of_threads, signals, configured, group,
+// group_of_two, refused_in_group, window_refused_in_group, simulated, revoked, split,
+// nonblocking_split, shrink, finalize, nonblocking, nonblocking_group, nonblocking_late,
+// nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
+// restarted, killed, last_error, killed_in_launch, killed_at_once, killed_behind,
+// killed_and_shrunk, mixed (rank 0 without LD_PRELOAD), unlike (rank 0 with another threshold of
+// messages); with the stand-in for libcuda: failed_device, aborted_behind_copy,
+// aborted_behind_copy_small, segments, segments_remapped, segments_not_exportable,
+// segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
+// killed_with_segments. Messages: messages, messages_of_one_thread, killed_in_message,
+// nonblocking_messages, messages_captured. Each process prints how many calls came to the real
+// NCCL; exit code 0 if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -116,14 +117,15 @@ void shrink(const Rank& of, int excluded, int flags) {
 
 namespace {
 
-// A signal is behind the call before it, and the call behind it waits for what its stream had.
+// A call of NCCL, as a signal, is behind the call before it, and the call behind it waits for what
+// its stream had.
 template <typename Signal>
 void signal_between_calls(const Rank& of, const Signal& signal) {
   Step before(of.rank, of.ranks, 1, kLarge), behind(of.rank, of.ranks, 2, kLarge);
   host_gpu_launch(of.streams[0], take_a_while, nullptr);
   before.fill(of.streams[0]);
   before.gather(of.comm, of.streams[0]);
-  must(signal(of.streams[1]), "a signal");
+  must(signal(of.streams[1]), "a call of NCCL");
   before.check(of.streams[1]);
   host_gpu_launch(of.streams[1], take_a_while, nullptr);
   behind.fill(of.streams[1]);
@@ -139,6 +141,38 @@ void signals(const Rank& of) {
   signal_between_calls(of, [&](void* stream) { return ncclSignal(1, 2, 3, 4, of.comm, stream); });
   signal_between_calls(of,
                        [&](void* stream) { return ncclWaitSignal(1, nullptr, of.comm, stream); });
+}
+
+ncclResult_t gather(const Step& step, const Rank& of, const duet::nccl::CallConfig* config) {
+  return ncclAllGatherConfig(step.send, step.receive, step.bytes, duet::nccl::kUint8, of.comm,
+                             of.streams[0], config);
+}
+
+// Calls with a configuration of their own: those without one, or with a tag only, as plain calls.
+void configured(const Rank& of) {
+  duet::nccl::CallConfig tagged, limited;
+  tagged.profiler_tag = limited.profiler_tag = 42;
+  limited.max_ctas = 4;
+  for (const duet::nccl::CallConfig* each :
+       {static_cast<duet::nccl::CallConfig*>(nullptr), &tagged, &limited}) {
+    Step step(of.rank, of.ranks, 1, kLarge);
+    step.fill(of.streams[0]);
+    must(gather(step, of, each), "ncclAllGatherConfig");
+    step.check(of.streams[0]);
+    of.synchronise();
+  }
+  // A group that is simulated hands its calls to NCCL when the program's configuration has gone.
+  Step not_made(of.rank, of.ranks, 1, kLarge);
+  must(ncclGroupStart(), "ncclGroupStart");
+  {
+    duet::nccl::CallConfig gone = tagged;
+    must(gather(not_made, of, &gone), "ncclAllGatherConfig");
+    gone.profiler_tag = 0;
+  }
+  must(ncclGroupSimulateEnd(nullptr), "ncclGroupSimulateEnd");
+  signal_between_calls(of, [&](void* stream) {
+    return ncclScatterConfig(nullptr, nullptr, 1, 2, 3, of.comm, stream, &limited);
+  });
 }
 
 // All calls are done: a rank that revokes is no error of another, nor of its own.
@@ -274,8 +308,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   } else {
     must(ncclCommInitRank(&of.comm, ranks, id, rank), "ncclCommInitRank");
   }
-  if (part == "calls" || part == "mixed" || part == "unlike" || part == "nonblocking" ||
-      part == "nonblocking_group") {
+  if (part == "calls" || part == "mixed" || part == "unlike" || part == "unlike_models" ||
+      part == "nonblocking" || part == "nonblocking_group") {
     calls(of, 1);
   }
   if (part == "nonblocking_late" || part == "nonblocking_stopped") calls(of, 1);
@@ -289,6 +323,8 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "messages_captured") messages_captured(of);
   if (part == "group_of_two") group_of_two(of);
   if (part == "refused_in_group") refused_in_group(of);
+  if (part == "window_refused_in_group") window_refused_in_group(of);
+  if (part == "configured") configured(of);
   if (part == "together") together(of, id, true);
   if (part == "together_on_one") together(of, id, false);
   if (part == "split_together") split_together(of);
@@ -373,6 +409,7 @@ int main(int argc, char** argv) {
     processes.push_back(fork());
     if (processes.back() != 0) continue;
     if (part == "mixed" && rank == 0) unsetenv("LD_PRELOAD");
+    if (part == "unlike_models" && rank == 0) setenv("HOST_GPU_MODEL", "Another GPU", 1);
     if (part == "unlike" && rank == 0) setenv("DUET_NCCL_MIN_SEND_RECV", "1G", 1);
     execl("/proc/self/exe", argv[0], argv[1], argv[2], std::to_string(rank).c_str(), id.bytes,
           nullptr);

@@ -100,6 +100,7 @@ void group(const Rank& of);
 void group_of_two(const Rank& of);
 void simulated(const Rank& of);
 void refused_in_group(const Rank& of);
+void window_refused_in_group(const Rank& of);
 void together(const Rank& of, ncclUniqueId id, bool alike);
 void split_together(const Rank& of);
 

@@ -129,7 +129,9 @@ void killed_and_shrunk(const Rank& of) {
   const int last = of.ranks - 1;
   if (of.rank == last) raise(SIGKILL);
   Step step(of.rank, of.ranks, 1, kLarge);
-  step.gather(of.comm, of.streams[0]);
+  const ncclResult_t made =
+      ncclAllGather(step.send, step.receive, kLarge, duet::nccl::kUint8, of.comm, of.streams[0]);
+  if (made != duet::nccl::kRemoteError) must(made, "ncclAllGather");  // the death is known already
   wait_for_remote_error(of);
   expect(ncclCommFinalize(of.comm) == duet::nccl::kRemoteError, "an error of ncclCommFinalize");
   shrink(of, last, duet::nccl::kShrinkAbort);

@@ -100,16 +100,18 @@ void split_together(const Rank& of) {
   must(ncclCommDestroy(parents[1]), "ncclCommDestroy");
 }
 
-// NCCL refuses the second call: as with NCCL alone, the first is not made either.
-void refused_in_group(const Rank& of) {
+namespace {
+
+// A call that is taken over, and what NCCL refuses behind it in the same group: as with NCCL alone,
+// nothing of the group is made.
+template <typename Refused>
+void gather_and_refused(const Rank& of, ncclResult_t error, const Refused& refused) {
   Step step(of.rank, of.ranks, 1, kLarge), made(of.rank, of.ranks, 2, kLarge);
   step.fill(of.streams[0]);
   must(ncclGroupStart(), "ncclGroupStart");
   step.gather(of.comm, of.streams[0]);
-  expect(ncclAllGather(step.send, step.receive, kSmall, duet::nccl::kInt32, of.comm,
-                       of.streams[0]) == duet::nccl::kInvalidArgument,
-         "an error of a call");
-  expect(ncclGroupEnd() == duet::nccl::kInvalidArgument, "an error of a group");
+  expect(refused(step) == error, "an error of a call");
+  expect(ncclGroupEnd() == error, "an error of a group");
   made.fill(of.streams[0]);
   made.gather(of.comm, of.streams[0]);
   made.check(of.streams[0]);
@@ -117,6 +119,22 @@ void refused_in_group(const Rank& of) {
   for (int from = 0; from < of.ranks; ++from) {
     expect(step.receive[static_cast<std::size_t>(from) * kLarge] == 0, "no data of a failed group");
   }
+}
+
+}  // namespace
+
+void refused_in_group(const Rank& of) {
+  gather_and_refused(of, duet::nccl::kInvalidArgument, [&](const Step& step) {
+    return ncclAllGather(step.send, step.receive, kSmall, duet::nccl::kInt32, of.comm,
+                         of.streams[0]);
+  });
+}
+
+void window_refused_in_group(const Rank& of) {
+  gather_and_refused(of, duet::nccl::kInvalidUsage, [&](const Step& step) {
+    duet::nccl::Window window = nullptr;
+    return ncclCommWindowRegister(of.comm, step.receive, kLarge, &window, 0);
+  });
 }
 
 }  // namespace nccl_ranks

@@ -5,10 +5,12 @@
 
 namespace duet::nccl_shim {
 
-std::unique_ptr<ShimDevice> open_current_device() { return open_device(host_gpu_device()); }
+FoundDevice current_device() { return device_number(host_gpu_device()); }
 
-std::unique_ptr<ShimDevice> open_device(int number) {
-  return std::make_unique<host::HostShimDevice>(static_cast<std::uint64_t>(number) + 1);
+FoundDevice device_number(int number) {
+  return {host_gpu_model(), [number] {
+            return std::make_unique<host::HostShimDevice>(static_cast<std::uint64_t>(number) + 1);
+          }};
 }
 
 }  // namespace duet::nccl_shim

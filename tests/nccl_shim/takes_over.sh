@@ -30,12 +30,14 @@ for ranks in 2 3 4; do
   run $ranks group 1 $large
 done
 run 2 signals 0 $large
+run 2 configured 2 $large # one with a limit of SMs, and one that is simulated
 run 4 split 6 $large
 said "communicator of 2 ranks: all_gather from 8192 B"
 run 2 split 12 $large # into parts of one rank, of which nothing is said
 [[ $last != *"new communicator"* ]] || fail "a communicator of one rank is spoken of: $last"
 run 4 revoked 8 $large
 run 2 refused_in_group 1 $large
+run 2 window_refused_in_group 0 $large
 run 2 together 4 $large
 run 2 together_on_one 8 $large # all calls
 said "all calls are forwarded: not all ranks create it together with the same others"
@@ -145,6 +147,72 @@ if [[ $# == 3 ]]; then
   said "memory of cuMemCreate goes through staging buffers: segments of rank 0 are not lent"
   run 2 killed_with_segments 1 $large
 fi
+
+# An NCCL with a function that the drop-in does not know: a line where calls are taken over.
+unknown="NCCL 2.28.99 has functions that this drop-in does not know: ncclOfTomorrow;"
+[[ $last != *"does not know"* ]] || fail "a function of the stand-in is not known: $last"
+run 2 calls 6 $large LD_LIBRARY_PATH="$tests:$tests/fake_nccl_newer"
+said "$unknown what they enqueue is not in order with calls that are taken over"
+run 2 calls 12 LD_LIBRARY_PATH="$tests:$tests/fake_nccl_newer"
+[[ $last != *"does not know"* ]] || fail "nothing is taken over, but: $last"
+
+# Metrics: a file for each process, of 12 calls and of what is forwarded as a whole.
+metrics=$(mktemp -d)
+trap 'rm -rf "$metrics"' EXIT
+counted() { # counted SAMPLE VALUE: in each file, but for the process's own label
+  local file
+  for file in "$metrics"/*.prom; do
+    grep -qxF "duet_nccl_call_bytes$1 $2" <(sed 's/pid="[0-9]*",//' "$file") ||
+      fail "expected $1 $2: $(cat "$file")"
+  done
+}
+run 2 calls 6 $large DUET_NCCL_METRICS="$metrics/%h-%p.prom"
+[[ $(find "$metrics" -name "$(hostname)-*.prom" | wc -l) == 2 && $(find "$metrics" -type f | wc -l) == 2 ]] ||
+  fail "expected a file for each of 2 processes: $(ls -a "$metrics")"
+[[ $(grep -ho 'rank="[01]"' "$metrics"/*.prom | sort -u | wc -l) == 2 ]] || fail "ranks: $(cat "$metrics"/*.prom)"
+sed -i 's/,rank="[01]"//' "$metrics"/*.prom
+labels='communicator="0",ranks="2",call="all_gather"'
+counted "_count{$labels,by=\"duet\"}" 6
+counted "_sum{$labels,by=\"duet\"}" $((6 * 16384))
+counted "_bucket{$labels,by=\"duet\",le=\"4096\"}" 0
+counted "_bucket{$labels,by=\"duet\",le=\"65536\"}" 6
+counted "_bucket{$labels,by=\"nccl\",le=\"4096\"}" 6
+counted "_sum{$labels,by=\"nccl\"}" $((6 * 128))
+if command -v promtool >/dev/null; then
+  for file in "$metrics"/*.prom; do promtool check metrics <"$file" >/dev/null || fail "promtool: $file"; done
+fi
+rm "$metrics"/*
+run 2 calls 6 $large DUET_NCCL_METRICS="$metrics/nowhere/file.prom"
+said "DUET_NCCL_METRICS: $metrics/nowhere/file.prom: No such file or directory"
+run 4 split 12 DUET_NCCL_METRICS="$metrics/%p.prom" # parts of 2 ranks, and nothing is taken over
+sed -i 's/,rank="[01]"//' "$metrics"/*.prom
+counted "_count{$labels,by=\"nccl\"}" 12
+
+# Ranges of NVTX, where the build has it.
+if [[ -e $tests/libnvtx_tool.so ]]; then
+  tool=NVTX_INJECTION64_PATH=$tests/libnvtx_tool.so
+  run 2 calls 6 $large $tool
+  [[ $(grep -cx 'Duet: all_gather 16384' <<<"$last") == 12 && $(grep -cx 'Duet: end' <<<"$last") == 12 ]] ||
+    fail "expected a range for each of 6 calls of 2 ranks: $last"
+  run 2 group 1 $large $tool # two of three calls in a group
+  [[ $(grep -cx 'Duet: group_end 2' <<<"$last") == 2 ]] || fail "expected a range of the group's end: $last"
+  run 2 messages "" $messages $tool
+  said "Duet: send 8192"
+  said "Duet: receive 8192"
+fi
+
+# Thresholds that are shipped: of two H200, unless a variable says others; not of models that differ.
+h200=(HOST_GPU_MODEL='NVIDIA H200')
+run 2 calls 0 "${h200[@]}" # as packets
+said "communicator of 2 ranks: calls up to 262144 B as packets; all_gather from 16777216 B, all_to_all from 16777216 B, broadcast from 67108864 B, reduce_scatter from 268435456 B, all_reduce from 268435456 B, send and receive from 16777216 B by copy engines; the rest is forwarded; by the thresholds that are shipped for its devices"
+run 2 calls 6 "${h200[@]}" $large
+[[ $last != *"shipped"* ]] || fail "thresholds of both kinds: $last"
+run 2 calls 12 "${h200[@]}" DUET_NCCL_MODE=off
+run 2 unlike_models 12 "${h200[@]}"
+said "no threshold is set (DUET_NCCL_MIN_...), and none is shipped for 2 x Another GPU"
+run 3 calls 12 "${h200[@]}"
+said "no threshold is set (DUET_NCCL_MIN_...), and none is shipped for 3 x NVIDIA H200"
+run 4 split 12 "${h200[@]}" # into parts of 2 ranks, but their parent is forwarded
 
 # What is not taken over, and why.
 run 2 calls 12

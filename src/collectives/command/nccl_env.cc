@@ -14,6 +14,7 @@
 #include "cli/complain.h"
 #include "cli/flag_values.h"
 #include "cli/lists.h"
+#include "collectives/tuning/built_in_tuning.h"
 #include "collectives/tuning/tuning_file.h"
 #include "core/error.h"
 #include "core/module.h"
@@ -128,11 +129,14 @@ void require_plain(const std::string& what, const std::string& value) {
 }
 
 // The thresholds beside NCCL that hold for so many GPUs.
-struct DropInThresholds {
+struct FoundThresholds {
   std::string model;          // "": of no model
+  std::string source;         // "tuning file", "shipped"; "": there are none
   Thresholds sizes;           // without those that are kNever
   std::uint64_t packets = 0;  // up to which size; 0: none
   std::string note;           // why there are none; else ""
+
+  bool take_nothing() const { return sizes.all().empty() && packets == 0; }
 };
 
 using Entries = std::vector<TuningFile::Entry>;
@@ -145,6 +149,13 @@ Entries entries_for(const TuningFile& file, int gpus, const std::string& model) 
     if (model.empty() || each.setup.device == model) found.push_back(each);
   }
   return found;
+}
+
+// What is built in for so many GPUs of this model, as an entry; empty if nothing is.
+Entries shipped_for(int gpus, const std::string& model) {
+  const BesideNccl shipped = built_in_beside_nccl(model, gpus);
+  if (shipped.empty()) return {};
+  return {{{model, gpus, true}, {}, shipped}};
 }
 
 // Of one process and of several it is the larger that holds.
@@ -185,25 +196,30 @@ std::uint64_t packets_of(const Entries& entries, std::string& note) {
   return to;
 }
 
-DropInThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model,
-                                bool packets) {
-  const Entries entries = entries_for(file, gpus, model);
+FoundThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model,
+                               bool packets) {
+  Entries entries = entries_for(file, gpus, model);
+  const bool measured = !entries.empty();
+  if (!measured) entries = shipped_for(gpus, model);
   std::set<std::string> models;
   for (const TuningFile::Entry& each : entries) models.insert(each.setup.device);
   if (models.size() > 1) {
     throw UsageError(fmt::format("--model: expected one of {}", fmt::join(models, ", ")));
   }
+  FoundThresholds found;
+  found.model = model;
   if (entries.empty()) {
-    return {model,
-            {},
-            0,
-            fmt::format("no threshold is set, so every call is forwarded to NCCL: the tuning file "
-                        "has no figures of NCCL for {} x {}; to measure them: {}",
-                        gpus, model.empty() ? "NVIDIA GPU" : model, kTuneCommand)};
+    found.note = fmt::format(
+        "no threshold is set, so every call is forwarded to NCCL: the tuning file has "
+        "no figures of NCCL for {} x {}, and Duet ships none; to measure them: {}",
+        gpus, model.empty() ? "NVIDIA GPU" : model, kTuneCommand);
+    return found;
   }
-  DropInThresholds found{*models.begin(), largest_of(entries), 0, ""};
+  found.model = *models.begin();
+  found.source = measured ? "tuning file" : "shipped";
+  found.sizes = largest_of(entries);
   if (packets) found.packets = packets_of(entries, found.note);
-  if (found.sizes.all().empty() && found.packets == 0) {
+  if (found.take_nothing()) {
     found.note = fmt::format(
         "no threshold is set, so every call is forwarded to NCCL, which is the faster one on {} x "
         "{}",
@@ -226,15 +242,16 @@ class NcclEnvCommand : public Command {
         "GPUs of a communicator, 2 to 8, for which thresholds are taken; default: all NVIDIA GPUs "
         "of this machine");
     add("--model", model_, "NAME",
-        "Their model, as the tuning file has it; default: that of this machine's GPUs, else the "
-        "only one that the file has");
+        "Their model, as the driver names it; default: that of this machine's GPUs, else the "
+        "only one that the tuning file has");
     add("--tuning", tuning_, "FILE", "The tuning file; default: that of duet collective --tune");
     add("--replace", real_, "FILE",
         "Replace NCCL's library by Duet's, for programs that open NCCL by its path; FILE: the real "
         "libnccl.so.2");
-    app_->add_flag("--packets", packets_,
-                   "Take over small calls too, as packets, if they were measured to be as fast as "
-                   "NCCL's, and up to that size");
+    no_packets_ =
+        app_->add_flag("--no-packets",
+                       "Leave small calls to NCCL, also where packets were measured to be "
+                       "as fast");
     app_->add_flag("--json", json_, "Print all of it as JSON");
     offer(*app_, "--for", {"shell", "torchrun", "srun", "mpirun", "docker", "mpijob"});
   }
@@ -247,10 +264,13 @@ class NcclEnvCommand : public Command {
       throw UsageError(fmt::format("--tuning {}: there is no such file", tuning_));
     }
     const int gpus = find_gpus();
-    const DropInThresholds found = thresholds_for(TuningFile(path), gpus, model_, packets_);
+    const FoundThresholds found =
+        thresholds_for(TuningFile(path), gpus, model_, no_packets_->count() == 0);
     Variables variables = library;
-    if (!found.sizes.all().empty() || found.packets > 0) {
+    if (!found.take_nothing()) {
       variables.emplace_back("DUET_NCCL_RANKS", std::to_string(gpus));
+    } else if (!found.source.empty()) {  // or the drop-in would go by what it ships
+      variables.emplace_back("DUET_NCCL_MODE", "off");
     }
     if (found.packets > 0) variables.emplace_back("DUET_NCCL_PACKETS", short_size(found.packets));
     for (const TakenOver& each : kTakenOver) {
@@ -326,12 +346,13 @@ class NcclEnvCommand : public Command {
   int parsed_gpus() const { return parse_number(gpus_, 2, "--gpus", kMostDropInRanks); }
 
   static void print_json(const Launcher& launcher, const Lines& lines, const Variables& variables,
-                         const std::string& path, int gpus, const DropInThresholds& found) {
+                         const std::string& path, int gpus, const FoundThresholds& found) {
     nlohmann::ordered_json json = {{"for", launcher.name}, {"lines", lines}};
     for (const auto& [name, value] : variables) json["variables"][name] = value;
     json["gpus"] = gpus;
     json["model"] = found.model;
     json["tuning_file"] = path;
+    json["source"] = found.source;
     json["thresholds"] = nlohmann::ordered_json::object();
     for (const auto& [kind, bytes] : found.sizes.all()) {
       json["thresholds"][std::string(name(kind))] = bytes;
@@ -342,7 +363,8 @@ class NcclEnvCommand : public Command {
   }
 
   std::string launcher_, gpus_, model_, tuning_, real_;
-  bool packets_ = false, json_ = false;
+  CLI::Option* no_packets_ = nullptr;
+  bool json_ = false;
 };
 
 }  // namespace

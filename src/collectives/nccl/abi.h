@@ -1,10 +1,11 @@
 // The part of the binary interface of NCCL and RCCL that Duet uses, declared here after NVIDIA's
-// NCCL API Reference (2.28). Building therefore needs no header of theirs, and one build runs with
-// any version.
+// NCCL API Reference (2.28; what is later says so). Building therefore needs no header of theirs,
+// and one build runs with any version.
 #pragma once
 
 #include <climits>
 #include <cstddef>
+#include <cstdint>
 
 namespace duet::nccl {
 
@@ -56,6 +57,22 @@ struct Config {
   int nvls_ctas = kUndefined;
   int channels_per_net_peer = kUndefined;
   int nvlink_centric_schedule = kUndefined;
+};
+
+// ncclCollConfig_t, of one call, as of 2.31. Later versions only append members.
+struct CallConfig {
+  std::size_t size = sizeof(CallConfig);
+  unsigned magic = 0xcafebeef;
+  unsigned version = 23100;
+  const void* extensions = nullptr;  // of other vendors' libraries
+  int min_ctas = kUndefined;
+  int max_ctas = kUndefined;
+  int nvls_ctas = kUndefined;
+  int cga_cluster_size = kUndefined;
+  const char* algorithms = nullptr;  // which may be used; null or "": any
+  int must_use_algorithms = 1;       // 0 or 1
+  int cta_policy = kUndefined;
+  std::uint64_t profiler_tag = 0;  // the program's, passed on to profilers
 };
 
 }  // namespace duet::nccl

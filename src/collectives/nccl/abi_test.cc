@@ -37,6 +37,14 @@ DUET_SAME_PLACE(cta_policy, CTAPolicy);
 DUET_SAME_PLACE(nvls_ctas, nvlsCTAs);
 #endif
 
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 31, 0)
+static_assert(sizeof(CallConfig) <= sizeof(ncclCollConfig_t));
+static_assert(offsetof(CallConfig, extensions) == offsetof(ncclCollConfig_t, ext));
+static_assert(offsetof(CallConfig, algorithms) == offsetof(ncclCollConfig_t, algSelection));
+static_assert(offsetof(CallConfig, cta_policy) == offsetof(ncclCollConfig_t, CTAPolicy));
+static_assert(offsetof(CallConfig, profiler_tag) == offsetof(ncclCollConfig_t, userProfilerTag));
+#endif
+
 TEST(NcclAbiTest, TheConfigurationStartsAsTheHeaderDoes) {
   const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
   const Config ours;

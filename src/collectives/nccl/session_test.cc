@@ -83,7 +83,7 @@ TEST_F(NcclSessionTest, TheDropInStandsBeforeItsOwnFunctionsAlone) {
   EXPECT_NE(both.comm_init, nccl_.comm_init);
   EXPECT_NE(both.comm_abort, nccl_.comm_abort);
   EXPECT_EQ(both.get_version, nccl_.get_version);
-  EXPECT_EQ(both.window_register, nccl_.window_register);
+  EXPECT_EQ(both.window_deregister, nccl_.window_deregister);
   EXPECT_STREQ(std::getenv("DUET_NCCL_MIN_ALL_GATHER"), "1");  // whatever it can it takes over
   EXPECT_STREQ(std::getenv("DUET_NCCL_PACKETS"), "1048576");
   EXPECT_THROW(with_drop_in(nccl_, path + ".not"), Unavailable);

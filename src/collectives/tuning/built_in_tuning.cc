@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/toml_table.h"
-#include "core/units.h"
 
 namespace duet {
 namespace {
@@ -14,39 +13,29 @@ namespace {
 constexpr int kMostRowRanks = 1000000;
 
 constexpr const char* kUsualTable = "h200-sxm";
-constexpr const char* kNever = "never";
-
-std::uint64_t read_size(TomlTable& table, const char* key) {
-  const std::string text = table.text(key);
-  if (text == kNever) return Thresholds::kNever;
-  try {
-    return parse_bytes(text);
-  } catch (const UsageError&) {
-    table.fail(key, "a size such as \"256M\" or \"never\"");
-  }
-}
 
 Thresholds read_thresholds(TomlTable table) {
   Thresholds thresholds;
   for (const CollectiveKind kind : all_collectives()) {
-    thresholds.set(kind, read_size(table, std::string(name(kind)).c_str()));
+    const auto from = table.size_or_never(std::string(name(kind)).c_str());
+    thresholds.set(kind, from.value_or(Thresholds::kNever));
   }
   table.finish();
   return thresholds;
 }
 
-bool names(const TuningTable& table, const std::string& model) {
-  return std::find(table.models.begin(), table.models.end(), model) != table.models.end();
+bool names(const std::vector<std::string>& models, const std::string& model) {
+  return std::find(models.begin(), models.end(), model) != models.end();
 }
 
 const TuningTable& table_for(const TuningSetup& setup) {
   const std::vector<TuningTable>& all = tuning_tables();
   const auto find = [&](const auto& fits) { return std::find_if(all.begin(), all.end(), fits); };
   auto found = find([&](const TuningTable& one) {
-    return names(one, setup.model) && one.simulated == setup.simulated;
+    return names(one.models, setup.model) && one.simulated == setup.simulated;
   });
   if (found == all.end()) {
-    found = find([&](const TuningTable& one) { return names(one, setup.model); });
+    found = find([&](const TuningTable& one) { return names(one.models, setup.model); });
   }
   if (found == all.end()) {
     found = find([](const TuningTable& one) { return one.file == kUsualTable; });
@@ -68,6 +57,9 @@ TuningTable parse_tuning_table(const std::string& file, std::string_view text) {
     row.text("source");
     if (!result.by_ranks.emplace(ranks, read_thresholds(row.table("dma_from"))).second) {
       row.fail("ranks", "one row for each number of ranks");
+    }
+    if (row.has("beside_nccl")) {
+      result.beside_nccl.emplace(ranks, read_drop_in_thresholds(row.table("beside_nccl")));
     }
     row.finish();
   }
@@ -95,6 +87,20 @@ Thresholds built_in_thresholds(const TuningSetup& setup) {
   return std::min_element(rows.begin(), rows.end(),
                           [&](const auto& a, const auto& b) { return away(a) < away(b); })
       ->second;
+}
+
+BesideNccl built_in_beside_nccl(const std::string& model, int ranks) {
+  BesideNccl found;
+  for (const TuningTable& table : tuning_tables()) {
+    const auto row = table.beside_nccl.find(ranks);
+    if (row == table.beside_nccl.end() || !names(row->second.models, model)) continue;
+    for (std::size_t i = 0; i < kDropInCalls.size(); ++i) {
+      found.copies.set(parse_collective(kDropInCalls[i]),
+                       row->second.copies_from[i].value_or(Thresholds::kNever));
+    }
+    for (const CollectiveKind kind : kInPackets) found.packets[kind] = row->second.packets_to;
+  }
+  return found;
 }
 
 }  // namespace duet

@@ -8,15 +8,17 @@
 #include <vector>
 
 #include "collectives/tuning/thresholds.h"
+#include "core/drop_in_thresholds.h"
 
 namespace duet {
 
 // One file of specs/tuning, for one device model.
 struct TuningTable {
   std::string file;
-  std::vector<std::string> models;     // as drivers name them
-  bool simulated = false;              // measured on simulated machines
-  std::map<int, Thresholds> by_ranks;  // each row has every collective
+  std::vector<std::string> models;              // as drivers name them
+  bool simulated = false;                       // measured on simulated machines
+  std::map<int, Thresholds> by_ranks;           // each row has every collective
+  std::map<int, DropInThresholds> beside_nccl;  // rows that have it
 };
 
 // Throws UsageError that names the file, the key and what was expected.
@@ -30,6 +32,10 @@ const std::vector<TuningTable>& tuning_tables();
 // simulated device and a measured one for a real device; if no table names the model, that of
 // NVIDIA H200. Choice of the row: the number of ranks that is nearest in ratio.
 Thresholds built_in_thresholds(const TuningSetup& setup);
+
+// What is built in of the drop-in for so many ranks on devices of this model, in one process and in
+// several; empty if nothing is.
+BesideNccl built_in_beside_nccl(const std::string& model, int ranks);
 
 // The texts of specs/tuning by file name.
 const std::map<std::string, std::string_view>& built_in_tuning();

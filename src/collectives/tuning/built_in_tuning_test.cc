@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "collectives/tuning/changeover.h"
 #include "core/error.h"
+#include "core/packets.h"
+#include "results/journal.h"
 
 namespace duet {
 namespace {
@@ -71,11 +76,74 @@ TEST(BuiltInTuning, ReadsSizesAndNever) {
   EXPECT_EQ(table.by_ranks.at(8).dma_from(CollectiveKind::scatter), 1u << 20);
 }
 
+const std::string kBesideNccl =
+    "[row.beside_nccl]\nmodels = [\"Two\"]\nsource = \"a journal\"\npackets_to = \"64K\"\n"
+    "[row.beside_nccl.copies_from]\nall_gather = \"16M\"\nall_to_all = \"never\"\n"
+    "broadcast = \"1M\"\nreduce_scatter = \"1M\"\nall_reduce = \"1M\"\nsend_recv = \"2M\"\n";
+
+TEST(BuiltInTuning, ARowMayTellOfTheDropInOnSomeOfItsModels) {
+  const TuningTable table =
+      parse_tuning_table("one", kHead + row(2, "64M") + kBesideNccl + row(4, "1M"));
+  ASSERT_EQ(table.beside_nccl.size(), 1u);
+  const DropInThresholds& read = table.beside_nccl.at(2);
+  EXPECT_EQ(read.models, std::vector<std::string>{"Two"});
+  EXPECT_EQ(read.packets_to, 64u << 10);
+  EXPECT_EQ(read.copies_from[0], 16u << 20);
+  EXPECT_FALSE(read.copies_from[1].has_value());
+  EXPECT_EQ(read.copies_from[5], 2u << 20);
+}
+
+TEST(BuiltInTuning, TheDropInsThresholdsHoldForTheMeasuredModelAndRanksOnly) {
+  const BesideNccl two = built_in_beside_nccl("NVIDIA H200", 2);
+  EXPECT_EQ(two.copies.dma_from(CollectiveKind::all_gather), 16u << 20);
+  EXPECT_EQ(two.copies.dma_from(CollectiveKind::all_reduce), 256u << 20);
+  EXPECT_EQ(two.copies.dma_from(CollectiveKind::gather), Thresholds::kNever);
+  EXPECT_EQ(two.packets.size(), kInPackets.size());
+  EXPECT_EQ(two.packets.at(CollectiveKind::all_reduce), 256u << 10);
+  EXPECT_TRUE(built_in_beside_nccl("NVIDIA H200", 4).empty());
+  EXPECT_TRUE(built_in_beside_nccl("NVIDIA H100 80GB HBM3", 2).empty());
+}
+
+// What `duet collective --tune` would find in a journal.
+BesideNccl found_in(const std::string& journal) {
+  std::vector<Finished> finished;
+  for (const JournalRun& run : load_journal(DUET_RESULTS + ("/" + journal)).runs) {
+    for (const Record& each : run.results) {
+      if (each.outcome == Outcome::measured) {
+        finished.push_back({each.id, each.seconds.median, each.cost});
+      }
+    }
+  }
+  return beside_nccl(finished);
+}
+
+// The sizes from which on copies, and up to which packets, are as fast in both.
+TEST(BuiltInTuning, TheDropInsThresholdsAreThoseOfTheirJournals) {
+  const BesideNccl shipped = built_in_beside_nccl("NVIDIA H200", 2);
+  const BesideNccl one = found_in("h200-2/nccl_shim/tune-one.txt");
+  const BesideNccl several = found_in("h200-2/nccl_shim/tune-several.txt");
+  for (const char* call : kDropInCalls) {
+    const CollectiveKind kind = parse_collective(call);
+    EXPECT_EQ(shipped.copies.dma_from(kind),
+              std::max(one.copies.dma_from(kind), several.copies.dma_from(kind)))
+        << call;
+  }
+  std::uint64_t packets = kMostDropInPackets;
+  for (const CollectiveKind kind : kInPackets) {
+    packets = std::min({packets, one.packets.at(kind), several.packets.at(kind)});
+  }
+  EXPECT_EQ(shipped.packets.begin()->second, packets);
+}
+
 TEST(BuiltInTuning, RefusesWhatItDoesNotKnow) {
   for (const std::string& text :
        {kHead, kHead + row(2, "soon"), kHead + row(2, "1M") + row(2, "1M"), kHead + row(1, "1M"),
         kHead + row(2, "1M") + "all_reuce = \"1M\"\n", "models = [\"One\"]\n" + row(2, "1M"),
-        kHead + "[[row]]\nranks = 2\nsource = \"a\"\n[row.dma_from]\nall_gather = \"1M\"\n"}) {
+        kHead + "[[row]]\nranks = 2\nsource = \"a\"\n[row.dma_from]\nall_gather = \"1M\"\n",
+        kHead + row(2, "1M") + kBesideNccl + "gather = \"1M\"\n",
+        kHead + row(2, "1M") + "[row.beside_nccl]\nmodels = [\"Two\"]\n",
+        kHead + row(2, "1M") +
+            "[row.beside_nccl]\nmodels = [\"Two\"]\nsource = \"a\"\npackets_to = \"100\"\n"}) {
     EXPECT_THROW(parse_tuning_table("one", text), UsageError) << text;
   }
 }

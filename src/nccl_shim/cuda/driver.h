@@ -13,6 +13,7 @@ namespace duet::nccl_shim::cuda {
   X(cuCtxGetStreamPriorityRange)            \
   X(cuCtxPopCurrent)                        \
   X(cuCtxPushCurrent)                       \
+  X(cuDeviceGetName)                        \
   X(cuDeviceGetUuid)                        \
   X(cuDevicePrimaryCtxRetain)               \
   X(cuEventCreate)                          \

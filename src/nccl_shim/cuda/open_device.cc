@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "nccl_shim/cuda/device.h"
 
-namespace duet::nccl_shim {
+namespace duet::nccl_shim::cuda {
 namespace {
 
 bool is_one(const char* variable) {
@@ -22,28 +22,57 @@ std::unique_ptr<ShimDevice> open_context(CUcontext context) {
     if (is_one(variable)) throw Unavailable(std::string(variable) + "=1");
   }
   try {
-    return std::make_unique<cuda::CudaShimDevice>(context);
+    return std::make_unique<CudaShimDevice>(context);
   } catch (const Error& error) {
     throw Unavailable(error.what());
   }
 }
 
-}  // namespace
-
-std::unique_ptr<ShimDevice> open_current_device() {
+std::unique_ptr<ShimDevice> open_current() {
   CUcontext context = nullptr;
-  cuda::check(cuda::driver().cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+  check(driver().cuCtxGetCurrent(&context), "cuCtxGetCurrent");
   if (context == nullptr) throw Unavailable("no CUDA context is current");
   return open_context(context);
 }
 
 // The context is the runtime's own, which keeps it to the end of the process.
-std::unique_ptr<ShimDevice> open_device(int number) {
+std::unique_ptr<ShimDevice> open_primary(int number) {
   CUcontext context = nullptr;
-  if (cuda::driver().cuDevicePrimaryCtxRetain(&context, number) != CUDA_SUCCESS) {
+  if (driver().cuDevicePrimaryCtxRetain(&context, number) != CUDA_SUCCESS) {
     throw Unavailable("device " + std::to_string(number) + " has no context");
   }
   return open_context(context);
+}
+
+// "" where there is no such device, or no driver.
+std::string model_of(CUdevice device) {
+  char model[256] = "";
+  try {
+    const bool found = driver().cuDeviceGetName(model, sizeof model, device) == CUDA_SUCCESS;
+    return found ? model : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+std::string current_model() {
+  CUdevice device = 0;
+  try {
+    return driver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? model_of(device) : "";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+}  // namespace duet::nccl_shim::cuda
+
+namespace duet::nccl_shim {
+
+FoundDevice current_device() { return {cuda::current_model(), cuda::open_current}; }
+
+FoundDevice device_number(int number) {
+  return {cuda::model_of(number), [number] { return cuda::open_primary(number); }};
 }
 
 }  // namespace duet::nccl_shim

@@ -3,6 +3,7 @@
 // the drop-in's are errors, and so are all calls behind host_gpu_fail().
 #include "fake_gpu/cuda/driver.h"
 
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -172,10 +173,13 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
 }
 
 CUresult cuCtxGetDevice(CUdevice* device) {
-  return in_context([&] {
-    *device = pushed.back()->device;
-    return CUDA_SUCCESS;
-  });
+  *device = pushed.empty() ? host_gpu_device() : pushed.back()->device;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char* name, int length, CUdevice) {
+  std::snprintf(name, static_cast<std::size_t>(length), "%s", host_gpu_model());
+  return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {

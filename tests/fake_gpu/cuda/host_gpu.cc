@@ -1,6 +1,7 @@
 #include "fake_gpu/cuda/host_gpu.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -36,6 +37,11 @@ extern "C" {
 void host_gpu_set_device(int device) { current_device = device; }
 
 int host_gpu_device() { return current_device; }
+
+const char* host_gpu_model() {
+  const char* const model = std::getenv("HOST_GPU_MODEL");
+  return model == nullptr ? "" : model;
+}
 
 void* host_gpu_create_stream() {
   auto* const made =

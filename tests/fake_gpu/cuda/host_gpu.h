@@ -6,6 +6,7 @@
 extern "C" {
 void host_gpu_set_device(int device);  // of the calling thread
 int host_gpu_device();
+const char* host_gpu_model();  // of all devices: $HOST_GPU_MODEL, else ""
 void* host_gpu_create_stream();
 void host_gpu_destroy_stream(void* stream);
 void host_gpu_synchronise(void* stream);

@@ -237,6 +237,18 @@ ncclResult_t create(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
   return 0;
 }
 
+ncclResult_t all_gather(const void* send, void* receive, std::size_t count, int type,
+                        ncclComm_t comm, void* stream) {
+  if (comm->revoked) return duet::nccl::kInvalidUsage;
+  if (type != duet::nccl::kUint8 || count > kMostBytes) {
+    ++calls;
+    last_error = "an argument of ncclAllGather";
+    if (depth > 0) group_error = duet::nccl::kInvalidArgument;
+    return duet::nccl::kInvalidArgument;
+  }
+  return launch({comm, [=] { gather(*comm, send, receive, count); }, stream});
+}
+
 }  // namespace
 
 extern "C" {
@@ -369,14 +381,7 @@ ncclResult_t ncclGroupSimulateEnd(void*) {
 
 ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, int type,
                            ncclComm_t comm, void* stream) {
-  if (comm->revoked) return duet::nccl::kInvalidUsage;
-  if (type != duet::nccl::kUint8 || count > kMostBytes) {
-    ++calls;
-    last_error = "an argument of ncclAllGather";
-    if (depth > 0) group_error = duet::nccl::kInvalidArgument;
-    return duet::nccl::kInvalidArgument;
-  }
-  return launch({comm, [=] { gather(*comm, send, receive, count); }, stream});
+  return all_gather(send, receive, count, type, comm, stream);
 }
 
 ncclResult_t ncclSend(const void* send, std::size_t count, int, int peer, ncclComm_t comm,
@@ -415,6 +420,26 @@ ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags, ncclC
 
 ncclResult_t ncclWaitSignal(int count, void*, ncclComm_t, void*) {
   return count == 1 ? 0 : duet::nccl::kInvalidArgument;
+}
+
+ncclResult_t ncclAllGatherConfig(const void* send, void* receive, std::size_t count, int type,
+                                 ncclComm_t comm, void* stream,
+                                 const duet::nccl::CallConfig* config) {
+  if (config != nullptr && config->profiler_tag != 42) return duet::nccl::kInvalidArgument;
+  return all_gather(send, receive, count, type, comm, stream);
+}
+
+// As ncclPutSignal.
+ncclResult_t ncclScatterConfig(const void*, void*, std::size_t count, int type, int root,
+                               ncclComm_t, void*, const duet::nccl::CallConfig* config) {
+  const bool same = count == 1 && type == 2 && root == 3 && config->profiler_tag == 42;
+  return same ? 0 : duet::nccl::kInvalidArgument;
+}
+
+// Windows are not to be had, which in a group is an error of the group.
+ncclResult_t ncclCommWindowRegister(ncclComm_t, void*, std::size_t, duet::nccl::Window*, int) {
+  if (depth > 0) group_error = duet::nccl::kInvalidUsage;
+  return duet::nccl::kInvalidUsage;
 }
 
 int fake_nccl_calls() { return calls; }

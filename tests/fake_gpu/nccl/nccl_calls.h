@@ -55,6 +55,12 @@ ncclResult_t ncclPutSignal(const void* send, std::size_t count, int type, int pe
 ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags, ncclComm_t comm,
                         void* stream);
 ncclResult_t ncclWaitSignal(int count, void* signals, ncclComm_t comm, void* stream);
+ncclResult_t ncclAllGatherConfig(const void* send, void* receive, std::size_t count, int type,
+                                 ncclComm_t comm, void* stream,
+                                 const duet::nccl::CallConfig* config);
+ncclResult_t ncclScatterConfig(const void* send, void* receive, std::size_t count, int type,
+                               int root, ncclComm_t comm, void* stream,
+                               const duet::nccl::CallConfig* config);
 // The fake's own: all-gathers, sends and receives that have come to it from this process.
 int fake_nccl_calls();
 ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, int type, int operation,

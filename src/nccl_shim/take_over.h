@@ -1,0 +1,90 @@
+// What becomes of a call that moves data: taken over, or the real NCCL's in order with those that
+// are.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "collectives/nccl/abi.h"
+#include "nccl_shim/call_counts.h"
+#include "nccl_shim/groups.h"
+#include "nccl_shim/late_creations.h"
+#include "nccl_shim/ranges.h"
+
+namespace duet::nccl_shim {
+
+// Bytes of an element; 0 for a type that is not known here.
+std::size_t size_of(nccl::Type type);
+
+// Elements and operations that are reduced here; none of those that ncclRedOpCreatePreMulSum makes.
+std::optional<DType> reduced_type(nccl::Type type);
+std::optional<Reduction> reduction_of(nccl::Operation operation);
+
+// Whether all ranks take this call over: by what they have alike, and nothing else.
+bool is_taken(const Communicator& communicator, const Call& call, void* stream);
+// Whether both ranks of a message take it over: by its size, and by what all ranks have alike.
+bool is_taken(const Communicator& communicator, const Message& message, void* stream);
+
+// Where calls are counted. `communicator`: as find() gives it.
+void count(nccl::Comm comm, Communicator* communicator, const Counted& call, bool taken);
+
+inline void enqueue(PairCopies& copies, const Call& call, void* stream) {
+  copies.enqueue(call, stream);
+}
+inline void enqueue(PairCopies& copies, const Message& message, void* stream) {
+  copies.enqueue_message(message, stream);
+}
+
+// A call of the real NCCL on `communicator`, which may be null: in order with those that are taken
+// over.
+template <typename Forward>
+nccl::Result forward_in_order(nccl::Comm comm, std::shared_ptr<Communicator> communicator,
+                              const Counted& call, void* stream, const Forward& forward) {
+  if (counts_calls()) count(comm, communicator.get(), call, false);
+  if (communicator == nullptr) {
+    return note_result(is_created_late(comm) ? refuse_early() : forward());
+  }
+  if (in_group()) {
+    queue_order(std::move(communicator), stream, comm);
+    return note_result(forward());
+  }
+  const nccl::Result ordered = result_of([&] { communicator->copies->order_other_work(stream); });
+  if (ordered != nccl::kSuccess) return ordered;
+  const nccl::Result result = forward();
+  if (result != nccl::kSuccess) return result;
+  return result_of([&] { communicator->copies->end_other_work(stream); });
+}
+
+// `call`: a Call or a Message. `forward` may be kept until the end of the group.
+template <typename CallOrMessage, typename Forward>
+nccl::Result take_or_forward(nccl::Comm comm, const CallOrMessage& call, void* stream,
+                             const Forward& forward) {
+  std::shared_ptr<Communicator> communicator = find(comm);
+  if (communicator != nullptr && communicator->aborted) return note_result(forward());
+  if (communicator == nullptr || !is_taken(*communicator, call, stream)) {
+    return forward_in_order(comm, std::move(communicator), counted(call), stream, forward);
+  }
+  const CallRange range(counted(call), communicator->copies->ranks());
+  if (counts_calls()) count(comm, communicator.get(), counted(call), true);
+  if (!in_group()) return result_of([&] { enqueue(*communicator->copies, call, stream); });
+  queue_call(std::move(communicator), call, stream, forward);
+  return nccl::kSuccess;
+}
+
+// A reduction of elements and by an operation that may not be known here.
+template <typename Forward>
+nccl::Result take_or_forward_reduction(nccl::Comm comm, Call call, nccl::Type type,
+                                       nccl::Operation operation, void* stream,
+                                       const Forward& forward) {
+  const std::optional<DType> reduced = reduced_type(type);
+  const std::optional<Reduction> reduction = reduction_of(operation);
+  if (!reduced || !reduction) {
+    return forward_in_order(comm, find(comm), counted(call), stream, forward);
+  }
+  call.type = *reduced;
+  call.reduction = *reduction;
+  return take_or_forward(comm, call, stream, forward);
+}
+
+}  // namespace duet::nccl_shim
