@@ -22,10 +22,22 @@ function(package component package overrides)
  -- ${CPACK_PACKAGE_CONTACT}  ${now}
 ")
   compress(${changelog})
+  file(WRITE ${root}/doc/${package}/copyright
+"Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: duet
+Comment: What is in these files and not Duet's, with its licences:
+ third-party-licences.txt in the package duet.
+
+Files: *
+Copyright: 2026 the authors of Duet
+License: Apache-2.0
+
+License: Apache-2.0
+ On Debian systems the text of version 2.0 of the Apache License is in
+ /usr/share/common-licenses/Apache-2.0.
+")
   file(WRITE ${root}/lintian/overrides/${package}
-"# Duet's sources state no licence, which a copyright file would have to name.
-no-copyright-file
-# The changelog is of this build, and closes no report of Debian's.
+"# The changelog is of this build, and closes no report of Debian's.
 initial-upload-closes-no-bugs
 ${overrides}")
 endfunction()
@@ -47,6 +59,7 @@ pkg-config-unavailable-for-cross-compilation *
 ")
 package(python python3-duet "")
 set(share ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/duet/usr/share)
+file(REMOVE ${share}/doc/duet/LICENSE)  # it is the system's
 file(RENAME ${share}/doc/duet/CHANGELOG.md ${share}/doc/duet/changelog)
 compress(${share}/doc/duet/changelog)
 if(EXISTS ${share}/man/man1/duet.1)

@@ -64,9 +64,14 @@ install(FILES ${PROJECT_BINARY_DIR}/duet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
         COMPONENT dev)
 
 # Pages where README's links find them; the journals of results, 20 MB, stay in the sources.
-set(pages README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md)
+set(pages README.md CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md LICENSE)
 list(TRANSFORM pages PREPEND ${PROJECT_SOURCE_DIR}/)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/deploy
         DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN results EXCLUDE)
+set(third_party ${PROJECT_BINARY_DIR}/third-party-licences.txt)
+install(CODE "set(NODE_MODULES \"${DUET_NODE_MODULES}\")
+              set(OUTPUT ${third_party})")
+install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/third_party.cmake)
+install(FILES ${third_party} DESTINATION ${CMAKE_INSTALL_DOCDIR})
 include(package)

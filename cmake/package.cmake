@@ -5,6 +5,29 @@
 set(DUET_PACKAGE_MAINTAINER "Duet <duet@localhost>" CACHE STRING
     "Who answers for the .deb: NAME <ADDRESS>")
 
+# Of a commit without the version's tag: when it was made, and which it is. Before the tag it sorts
+# below the version, 0.1.0~git20261130120000.0123abcd, and behind it above, 0.1.0+git...
+set(DUET_PACKAGE_VERSION ${PROJECT_VERSION})
+function(git_says variable)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env TZ=UTC ${GIT_EXECUTABLE} ${ARGN}
+                  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE said
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(${variable} "${said}" PARENT_SCOPE)
+endfunction()
+find_package(Git QUIET)
+if(GIT_FOUND)
+  git_says(described log -1 --date=format-local:%Y%m%d%H%M%S --format=git%cd.%h --abbrev=8)
+  git_says(tags_here tag --points-at HEAD v${PROJECT_VERSION})
+  git_says(tags_before tag --merged HEAD v${PROJECT_VERSION})
+  if(described AND NOT tags_here)
+    set(sign "~")
+    if(tags_before)
+      set(sign "+")
+    endif()
+    string(APPEND DUET_PACKAGE_VERSION "${sign}${described}")
+  endif()
+endif()
+
 # cpack packs what is built, and builds nothing.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 
@@ -28,7 +51,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
-set(full_version "${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}")
+set(CPACK_PACKAGE_VERSION ${DUET_PACKAGE_VERSION})
+set(full_version "${DUET_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}")
 
 set(CPACK_DEBIAN_DUET_PACKAGE_NAME duet)
 set(CPACK_COMPONENT_DUET_DESCRIPTION

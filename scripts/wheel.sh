@@ -14,9 +14,12 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 
 version=$(sed -n 's/^project(duet VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
+info=$stage/duet-$version.dist-info
 for component in duet modules; do
   cmake --install "$build" --prefix "$stage/duet/_installed" --component $component --strip > /dev/null
 done
+mkdir "$info"
+cp "$stage"/duet/_installed/share/doc/duet/{LICENSE,third-party-licences.txt} "$info/"
 rm -rf "$stage"/duet/_installed/share
 (cd "$source/src/bindings/python" && find duet -name '*.py' -exec cp --parents {} "$stage" \;)
 cp "$source"/src/bindings/python/duet/py.typed "$stage/duet/"
@@ -27,8 +30,6 @@ for link in $(find "$stage" -type l); do
   [[ $link != *.so.${version%.*} ]] || mv "$file" "$link"
 done
 
-info=$stage/duet-$version.dist-info
-mkdir "$info"
 printf 'Wheel-Version: 1.0\nGenerator: duet\nRoot-Is-Purelib: false\nTag: py3-none-linux_%s\n' "$(uname -m)" > "$info/WHEEL"
 printf '[console_scripts]\nduet = duet.__main__:main\n' > "$info/entry_points.txt"
 cat > "$info/METADATA" << end
@@ -36,6 +37,7 @@ Metadata-Version: 2.1
 Name: duet
 Version: $version
 Summary: Compute and communication on GPU machines: journals, the program, collectives
+License: Apache-2.0
 Requires-Python: >=3.9
 Provides-Extra: pandas
 Requires-Dist: pandas; extra == 'pandas'

@@ -59,6 +59,18 @@ dpkg-deb -f deb/duet-modules_*.deb Depends | grep -q '^duet (= ' || fail "duet-m
 for file in bin/duet share/man/man1/duet.1.gz share/bash-completion/completions/duet share/duet/slurm/health.sh; do
   [[ -e root/usr/$file ]] || fail "the package has no $file"
 done
+grep -q '^License: Apache-2.0$' root/usr/share/doc/{duet,duet-modules,libduet-dev,python3-duet}/copyright ||
+  fail "the packages state no licence"
+for licence in ECharts CUDA; do
+  grep -q "$licence" root/usr/share/doc/duet/third-party-licences.txt || fail "no licence of $licence"
+done
+# A commit without a tag is before the version, and later than the commits before it.
+version=$(dpkg-deb -f deb/duet_*.deb Version)
+release=$("$build/duet" --version | cut -d ' ' -f 2)
+if [[ $version == *git* ]]; then
+  dpkg --compare-versions "$version" gt "$release~git20260101000000.0-1" || fail "$version sorts too low"
+  [[ $version == *+git* ]] || dpkg --compare-versions "$version" lt "$release-1" || fail "$version sorts too high"
+fi
 for file in include/duet.h lib/python3/dist-packages/duet/{__init__.py,py.typed,torch/__init__.py}; do
   [[ -e root/usr/$file ]] || fail "the packages have no $file"
 done
