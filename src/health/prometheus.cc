@@ -1,7 +1,6 @@
-#include <fmt/format.h>
+#include "results/writers/prometheus.h"
 
-#include <utility>
-#include <vector>
+#include <fmt/format.h>
 
 #include "health/report.h"
 #include "results/writers/axis_columns.h"
@@ -9,47 +8,7 @@
 namespace duet {
 namespace {
 
-using Labels = std::vector<std::pair<const char*, std::string>>;
-
-// Label values have three characters that are escaped.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\n') {
-      out += "\\n";
-      continue;
-    }
-    if (c == '\\' || c == '"') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-// The lines of one metric, whose head is written before its first sample.
-class Gauge {
- public:
-  Gauge(std::string name, const char* help) : name_(std::move(name)), help_(help) {}
-
-  void add(const Labels& labels, double value) {
-    std::string inside;
-    for (const auto& [key, text] : labels) {
-      inside += fmt::format("{}{}=\"{}\"", inside.empty() ? "" : ",", key, escaped(text));
-    }
-    samples_ += name_ + (inside.empty() ? "" : "{" + inside + "}") + fmt::format(" {}\n", value);
-  }
-
-  std::string text() const {
-    if (samples_.empty()) return "";
-    return fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n{2}", name_, help_, samples_);
-  }
-
- private:
-  std::string name_;
-  const char* help_;
-  std::string samples_;
-};
-
-Labels labels_of(const Figure& figure) {
+PrometheusLabels labels_of(const Figure& figure) {
   return {{"benchmark", figure.id.benchmark},
           {"device", figure.id.device},
           {"engine", figure.id.engine},
@@ -58,8 +17,9 @@ Labels labels_of(const Figure& figure) {
 }
 
 std::string check_metrics(const HealthReport& report) {
-  Gauge checks("duet_health_check",
-               "1 if the check of a device found nothing wrong, 0 if it did; none if not known.");
+  PrometheusGauge checks(
+      "duet_health_check",
+      "1 if the check of a device found nothing wrong, 0 if it did; none if not known.");
   for (const Check& check : report.checks) {
     if (check.status == Status::unknown) continue;
     checks.add({{"check", check.name}, {"device", check.device}},
@@ -69,8 +29,8 @@ std::string check_metrics(const HealthReport& report) {
 }
 
 std::string figure_metrics(const HealthReport& report) {
-  Gauge values("duet_figure", "A measured rate, in the unit that its label names.");
-  Gauge shares("duet_figure_expected_ratio", "A measured rate over the expected one.");
+  PrometheusGauge values("duet_figure", "A measured rate, in the unit that its label names.");
+  PrometheusGauge shares("duet_figure_expected_ratio", "A measured rate over the expected one.");
   for (const Figure& figure : report.figures) {
     if (figure.verdict.rate.empty()) continue;
     values.add(labels_of(figure), figure.verdict.value);
@@ -86,13 +46,14 @@ std::string figure_metrics(const HealthReport& report) {
 const char* const kPrometheusHead = "# HELP duet_health_ok ";
 
 std::string prometheus_text(const HealthReport& report, double unix_seconds) {
-  Gauge ok("duet_health_ok", "1 if duet health found nothing wrong, else 0.");
+  PrometheusGauge ok("duet_health_ok", "1 if duet health found nothing wrong, else 0.");
   ok.add({}, faults(report).empty() ? 1 : 0);
-  Gauge faults_found("duet_health_faults", "How many faults duet health found.");
+  PrometheusGauge faults_found("duet_health_faults", "How many faults duet health found.");
   faults_found.add({}, static_cast<double>(faults(report).size()));
-  Gauge when("duet_health_time_seconds", "When duet health ended, in seconds since 1970.");
+  PrometheusGauge when("duet_health_time_seconds",
+                       "When duet health ended, in seconds since 1970.");
   when.add({}, unix_seconds);
-  Gauge took("duet_health_duration_seconds", "How long duet health took.");
+  PrometheusGauge took("duet_health_duration_seconds", "How long duet health took.");
   took.add({}, report.seconds);
   return ok.text() + faults_found.text() + when.text() + took.text() + check_metrics(report) +
          figure_metrics(report);
