@@ -1,0 +1,128 @@
+// `duet fleet`: which node of many is unlike the others.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/flag_values.h"
+#include "cli/outputs.h"
+#include "core/error.h"
+#include "core/names.h"
+#include "core/output_file.h"
+#include "fleet/names.h"
+#include "fleet/report.h"
+#include "report/report.h"
+
+namespace duet {
+namespace {
+
+constexpr std::size_t kMostFindings = 20;
+
+constexpr NamedValue<NodeNaming> kNodeNamings[] = {{NodeNaming::host, "host"},
+                                                   {NodeNaming::file, "file"}};
+constexpr NamedValue<Repeats> kRepeats[] = {{Repeats::median, "median"},
+                                            {Repeats::latest, "latest"}};
+
+double now_in_unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+class FleetCommand : public Command {
+ public:
+  explicit FleetCommand(CLI::App& root)
+      : Command(root.add_subcommand(
+            "fleet",
+            "Compare the journals of many nodes: which GPU, link, NIC, node or group of nodes is "
+            "slower than its peers; exits with 1 if one is, or a node is missing or failed")) {
+    app_->add_option("journals", paths_,
+                     "Journals that --json wrote, folders of them (*.jsonl), or stores of duet "
+                     "history")
+        ->type_name("PATH...");
+    add("--nodes", nodes_, "LIST",
+        "The nodes that should be there: names such as node1,node[03-16], or a file of them; those "
+        "without a journal are missing");
+    add("--groups", groups_, "FILE",
+        "Groups of nodes, such as the nodes of a switch, as TOML: leaf1 = [\"node[1-16]\"]");
+    add("--node-names", naming_, "FROM",
+        "Where the name of a journal's node is from: host (its environment) or file (the "
+        "journal's name without its ending); default host");
+    add("--repeats", repeats_, "WHICH",
+        "Of several journals of a node: the median or the latest figure of each case; default "
+        "median");
+    app_->add_flag("--all", all_, "Show all findings; default: the first 20 of each sort");
+    add("--json", json_, "FILE",
+        "Write what was found as one JSON document; -: to standard output");
+    add("--prometheus", prometheus_, "FILE",
+        "Write what was found for node_exporter's textfile collector, and replace FILE atomically, "
+        "if an earlier fleet wrote it; -: to standard output");
+    add("--report", page_, "FILE.html",
+        "Write a page with what was found, the slowest nodes by case, pairs, and the distribution "
+        "of each case; -: to standard output");
+    offer(*app_, "--node-names", {"host", "file"});
+    offer(*app_, "--repeats", {"median", "latest"});
+  }
+
+  int run(const std::vector<std::string>&) override {
+    if (paths_.empty()) throw UsageError("fleet: expected journals, folders of them or a store");
+    const FleetOptions options{parse_name(kNodeNamings, "--node-names", naming_),
+                               parse_name(kRepeats, "--repeats", repeats_)};
+    const auto groups =
+        groups_.empty() ? std::map<std::string, std::vector<std::string>>() : groups_in(groups_);
+    std::vector<std::string> expected;
+    if (!nodes_.empty()) expected = node_names_of("--nodes", nodes_);
+    check_files();
+    const FleetReport report = fleet_report(read_fleet(paths_, options), groups, expected);
+    for (const std::string& warning : report.input.warnings) complain(warning);
+    write(report);
+    const bool taken = names_standard_output(json_) || names_standard_output(prometheus_) ||
+                       names_standard_output(page_);
+    (taken ? std::cerr : std::cout) << fleet_text(report, all_ ? SIZE_MAX : kMostFindings);
+    if (judged_figures(report) == 0) {
+      complain(fmt::format("nothing was compared: no figure has {} samples or more", kFewestPeers));
+      return 1;
+    }
+    return findings(report) > 0 ? 1 : 0;
+  }
+
+ private:
+  // Before anything is read, so that a file which cannot be written is bad usage.
+  void check_files() const {
+    require_different_files(
+        {{"--json", json_}, {"--prometheus", prometheus_}, {"--report", page_}});
+    if (!page_.empty()) {
+      check_report_name("--report", page_);
+      if (!has_report_page()) throw Unavailable(no_report_page());
+      OutputFile::check_replaceable(page_, kReportHead);
+    }
+    if (!prometheus_.empty()) OutputFile::check_replaceable(prometheus_, kFleetPrometheusHead);
+  }
+
+  void write(const FleetReport& report) const {
+    if (!json_.empty()) {
+      const std::string text =
+          fleet_json(report).dump(2, ' ', false, Json::error_handler_t::replace);
+      OutputFile::create(json_, "expected another name").write(text + '\n');
+    }
+    if (!prometheus_.empty()) {
+      OutputFile::replace_whole(prometheus_, kFleetPrometheusHead,
+                                fleet_prometheus(report, now_in_unix_seconds()));
+    }
+    if (!page_.empty()) {
+      OutputFile::replace_whole(page_, kReportHead, fleet_page(fleet_page_data(report)));
+    }
+  }
+
+  std::vector<std::string> paths_;
+  std::string nodes_, groups_, json_, prometheus_, page_;
+  std::string naming_ = "host", repeats_ = "median";
+  bool all_ = false;
+};
+
+}  // namespace
+
+DUET_DEFINE_COMMAND(fleet, FleetCommand)
+
+}  // namespace duet
