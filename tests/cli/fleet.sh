@@ -59,6 +59,17 @@ expect_code 0 gemm --device sim:h200:devices=1 --shapes 64x64x64 --iterations 3 
 expect_code 1 fleet one.jsonl
 grep -q 'nothing was compared' err || fail "one figure: $(cat err)"
 
+# Rounds in which every node meets every other.
+expect_code 0 fleet plan --nodes 'node[1-4]'
+[[ $(cut -d' ' -f2,3 out | sort -u | wc -l) == 6 && $(cut -d' ' -f1 out | sort -u | wc -l) == 3 ]] || fail "plan: $(cat out)"
+expect_code 0 fleet plan --nodes 1000 --rounds 4 --json plan.json
+[[ $(wc -l < out) == 2000 ]] || fail "four rounds: $(wc -l < out) lines"
+[[ $(head -c 14 plan.json) == '{"nodes":["0",' ]] || fail "plan as JSON: $(head -c 100 plan.json)"
+refuses "expected --nodes" fleet plan
+refuses "2 to 10000 different nodes" fleet plan --nodes 1
+refuses "expected with plan" fleet nodes --rounds 3
+refuses "expected with journals" fleet plan --nodes 4 --all
+
 refuses "expected journals" fleet
 refuses "no such file" fleet nowhere
 mkdir empty

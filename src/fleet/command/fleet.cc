@@ -1,9 +1,11 @@
 // `duet fleet`: which node of many is unlike the others.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -14,12 +16,16 @@
 #include "core/output_file.h"
 #include "fleet/names.h"
 #include "fleet/report.h"
+#include "fleet/rounds.h"
 #include "report/report.h"
 
 namespace duet {
 namespace {
 
 constexpr std::size_t kMostFindings = 20;
+constexpr const char* kPlan = "plan";
+constexpr std::size_t kMostPlanned = 10000;  // nodes of a plan
+constexpr int kMostRounds = 10000;
 
 constexpr NamedValue<NodeNaming> kNodeNamings[] = {{NodeNaming::host, "host"},
                                                    {NodeNaming::file, "file"}};
@@ -39,11 +45,16 @@ class FleetCommand : public Command {
             "slower than its peers; exits with 1 if one is, or a node is missing or failed")) {
     app_->add_option("journals", paths_,
                      "Journals that --json wrote, folders of them (*.jsonl), or stores of duet "
-                     "history")
+                     "history; or the word plan: rounds in which the --nodes measure in pairs")
         ->type_name("PATH...");
     add("--nodes", nodes_, "LIST",
         "The nodes that should be there: names such as node1,node[03-16], or a file of them; those "
-        "without a journal are missing");
+        "without a journal are missing; of a plan also their number");
+    app_->add_option("--rounds", rounds_,
+                     "Of a plan, only so many rounds; default: those in which every node meets "
+                     "every other")
+        ->type_name("COUNT")
+        ->check(CLI::Range(1, kMostRounds));
     add("--groups", groups_, "FILE",
         "Groups of nodes, such as the nodes of a switch, as TOML: leaf1 = [\"node[1-16]\"]");
     add("--node-names", naming_, "FROM",
@@ -67,6 +78,8 @@ class FleetCommand : public Command {
 
   int run(const std::vector<std::string>&) override {
     if (paths_.empty()) throw UsageError("fleet: expected journals, folders of them or a store");
+    if (paths_.front() == kPlan) return plan();
+    refuse_given({{"--rounds", rounds_ > 0}}, "expected with plan");
     const FleetOptions options{parse_name(kNodeNamings, "--node-names", naming_),
                                parse_name(kRepeats, "--repeats", repeats_)};
     const auto groups =
@@ -88,6 +101,63 @@ class FleetCommand : public Command {
   }
 
  private:
+  // A line for each pair: the round, and the two nodes.
+  int plan() const {
+    if (paths_.size() > 1)
+      throw UsageError("fleet plan: expected no journals (./plan names a file)");
+    if (nodes_.empty()) throw UsageError("fleet plan: expected --nodes");
+    std::vector<std::pair<const char*, bool>> others;
+    for (const char* flag :
+         {"--groups", "--node-names", "--repeats", "--all", "--prometheus", "--report"}) {
+      others.emplace_back(flag, app_->get_option(flag)->count() > 0);
+    }
+    refuse_given(others, "expected with journals");
+    const std::vector<std::string> nodes = planned_nodes();
+    const std::vector<FleetRound> rounds = tournament(static_cast<int>(nodes.size()), rounds_);
+    if (!json_.empty()) {
+      OutputFile::create(json_, "expected another name").write(plan_json(nodes, rounds));
+    }
+    if (names_standard_output(json_)) return 0;
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+      for (const auto& [one, other] : rounds[i]) {
+        std::cout << fmt::format("{} {} {}\n", i + 1, nodes[static_cast<std::size_t>(one)],
+                                 nodes[static_cast<std::size_t>(other)]);
+      }
+    }
+    return 0;
+  }
+
+  // Names, or the numbers from 0 on.
+  std::vector<std::string> planned_nodes() const {
+    std::vector<std::string> nodes;
+    if (nodes_.find_first_not_of("0123456789") == std::string::npos) {
+      constexpr std::size_t kMostDigits = 6;
+      const std::size_t count = nodes_.size() > kMostDigits ? kMostPlanned + 1 : std::stoul(nodes_);
+      for (std::size_t i = 0; i < count; ++i) nodes.push_back(std::to_string(i));
+    } else {
+      nodes = node_names_of("--nodes", nodes_);
+    }
+    const std::set<std::string> different(nodes.begin(), nodes.end());
+    if (different.size() == nodes.size() && nodes.size() >= 2 && nodes.size() <= kMostPlanned) {
+      return nodes;
+    }
+    throw UsageError(
+        fmt::format("--nodes {}: expected 2 to {} different nodes", nodes_, kMostPlanned));
+  }
+
+  static std::string plan_json(const std::vector<std::string>& nodes,
+                               const std::vector<FleetRound>& rounds) {
+    Json json = {{"nodes", nodes}, {"rounds", Json::array()}};
+    for (const FleetRound& round : rounds) {
+      Json& pairs = json["rounds"].emplace_back(Json::array());
+      for (const auto& [one, other] : round) {
+        pairs.push_back(
+            {nodes[static_cast<std::size_t>(one)], nodes[static_cast<std::size_t>(other)]});
+      }
+    }
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  }
+
   // Before anything is read, so that a file which cannot be written is bad usage.
   void check_files() const {
     require_different_files(
@@ -118,6 +188,7 @@ class FleetCommand : public Command {
   std::vector<std::string> paths_;
   std::string nodes_, groups_, json_, prometheus_, page_;
   std::string naming_ = "host", repeats_ = "median";
+  int rounds_ = 0;  // 0: all
   bool all_ = false;
 };
 

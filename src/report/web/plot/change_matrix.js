@@ -32,7 +32,10 @@ function axis(theme, names, position, shown) {
     axisLine: { show: false },
     axisTick: { show: false },
     splitLine: { show: false },
-    axisLabel: { show: shown, color: theme.text, fontSize: 11, interval: 0, ...(position === 'top' && { rotate: 35 }) },
+    axisLabel: {
+      ...{ show: shown, color: theme.text, fontSize: 11, interval: 0 },
+      rotate: position === 'top' ? 35 : 0,
+    },
   };
 }
 
