@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "core/names.h"
 #include "fleet/levels.h"
+#include "fleet/peers.h"
 #include "timing/statistics.h"
 
 namespace duet {
@@ -18,10 +18,6 @@ namespace {
 constexpr NamedValue<Sureness> kSurenesses[] = {
     {Sureness::possible, "possible"}, {Sureness::likely, "likely"}, {Sureness::sure, "sure"}};
 
-// As in a comparison of journals (results/noise.cc): the weight of the usual noise beside that of
-// the peers, and by how much a median absolute deviation is less efficient than a deviation.
-constexpr double kUsualWeight = 4;
-constexpr double kMadFreedom = 0.37;
 // Below this, values differ by a journal's rounding.
 constexpr double kRounding = 1e-6;
 // All figures of a kind together show a loss that no single one does, from so many on, and among
@@ -30,43 +26,6 @@ constexpr std::size_t kFewestFigures = 3, kFewestPlaces = 8;
 constexpr double kClearlySlow = 3;  // standard deviations, in a figure of a place that is a suspect
 
 std::size_t at(int number) { return static_cast<std::size_t>(number); }
-
-double middle_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
-// The standard deviation of values about their median: by the median deviation, or by the lower
-// quartile where that is farther away, as in a fleet whose GPUs in order have a tail of slow ones.
-// `compared`: the number of values in each median that was taken off. Few of them follow their
-// median; the factor is that of normal values whose tail of 1 in 1,000 fits.
-double robust_deviation(std::vector<double> values, double middle, std::size_t compared) {
-  constexpr double kNormal = 1.4826;  // standard deviations in either
-  std::vector<double> away;
-  for (const double value : values) away.push_back(std::fabs(value - middle));
-  const auto quartile = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4);
-  std::nth_element(values.begin(), quartile, values.end());
-  const double deviation = std::max(middle_of(std::move(away)), middle - *quartile);
-  return kNormal * deviation * (1 + 2.3 / static_cast<double>(compared));
-}
-
-// Median and variance of values that are compared; the variance is that of one value.
-struct Peers {
-  double middle = 0, variance = 0, freedom = 0;
-};
-
-// `usual`: a variance that stands in for those of more peers.
-Peers peers_of(const std::vector<double>& values, double usual, std::size_t compared) {
-  Peers peers;
-  peers.middle = middle_of(values);
-  const double deviation = robust_deviation(values, peers.middle, compared);
-  const double seen = kMadFreedom * static_cast<double>(values.size() - 1);
-  peers.freedom = kUsualWeight + seen;
-  peers.variance = (kUsualWeight * usual + seen * deviation * deviation) / peers.freedom;
-  return peers;
-}
 
 // A value beside its peers.
 struct Stand {

@@ -66,7 +66,7 @@ expect_code 0 fleet plan --nodes 1000 --rounds 4 --json plan.json
 [[ $(wc -l < out) == 2000 ]] || fail "four rounds: $(wc -l < out) lines"
 [[ $(head -c 14 plan.json) == '{"nodes":["0",' ]] || fail "plan as JSON: $(head -c 100 plan.json)"
 refuses "expected --nodes" fleet plan
-refuses "2 to 10000 different nodes" fleet plan --nodes 1
+refuses "2 to 4096 different nodes" fleet plan --nodes 1
 refuses "expected with plan" fleet nodes --rounds 3
 refuses "expected with journals" fleet plan --nodes 4 --all
 

@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::size_t kMostFindings = 20;
 constexpr const char* kPlan = "plan";
-constexpr std::size_t kMostPlanned = 10000;  // nodes of a plan
-constexpr int kMostRounds = 10000;
+constexpr std::size_t kMostPlanned = 4096;  // nodes of a plan
+constexpr int kMostRounds = 4096;
 
 constexpr NamedValue<NodeNaming> kNodeNamings[] = {{NodeNaming::host, "host"},
                                                    {NodeNaming::file, "file"}};
@@ -147,15 +147,20 @@ class FleetCommand : public Command {
 
   static std::string plan_json(const std::vector<std::string>& nodes,
                                const std::vector<FleetRound>& rounds) {
-    Json json = {{"nodes", nodes}, {"rounds", Json::array()}};
-    for (const FleetRound& round : rounds) {
-      Json& pairs = json["rounds"].emplace_back(Json::array());
+    const auto text_of = [](const Json& json) {
+      return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    };
+    std::string text = "{\"nodes\":" + text_of(nodes) + ",\"rounds\":[";
+    for (const FleetRound& round :
+         rounds) {  // one at a time: all are half a million pairs and more
+      Json pairs = Json::array();
       for (const auto& [one, other] : round) {
         pairs.push_back(
             {nodes[static_cast<std::size_t>(one)], nodes[static_cast<std::size_t>(other)]});
       }
+      text += (text.back() == '[' ? "" : ",") + text_of(pairs);
     }
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+    return text + "]}\n";
   }
 
   // Before anything is read, so that a file which cannot be written is bad usage.
