@@ -19,7 +19,7 @@ set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/..")  # programs beside libduet, tests and modules below it
 
 # What has no loops over data; make builds it with -O1, in a quarter less time.
-set(DUET_PLAIN_PARTS "^(calibration|importing|health|history|overlap|report|results|run|verdict|[a-z]+_workload)$")
+set(DUET_PLAIN_PARTS "^(calibration|fleet|importing|health|history|overlap|report|results|run|verdict|[a-z]+_workload)$")
 set(DUET_PLAIN_OPTIMISATION "" CACHE STRING
     "How the command line and parts without loops over data are optimised; empty: as all else")
 
@@ -34,7 +34,7 @@ endforeach()
 
 # Tests of code that only computes with records: not built with sanitizers. The readers of records are
 # in the fuzz tests, which are.
-set(DUET_RECORD_TESTS "^(calibration|health|history|report|run|verdict)$")
+set(DUET_RECORD_TESTS "^(calibration|fleet|health|history|report|run|verdict)$")
 
 # What takes time in a test is the library's code; with -O1 tests would take twice as long to build.
 set(DUET_TEST_OPTIMISATION -O0)
@@ -88,7 +88,7 @@ function(duet_part name)
   if(name MATCHES "${DUET_PLAIN_PARTS}")
     target_compile_options(duet_${name} PRIVATE ${DUET_PLAIN_OPTIMISATION})
   endif()
-  if(DUET_SANITIZE AND name MATCHES "^(calibration|fabric|importing|health|history|overlap|report|results|run|verdict|[a-z]+_workload)$")
+  if(DUET_SANITIZE AND name MATCHES "^(calibration|fabric|fleet|importing|health|history|overlap|report|results|run|verdict|[a-z]+_workload)$")
     target_compile_options(duet_${name} PRIVATE -O0)  # built in half the time, and no loops over data
   endif()
 endfunction()

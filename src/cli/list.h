@@ -15,6 +15,7 @@ DUET_COMMAND(trace)
 DUET_COMMAND(compare)
 DUET_COMMAND(import)
 DUET_COMMAND(history)
+DUET_COMMAND(fleet)
 DUET_COMMAND(nccl_env)
 DUET_COMMAND(completion)
 DUET_COMMAND(complete)  // hidden: answers the scripts of `duet completion`

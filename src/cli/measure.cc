@@ -24,6 +24,7 @@
 #include "team/agreement.h"
 #include "team/launch.h"
 #include "team/processes.h"
+#include "team/rendezvous.h"
 #include "verdict/summary.h"
 
 namespace duet {
@@ -156,6 +157,13 @@ OutputFlags without_output(const OutputFlags& flags) {
   return left;
 }
 
+// By process. All processes call it together.
+std::vector<std::string> hosts_of(const RunPlan& plan) {
+  if (process_count(plan) == 1) return {};
+  return plan.processes->gather_all(host_name(), "all processes to name their hosts",
+                                    kDefaultDeadlineSeconds);
+}
+
 std::vector<Section> sections(const RunPlan& plan) {
   std::vector<Section> all;
   for (const Job& job : plan.jobs) all.push_back(job.section);
@@ -189,8 +197,8 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
   catch_interrupts(speaks(plan), asked.has_checkpoint ? Stopping::with_checkpoint : Stopping::soon);
   std::vector<Machine*> machines;
   for (const auto& machine : plan.machines) machines.push_back(machine.get());
-  const Environment environment =
-      make_environment(machines, {command, flags.reproducible, process_count(plan), plan.names});
+  const Environment environment = make_environment(
+      machines, {command, flags.reproducible, process_count(plan), plan.names, hosts_of(plan)});
   Outputs outputs = open_outputs(flags, environment, sections(plan));
   for (const std::string& warning : outputs.earlier.warnings) complain(warning);
   set_last_words(one_line("duet: stopped; " + resume));

@@ -28,4 +28,8 @@ class PrometheusMetric {
   std::string samples_;
 };
 
+inline PrometheusMetric prometheus_gauge(std::string name, const char* help) {
+  return {std::move(name), "gauge", help};
+}
+
 }  // namespace duet

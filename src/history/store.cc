@@ -291,4 +291,28 @@ std::vector<HistoryPoint> Store::points(const HistoryFilter& filter) {
   return points;
 }
 
+void Store::each_run(const std::function<void(JournalContents)>& take) {
+  for (const auto& run :
+       database_.run("SELECT id, key, time_utc, journal FROM run ORDER BY time_utc, id")) {
+    const std::string time = text(run[2]);
+    const std::string key = text(run[1]);
+    const std::string line = key.substr(std::min(key.size(), time.size() + 1));
+    // Behind the line a key may have a number.
+    JournalContents contents =
+        parse_journal(text(run[3]), line.substr(0, line.rfind('}') + 1) + '\n');
+    if (contents.runs.empty()) continue;
+    for (const auto& row : database_.run(
+             "SELECT case_key, rate, value FROM figure WHERE run = ?1 AND main = 1 ORDER BY rowid",
+             {run[0]})) {
+      Record& record = contents.runs[0].results.emplace_back();
+      record.id = case_of_key(text(row[0]));
+      record.rates.set(text(row[1]), number(row[2]));
+    }
+    if (auto& facts = contents.runs[0].environment.run; facts && facts->time_utc.empty()) {
+      facts->time_utc = time;
+    }
+    take(std::move(contents));
+  }
+}
+
 }  // namespace duet

@@ -6,6 +6,7 @@
 // A figure is one rate of a case that was measured or derived; main is 1 for a case's first rate.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,10 @@ class Store {
   // another run, it throws UsageError and adds nothing. `time_utc` is for journals that have no
   // time, as require_times() has it.
   AddedRuns add(const JournalContents& journal, const std::string& time_utc);
+
+  // Each run as a journal, by time: its environment, and the first rate of each case as a record
+  // that was measured, without times.
+  void each_run(const std::function<void(JournalContents)>& take);
 
   // Sorted by figure and host, then by time.
   std::vector<HistoryPoint> points(const HistoryFilter& filter);

@@ -24,6 +24,15 @@ std::string script_text(const Json& data) {
   return text;
 }
 
+std::string page_of(const Json& data) {
+  std::string page(built_in_page().at("page"));
+  const std::size_t at = page.find(kMarker);
+  if (at == std::string::npos) throw Error("the report page has no place for its data");
+  return page.replace(
+      at, std::string(kMarker).size(),
+      "<script type=\"application/json\" id=\"data\">" + script_text(data) + "</script>");
+}
+
 }  // namespace
 
 const char* const kReportHead = "<!doctype html>\n<!-- duet report -->\n";
@@ -47,12 +56,14 @@ std::string report_page(const std::vector<ReportJournal>& journals) {
 
 std::string report_page(const std::vector<ReportJournal>& journals, const Json& history) {
   if (!has_report_page()) throw Unavailable(no_report_page());
-  std::string page(built_in_page().at("page"));
-  const std::size_t at = page.find(kMarker);
-  if (at == std::string::npos) throw Error("the report page has no place for its data");
-  return page.replace(at, std::string(kMarker).size(),
-                      "<script type=\"application/json\" id=\"data\">" +
-                          script_text(report_data(journals, history)) + "</script>");
+  return page_of(report_data(journals, history));
+}
+
+std::string fleet_page(const Json& fleet) {
+  if (!has_report_page()) throw Unavailable(no_report_page());
+  Json data = report_data({});
+  data["fleet"] = fleet;
+  return page_of(data);
 }
 
 }  // namespace duet

@@ -27,6 +27,10 @@ extern const char* const kReportHead;
 std::string report_page(const std::vector<ReportJournal>& journals);
 std::string report_page(const std::vector<ReportJournal>& journals, const Json& history);
 
+// The page of a fleet of nodes in place of journals. `fleet`: as fleet_page_data() of
+// fleet/report.h makes it.
+std::string fleet_page(const Json& fleet);
+
 // The template of the page under the key "page"; empty if it was not built.
 const std::map<std::string, std::string_view>& built_in_page();
 

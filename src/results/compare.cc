@@ -65,17 +65,6 @@ const Record* representative(const std::vector<SideRun>& runs) {
   return measured[(measured.size() - 1) / 2];
 }
 
-// The standard deviation of the median's logarithm, from the confidence interval within the run; 0
-// if there is one sample and so no interval.
-double deviation_of(const Seconds& seconds) {
-  constexpr double kLeast = 1e-3;  // share of the median; an interval may begin at 0
-  constexpr double kQuantile = 1.96;
-  if (seconds.n == 1) return 0;
-  const double median = seconds.median;
-  const double low = std::max(seconds.ci_low, kLeast * median);
-  return std::max({0.0, std::log(median / low), std::log(seconds.ci_high / median)}) / kQuantile;
-}
-
 double load_of(const SideRun& run) {
   const std::optional<HostLoad>& load = run.record->load;
   if (run.source.kind != "host" || run.source.virtual_time || !load) return 0;
@@ -144,7 +133,8 @@ std::vector<RunFigure> figures_of(const std::vector<SideRun>& runs, double scale
   std::vector<RunFigure> figures;
   for (const SideRun& run : runs) {
     if (!is_measured(run)) continue;
-    figures.push_back({seconds_of(*run.record), deviation_of(run.record->seconds), load_of(run)});
+    figures.push_back(
+        {seconds_of(*run.record), deviation_of_median(run.record->seconds), load_of(run)});
     if (scale > 0) figures.back().figure = fraction_of(*run.record)->value / scale;
   }
   return figures;

@@ -113,9 +113,10 @@ Environment make_environment(const std::vector<Machine*>& machines,
   }
   environment.processes = options.processes;
   if (options.reproducible) return environment;
-  environment.run = RunFacts{version(),   revision(),          quote_command(options.command),
-                             time_utc(),  host_facts(),        library_versions(),
-                             variables(), telemetry(machines), load_average()};
+  environment.run = RunFacts{version(),    revision(),          quote_command(options.command),
+                             time_utc(),   host_facts(),        library_versions(),
+                             variables(),  telemetry(machines), load_average(),
+                             options.hosts};
   return environment;
 }
 

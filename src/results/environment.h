@@ -14,8 +14,9 @@ struct EnvironmentOptions {
   // Leaves out the object "run", which differs from run to run and from host to host. Equal runs on
   // a simulated machine then write equal bytes.
   bool reproducible = false;
-  int processes = 1;               // of the run, this process included
-  std::vector<std::string> names;  // by machine, replacing their own names; empty: their own
+  int processes = 1;                    // of the run, this process included
+  std::vector<std::string> names;       // by machine, replacing their own names; empty: their own
+  std::vector<std::string> hosts = {};  // names of the processes' hosts; of one process: empty
 };
 
 Environment make_environment(const std::vector<Machine*>& machines,

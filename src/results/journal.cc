@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "results/journal_machines.h"
@@ -22,7 +23,48 @@ std::string read_all(const std::string& path) {
   if (!file || std::filesystem::is_directory(path, ignored)) {
     throw UsageError(path + " cannot be read as a journal");
   }
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+constexpr std::array<std::string_view, 4> kBesideFigures = {"samples", "telemetry", "timeline",
+                                                            "curves"};
+
+// True for a member of an object, as text, that has one of these names.
+bool is_beside_figures(std::string_view member) {
+  return std::any_of(kBesideFigures.begin(), kBesideFigures.end(), [&](std::string_view name) {
+    return member.size() > name.size() + 2 && member[0] == '"' && member[name.size() + 1] == '"' &&
+           member.substr(1, name.size()) == name;
+  });
+}
+
+// The line's object without those members. A line that is no whole object stays as it is.
+std::string with_figures_alone(std::string_view line) {
+  std::string kept = "{";
+  std::size_t begin = 1;  // of the member
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (in_text) {
+      i += c == '\\' ? 1 : 0;
+      in_text = c != '"';
+      continue;
+    }
+    in_text = c == '"';
+    depth += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
+    const bool ended = depth == 0 && i + 1 == line.size() && line.front() == '{' && c == '}';
+    if (!ended && (depth != 1 || c != ',')) continue;
+    const std::string_view member = line.substr(begin, i - begin);
+    if (!is_beside_figures(member)) {
+      kept += kept.size() > 1 ? "," : "";
+      kept += member;
+    }
+    begin = i + 1;
+    if (ended) return kept + '}';
+  }
+  return std::string(line);
 }
 
 // A discarded value if the line is not JSON. Throws Error if it nests too deeply.
@@ -77,7 +119,7 @@ std::map<std::string, const Record*> JournalContents::by_case() const {
   return found;
 }
 
-JournalContents parse_journal(const std::string& name, std::string_view text) {
+JournalContents parse_journal(const std::string& name, std::string_view text, JournalParts parts) {
   JournalContents contents;
   contents.name = name;
   std::size_t begin = 0;
@@ -86,7 +128,9 @@ JournalContents parse_journal(const std::string& name, std::string_view text) {
     const bool whole = newline != std::string_view::npos;
     const std::size_t end = whole ? newline : text.size();
     try {
-      const Json json = parse_line(text.substr(begin, end - begin));
+      const std::string_view one = text.substr(begin, end - begin);
+      const Json json =
+          parts == JournalParts::all ? parse_line(one) : parse_line(with_figures_alone(one));
       if (json.is_discarded() && !whole) {
         contents.warnings.push_back(
             fmt::format("{}:{}: the last record was cut short; it is dropped", name, line));
@@ -104,8 +148,8 @@ JournalContents parse_journal(const std::string& name, std::string_view text) {
   return contents;
 }
 
-JournalContents read_journal(const std::string& path) {
-  return parse_journal(path, read_all(path));
+JournalContents read_journal(const std::string& path, JournalParts parts) {
+  return parse_journal(path, read_all(path), parts);
 }
 
 JournalContents load_journal(const std::string& path) {

@@ -37,14 +37,19 @@ struct JournalContents {
 // The last result of each case, in the order in which the cases first appear.
 std::vector<const Record*> results_that_count(const std::vector<JournalRun>& runs);
 
+// What is read of a result. `figures` leaves out, unread, samples, sensors, timelines and curves:
+// most of a journal's bytes.
+enum class JournalParts { all, figures };
+
 // Parses a journal's text; `name` names it in messages. A last line that was cut short is dropped,
 // with a warning. Throws UsageError "NAME:LINE: ..." on a line that is not one of this schema, and
 // no other error on any bytes.
-JournalContents parse_journal(const std::string& name, std::string_view text);
+JournalContents parse_journal(const std::string& name, std::string_view text,
+                              JournalParts parts = JournalParts::all);
 
 // Throws UsageError as parse_journal does, and if the file cannot be read. A missing file counts as
 // an empty journal.
-JournalContents read_journal(const std::string& path);
+JournalContents read_journal(const std::string& path, JournalParts parts = JournalParts::all);
 
 // For commands that need a journal. Throws UsageError also if the file is missing, has no result,
 // or uses one name for two machines. The caller shows the warnings.

@@ -75,6 +75,33 @@ TEST_F(Journal, ReadsWhatWasWritten) {
   EXPECT_EQ(by_case.begin()->second->reason, "second");
 }
 
+TEST_F(Journal, FiguresAreReadWithoutTheirSamples) {
+  Measurement measurement;
+  measurement.id = {"gemm", "host", "onednn", {{"m", std::string("\"samples\":[1}")}}};
+  measurement.sampling.emplace();
+  measurement.sampling->samples = {1, 2, 3};
+  measurement.sampling->mode = "adaptive";
+  measurement.notes = {{"samples", "in \\ a note"}};
+  measurement.timeline = {{{0, 1}, {0, 1}}};
+  const Record whole = make_record(measurement);
+  ASSERT_EQ(whole.samples.size(), 3u);
+  store(journal_line(environment("host", "CPU")) + journal_line(whole));
+  const Record figures = read_journal(path_, JournalParts::figures).runs.at(0).results.at(0);
+  EXPECT_TRUE(figures.samples.empty() && figures.timeline.empty());
+  Record same = whole;
+  same.samples.clear();
+  same.timeline.clear();
+  EXPECT_EQ(journal_line(figures), journal_line(same));
+  EXPECT_EQ(read_journal(path_).runs.at(0).results.at(0).samples.size(), 3u);
+  for (const char* broken :
+       {"{", "}", "{}}", "[1,2]\n", "{\"type\":\"result\",\"schema\":1,,}\n"}) {
+    store(broken);
+    const auto all = message_of<UsageError>([&] { read_journal(path_); });
+    const auto some = message_of<UsageError>([&] { read_journal(path_, JournalParts::figures); });
+    EXPECT_EQ(all.empty(), some.empty()) << broken;
+  }
+}
+
 TEST_F(Journal, ALineCutShortIsDroppedAndResumingRemovesIt) {
   const std::string whole = journal_line(skipped(1, "a"));
   store(whole + whole.substr(0, 20));

@@ -15,9 +15,6 @@ constexpr double kMostLoad = 0.95;
 
 double square(double value) { return value * value; }
 
-// The logarithm of the factor by which a load lengthens a time: a load of half the CPU doubles it.
-double slowdown(double load) { return -std::log1p(-std::clamp(load, 0.0, kMostLoad)); }
-
 double mean_log(const std::vector<RunFigure>& runs) {
   double sum = 0;
   for (const RunFigure& run : runs) sum += std::log(run.seconds);
@@ -108,6 +105,17 @@ UsualNoise usual_noise(const std::string& kind, bool virtual_time) {
   if (kind == "cuda" || kind == "hip") return {0.01, 0.5e-6};
   return {0.03, 0.5e-6};
 }
+
+double deviation_of_median(const Summary& seconds) {
+  constexpr double kLeast = 1e-3;  // share of the median; an interval may begin at 0
+  constexpr double kQuantile = 1.96;
+  if (seconds.n == 1) return 0;
+  const double median = seconds.median;
+  const double low = std::max(seconds.ci_low, kLeast * median);
+  return std::max({0.0, std::log(median / low), std::log(seconds.ci_high / median)}) / kQuantile;
+}
+
+double slowdown(double load) { return -std::log1p(-std::clamp(load, 0.0, kMostLoad)); }
 
 std::vector<Shift> shifts_of(const std::vector<CaseRuns>& cases) {
   const double outside = kOutside / static_cast<double>(std::max<std::size_t>(1, cases.size()));

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "timing/statistics.h"
+
 namespace duet {
 
 // The standard deviation between runs that is assumed for a device without repeats. The deviation
@@ -17,6 +19,13 @@ struct UsualNoise {
 
 // By the `kind` of a device: "host", "cuda", "hip". 0 in virtual time.
 UsualNoise usual_noise(const std::string& kind, bool virtual_time);
+
+// The standard deviation of the logarithm of a run's median, from its confidence interval; 0 if
+// there is one sample and so no interval.
+double deviation_of_median(const Summary& seconds);
+
+// The logarithm of the factor by which a load lengthens a time: a load of half the CPU doubles it.
+double slowdown(double load);
 
 struct RunFigure {
   double seconds = 0;    // the median

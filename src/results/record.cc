@@ -156,6 +156,15 @@ std::string case_key(const CaseId& id) {
   return nlohmann::json{id.benchmark, id.device, id.engine, as_of_today(id).axes.key()}.dump();
 }
 
+CaseId case_of_key(const std::string& key) {
+  const auto json = nlohmann::json::parse(key, nullptr, /*allow_exceptions=*/false);
+  const bool texts =
+      json.is_array() && json.size() == 4 &&
+      std::all_of(json.begin(), json.end(), [](const auto& e) { return e.is_string(); });
+  if (!texts) throw BadArgument("expected a key of a case");
+  return {json[0], json[1], json[2], Axes::from_key(json[3].get<std::string>())};
+}
+
 std::string axis_word(const CaseId& id, std::string_view name) {
   return id.axes.text(name).value_or("");
 }

@@ -104,6 +104,7 @@ struct RunFacts {
   ByName<std::string> libraries, variables;  // versions; environment variables that change results
   ByName<TelemetrySummary> telemetry;        // when the run began, by device
   HostLoad load;
+  std::vector<std::string> hosts = {};  // names by process; of one process: empty
 };
 
 struct Environment {
@@ -129,6 +130,9 @@ Finished finished_of(const Record& record);
 // A key for a case: benchmark, device, engine and axes. It does not depend on the order of the
 // axes, and is the same for a case of an older journal and of today's.
 std::string case_key(const CaseId& id);
+// The case that has a key, without labels and with its axes by name. Throws BadArgument for a text
+// that is no key.
+CaseId case_of_key(const std::string& key);
 
 // The value of one axis; "", 0 or false if the case has no such axis of that type.
 std::string axis_word(const CaseId& id, std::string_view name);

@@ -180,6 +180,7 @@ void describe(V& v, typename V::template Of<RunFacts>& run) {
   v.usual("variables", run.variables);
   v.usual("telemetry", run.telemetry);
   v.usual("load", run.load);
+  v.optional("hosts", run.hosts, !run.hosts.empty());
 }
 
 template <typename V>

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <type_traits>
+
+#include "core/error.h"
 
 namespace duet {
 namespace {
@@ -27,6 +30,61 @@ std::string key_of(const AxisValue& value) {
       },
       value);
   return fmt::format("{}:{}:{}", value.index(), text.size(), text);
+}
+
+// Reads a key from its begin on.
+class KeyReader {
+ public:
+  explicit KeyReader(std::string_view rest) : rest_(rest) {}
+  bool at_end() const { return rest_.empty(); }
+
+  // "3:abc" is abc.
+  std::string text() {
+    const std::size_t size = number();
+    expect(':');
+    if (size > rest_.size()) fail();
+    const std::string found(rest_.substr(0, size));
+    rest_.remove_prefix(size);
+    return found;
+  }
+  std::size_t number() {
+    std::size_t value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc()) fail();
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return value;
+  }
+  void expect(char c) {
+    if (rest_.empty() || rest_.front() != c) fail();
+    rest_.remove_prefix(1);
+  }
+  [[noreturn]] static void fail() { throw BadArgument("expected a key of axes"); }
+
+ private:
+  std::string_view rest_;
+};
+
+template <typename Number>
+Number number_from(const std::string& text) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) KeyReader::fail();
+  return value;
+}
+
+AxisValue value_from(std::size_t type, const std::string& text) {
+  switch (type) {
+    case 0:
+      return number_from<std::int64_t>(text);
+    case 1:
+      return number_from<double>(text);
+    case 2:
+      return text == "true";
+    case 3:
+      return text;
+    default:
+      KeyReader::fail();
+  }
 }
 
 }  // namespace
@@ -67,6 +125,19 @@ std::string Axes::key() const {
     key += fmt::format("{}:{}={};", axis->first.size(), axis->first, key_of(axis->second));
   }
   return key;
+}
+
+Axes Axes::from_key(std::string_view key) {
+  Axes axes;
+  for (KeyReader reader(key); !reader.at_end();) {
+    const std::string name = reader.text();
+    reader.expect('=');
+    const std::size_t type = reader.number();
+    reader.expect(':');
+    axes.set(name, value_from(type, reader.text()));
+    reader.expect(';');
+  }
+  return axes;
 }
 
 }  // namespace duet

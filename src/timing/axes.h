@@ -45,6 +45,9 @@ class Axes {
 
   // A text that is equal for the same names and values in any order; labels do not count.
   std::string key() const;
+  // The axes that have this key, sorted by name and without labels. Throws BadArgument for a text
+  // that is no key.
+  static Axes from_key(std::string_view key);
 
   Iterator begin() const { return axes_.begin(); }
   Iterator end() const { return axes_.end(); }

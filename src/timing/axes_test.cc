@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.h"
+
 namespace duet {
 namespace {
 
@@ -45,6 +47,16 @@ TEST(Axes, KeysTellTextsApartWhateverTheyContain) {
   const Axes two = {{"a", std::string("x")}, {"b", std::string("y")}};
   const Axes one = {{"a", std::string("x;1:b=3:1:y")}};
   EXPECT_NE(two.key(), one.key());
+}
+
+TEST(Axes, AreReadFromTheirKeys) {
+  const Axes axes = {
+      {"a", std::string("x;1:b=3:1:y")}, {"b", false}, {"c", 0.1}, {"d", std::int64_t{-7}}};
+  EXPECT_EQ(Axes::from_key(axes.key()), axes);
+  EXPECT_EQ(Axes::from_key(""), Axes());
+  for (const char* bad : {"a", "1:a=", "1:a=0:1:x;", "1:a=3:9:x;", "1:a=9:1:x;", "1:a=3:1:x"}) {
+    EXPECT_THROW(Axes::from_key(bad), BadArgument) << bad;
+  }
 }
 
 }  // namespace

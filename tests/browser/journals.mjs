@@ -1,7 +1,7 @@
 // Journals for the tests of the report: runs of simulated machines, one of a CPU, and doctored ones:
 // with a bad link, a wrong case, a failed one, curves without lines, words that would do harm if
 // they were taken for markup; and with a figure that is too good to be true.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -335,6 +335,26 @@ export function makeStore(duet, journal, folder) {
     throw error;
   }
   return store;
+}
+
+export const FLEET = { nodes: 6, slow: 'node4', from: 'sim:h200-4:1', to: 'sim:h200-4:3', share: 0.8 };
+
+/** The page of a fleet of nodes that ran one journal, with a slow link on one. @returns {string} its file */
+export function makeFleet(duet, journal, folder) {
+  const { nodes, slow, from, to, share } = FLEET;
+  const paths = Array.from({ length: nodes }, (_, i) => {
+    const records = parse(readFileSync(journal, 'utf8'));
+    const name = `node${i}`;
+    Object.assign(records[0].run, { host: { name } });
+    const isLink = ({ case: c }) => [c?.source, c?.destination].sort().join() === `${from},${to}`;
+    const file = join(folder, `fleet-${i}.jsonl`);
+    writeFileSync(file, format(records.map((one) => (name === slow && isLink(one) ? slower(one, share) : one))));
+    return file;
+  });
+  const page = join(folder, 'fleet.html');
+  const { status, stderr } = spawnSync(duet, ['fleet', ...paths, '--report', page], { encoding: 'utf8' });
+  if (status !== 1) throw new Error(`duet fleet: exit ${status}, expected 1: ${stderr}`);
+  return page;
 }
 
 /** The report of journals, as `duet report` makes it. @returns {string} its file */

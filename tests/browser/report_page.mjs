@@ -9,11 +9,12 @@ import { join, resolve } from 'node:path';
 import { findBrowser, launch, Windows } from './browser.mjs';
 import { chartChecks } from './chart_checks.mjs';
 import { doctoredChecks, manyChecks } from './doctored_checks.mjs';
+import { fleetChecks } from './fleet_checks.mjs';
 import { haloChecks } from './halo_checks.mjs';
 import { historyChecks } from './history_checks.mjs';
 import { importedChecks } from './imported_checks.mjs';
 import { isolatedChecks } from './isolated_checks.mjs';
-import { makeJournals, makeReport, makeStore, readJournal } from './journals.mjs';
+import { makeFleet, makeJournals, makeReport, makeStore, readJournal } from './journals.mjs';
 import { layerChecks } from './layer_checks.mjs';
 import { overlapChecks } from './overlap_checks.mjs';
 import { drawAll, scrollTo } from './page_facts.mjs';
@@ -51,6 +52,7 @@ const reports = Object.fromEntries(
 );
 
 const [copies] = files.good;
+reports.fleet = { file: makeFleet(resolve(duet), copies, folder), journals: [] };
 const store = makeStore(resolve(duet), copies, folder);
 if (store)
   reports.history = {
@@ -165,12 +167,18 @@ try {
     ['training', trainingChecks],
     ['halo', haloChecks],
     ['imported', importedChecks],
+    ['fleet', fleetChecks],
     ...(store ? [['history', historyChecks]] : []),
   ])
     for (const [what, body] of Object.entries(checks)) await check(what, reports[name], body);
   const viewport = { width: 360, height: 740 };
   for (const [name, report] of Object.entries(reports))
-    await check(`fits screens of every width: ${name}`, report, fitsScreens, { viewport });
+    await check(
+      `fits screens of every width: ${name}`,
+      report,
+      name === 'fleet' ? fitsPhone : fitsScreens, // it has no records
+      { viewport },
+    );
   await check('a hint ends with what it is about', reports.good, hintEnds, { viewport });
   for (const [name, colorScheme] of [
     ['many', 'light'],
@@ -181,6 +189,7 @@ try {
     ['layers', 'dark'],
     ['training', 'light'],
     ['training', 'dark'],
+    ['fleet', 'light'],
     ...(store ? [['history', 'dark']] : []),
   ]) {
     const options = { colorScheme, bypassCSP: true };

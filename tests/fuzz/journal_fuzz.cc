@@ -19,6 +19,7 @@
 #include "copy/cases.h"
 #include "core/error.h"
 #include "corpus.h"
+#include "fleet/cases.h"
 #include "report/data.h"
 #include "results/compare.h"
 #include "results/writers/comparison.h"
@@ -85,6 +86,17 @@ void evaluate_all(const JournalContents& journal, const Environment& environment
 }
 
 // Calls all code of Duet that takes accepted journals. New code of that sort is added here.
+void take_for_fleet(const JournalContents& journal) {
+  for (const JournalRun& run : journal.runs) {
+    const FleetRun of(run.environment, "node");
+    settings_of(run.environment);
+    for (const Record& record : run.results) {
+      if (const auto one = of.case_of(record)) one->figure();
+      case_of_key(case_key(record.id));
+    }
+  }
+}
+
 void use(const JournalContents& journal, const JournalContents& whole, bool page) {
   for (const Detail detail : {Detail::short_tables, Detail::every_case}) write_all(journal, detail);
   may_refuse([&] { compare_both(journal, whole, /*across=*/false); });
@@ -96,6 +108,7 @@ void use(const JournalContents& journal, const JournalContents& whole, bool page
   const Environment& now = whole.runs.front().environment;
   may_refuse([&] { check_same_devices(journal.name, journal, now); });
   may_refuse([&] { check_same_processes(journal.name, journal, now); });
+  take_for_fleet(journal);
   if (page) make_page(journal);
 }
 

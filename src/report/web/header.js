@@ -1,6 +1,6 @@
 // The page's head: what was measured, when and by what; and the bar with links to the sections.
 import { append, h, list } from './dom.js';
-import { commas, day, minute, plural, semicolons, spaces } from './format.js';
+import { commas, count, day, minute, plural, semicolons, spaces } from './format.js';
 import { placeName } from './labels.js';
 import { themeSwitch } from './theme.js';
 
@@ -8,6 +8,7 @@ const unique = (list) => [...new Set(list)];
 
 /** @returns {string} the measured devices: "4 x NVIDIA H200; AMD EPYC" */
 export function measured(model) {
+  if (model.data.fleet) return plural(model.data.fleet.nodes.length, 'node');
   const most = new Map(); // for each model the largest number of devices in any journal
   for (const place of model.places) {
     const name = placeName({ ...place, count: 1 });
@@ -30,15 +31,27 @@ function tools(model) {
   return unique(names).join('; ');
 }
 
-/** Fills the page's head. */
-export function showHeader(element, model) {
-  const { data, journals } = model;
+function journalFacts(model) {
+  const { journals } = model;
   const many = plural(journals.length, 'journal');
   const names = journals.length > 6 ? many : journals.map(({ name }) => name).join(', ');
-  const facts = {
+  return {
     Measured: dates(model),
     [journals.length === 1 ? 'Journal' : 'Journals']: names,
     'Measured with': tools(model),
+  };
+}
+
+const fleetFacts = ({ journals, figures }) => ({
+  Journals: count(journals),
+  'Cases compared': count(figures.filter(({ judged }) => judged).length),
+});
+
+/** Fills the page's head. */
+export function showHeader(element, model) {
+  const { data } = model;
+  const facts = {
+    ...(data.fleet ? fleetFacts(data.fleet) : journalFacts(model)),
     'Report made with': commas(spaces('Duet', data.duet, data.revision), minute(data.made_utc)),
   };
   const pairs = Object.entries(facts).map(([name, text]) => h('div', h('dt', name), h('dd', text)));

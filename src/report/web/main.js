@@ -5,6 +5,7 @@ import { busyBanner } from './busy.js';
 import { chartCard } from './chart_card.js';
 import { h } from './dom.js';
 import { environment } from './environment.js';
+import { fleetSummary } from './fleet_summary.js';
 import { measured, showBar, showHeader } from './header.js';
 import { makeModel } from './model.js';
 import { drawForPaper } from './print.js';
@@ -49,23 +50,30 @@ function chartSections(model, cards) {
   });
 }
 
+const journalSections = (model, cards) => [
+  { id: 'summary', title: 'Summary', content: () => summary(model) },
+  ...chartSections(model, cards),
+  {
+    id: 'environment',
+    title: 'Environment and commands',
+    short: 'Environment',
+    content: () => environment(model),
+  },
+  { id: 'records', title: 'All records', short: 'Records', content: () => [recordsTable(model)] },
+];
+
+const fleetSections = (model, cards) => [
+  { id: 'summary', title: 'Summary', content: () => fleetSummary(model) },
+  ...chartSections(model, cards),
+];
+
 const nextTask = () => new Promise((done) => setTimeout(done));
 
 async function show(model) {
   document.title = `Duet: ${measured(model)}`;
   showHeader(document.getElementById('top'), model);
   const cards = [];
-  const sections = [
-    { id: 'summary', title: 'Summary', content: () => summary(model) },
-    ...chartSections(model, cards),
-    {
-      id: 'environment',
-      title: 'Environment and commands',
-      short: 'Environment',
-      content: () => environment(model),
-    },
-    { id: 'records', title: 'All records', short: 'Records', content: () => [recordsTable(model)] },
-  ];
+  const sections = model.data.fleet ? fleetSections(model, cards) : journalSections(model, cards);
   const main = document.getElementById('main');
   const shells = sections.map(({ id, title }) =>
     h('section', { id, 'aria-labelledby': `${id}-title` }, h('h2', { id: `${id}-title` }, title)),

@@ -10,6 +10,9 @@
  *     studies; `reported_steps`: training steps; `reported_parallel_steps`: those of several devices
  * @property {Object[]} [history] figures over time, one for each device and host: `benchmark`, `engine`,
  *     `case`, `rate`, `device`, `model`, `host`, and by time `times`, `values`, `revisions`
+ * @property {Object} [fleet] what duet fleet found, in place of journals (fleet/page_data.cc): as its
+ *     JSON, and `line`, what it says; `heat`, of the slowest nodes the `changes` by figure;
+ *     `distributions` by figure; `matrices` of pairs. Changes are thousandths of the peers' median
  *
  * @typedef {Object} Journal
  * @property {string} name unique: the file name, with folders if several files have that name
