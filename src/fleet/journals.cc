@@ -339,7 +339,9 @@ FleetInput read_fleet(const std::vector<std::string>& paths, const FleetOptions&
   std::set<std::string> seen;
   for (const std::string& path : paths) {
     for (std::string& file : files_of(path)) {
-      if (!seen.insert(fs::weakly_canonical(file).string()).second) continue;
+      std::error_code unknown;  // of a pipe
+      const fs::path same = fs::weakly_canonical(file, unknown);
+      if (!seen.insert(unknown ? file : same.string()).second) continue;
       (is_store(file) ? stores : journals).push_back(std::move(file));
     }
   }
