@@ -50,7 +50,10 @@ std::vector<std::string> files_of(const std::string& path) {
   return found;
 }
 
+// Only of a regular file: what is read of a pipe is gone.
 bool is_store(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;
   constexpr std::string_view kHead("SQLite format 3\0", 16);
   std::string head(kHead.size(), '\0');
   std::ifstream file(path, std::ios::binary);
@@ -162,18 +165,29 @@ class FleetInputMaker {
  private:
   void read_batch(std::vector<ReadJournal>& batch, const std::string* paths) const {
     std::atomic<std::size_t> next{0};
+    std::vector<std::exception_ptr> errors(batch.size());
     const auto work = [&] {
       for (std::size_t i = next++; i < batch.size(); i = next++) {
-        read_one(batch[i], paths[i], options_);
+        try {
+          read_one(batch[i], paths[i], options_);
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
       }
     };
     const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
     std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < std::min(cores, batch.size()); ++i) {
-      threads.push_back(start_thread("a thread that reads journals", work));
+    try {
+      for (std::size_t i = 1; i < std::min(cores, batch.size()); ++i) {
+        threads.push_back(start_thread("a thread that reads journals", work));
+      }
+    } catch (const Error&) {  // fewer threads read all the same
     }
     work();
     for (std::thread& each : threads) each.join();
+    for (const std::exception_ptr& error : errors) {
+      if (error) std::rethrow_exception(error);
+    }
   }
 
   FleetNode& node(const std::string& name) {
@@ -325,7 +339,9 @@ FleetInput read_fleet(const std::vector<std::string>& paths, const FleetOptions&
   std::set<std::string> seen;
   for (const std::string& path : paths) {
     for (std::string& file : files_of(path)) {
-      if (!seen.insert(fs::weakly_canonical(file).string()).second) continue;
+      std::error_code unknown;  // of a pipe
+      const fs::path same = fs::weakly_canonical(file, unknown);
+      if (!seen.insert(unknown ? file : same.string()).second) continue;
       (is_store(file) ? stores : journals).push_back(std::move(file));
     }
   }

@@ -54,6 +54,8 @@ expect_code 1 fleet nodes --nodes names
 
 # One node is compared with itself; names may be those of the files.
 expect_code 0 fleet nodes/n1.jsonl
+expect_code 0 fleet <(cat nodes/n1.jsonl nodes/n2.jsonl nodes/n3.jsonl)
+grep -q '^duet fleet: OK: 3 nodes: ' out || fail "journals one after the other: $(cat out)"
 expect_code 0 fleet nodes/n1.jsonl nodes/n2.jsonl nodes/n3.jsonl --node-names file --groups <(echo 'leaf = ["n[1-2]"]')
 expect_code 0 gemm --device sim:h200:devices=1 --shapes 64x64x64 --iterations 3 --json one.jsonl --quiet
 expect_code 1 fleet one.jsonl

@@ -37,6 +37,7 @@ grep -q '"latency_p99_us"' journal.jsonl || fail "no latencies"
 grep -q '"completion_us"' journal.jsonl || fail "no times of the proxy"
 grep -q '"provider":"tcp;ofi_rxm"' journal.jsonl || fail "no provider"
 grep -q '"processes":2' journal.jsonl || fail "no processes"
+grep -q "\"hosts\":\[\"$(hostname)\",\"$(hostname)\"\]" journal.jsonl || fail "no hosts of the processes"
 
 # What killed processes leave of shared memory is in nobody's way, and goes.
 "$duet" fabric write --provider shm --sizes 1M --seconds 30 --quiet &> killed &
