@@ -72,7 +72,7 @@ int as_one(Processes& processes, const std::function<int()>& command) {
 
 void require_one_process(const std::string& command) {
   const LaunchedBy by = launched_by();
-  if (by.size <= 1) return;
+  if (by.size <= 1 || is_one_of_each_node()) return;
   throw UsageError(fmt::format(
       "duet {} runs in one process: {} says that this is one of {}; only "
       "duet collective, duet fabric, duet halo, duet overlap and duet train --parallel run "

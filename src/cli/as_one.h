@@ -13,7 +13,8 @@ namespace duet {
 // is gone, as_one() ends this process without destructors, some of which wait for all processes.
 int as_one(Processes& processes, const std::function<int()>& command);
 
-// For commands that run in one process: throws UsageError if a launcher has started several.
+// For commands that run in one process: throws UsageError if a launcher has started several, other
+// than by srun one on each node, of which each runs by itself.
 void require_one_process(const std::string& command);
 
 }  // namespace duet

@@ -140,7 +140,9 @@ std::vector<NamedUnit> FleetRun::units_of(const Record& record) const {
   if (nodes_.size() > 1) {
     const std::string rails = record.notes.value("rails");
     const bool one_rail = rails.find(',') == std::string::npos;
-    for (const std::string& node : nodes_) units.push_back({node, one_rail ? rails : ""});
+    // Without its address, which is process 0's.
+    const std::string nic = one_rail ? rails.substr(0, rails.find(" (")) : "";
+    for (const std::string& node : nodes_) units.push_back({node, nic});
     return units;
   }
   const std::string& node = nodes_.front();

@@ -117,7 +117,7 @@ TEST_F(FleetJournals, ARunOverTwoNodesIsOfItsNicsOrNodes) {
   environment.processes = 2;
   environment.run->hosts = {"n1", "n2"};
   Record by_nic = result(fabric());
-  by_nic.notes.set("rails", "mlx5_0");
+  by_nic.notes.set("rails", "mlx5_0 (10.0.0.1)");
   Record by_all = result(fabric());
   by_all.id.axes.set("rails", std::int64_t{2});
   by_all.notes.set("rails", "mlx5_0, mlx5_1");

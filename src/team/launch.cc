@@ -88,6 +88,11 @@ Launch by_address() {
   return launch;
 }
 
+// MPICH's Hydra sets PMI_SIZE under srun as well as without.
+bool by_srun(const LaunchedBy& by) {
+  return by.variable == "SLURM_NTASKS" || (by.variable == "PMI_SIZE" && has("SLURM_PROCID"));
+}
+
 }  // namespace
 
 LaunchedBy launched_by() {
@@ -100,13 +105,17 @@ LaunchedBy launched_by() {
   return {"SLURM_NTASKS", number("SLURM_NTASKS", 1, kMostProcesses)};
 }
 
+bool is_one_of_each_node() {
+  constexpr const char* kTasks = "SLURM_STEP_NUM_TASKS";
+  constexpr const char* kNodes = "SLURM_STEP_NUM_NODES";
+  return by_srun(launched_by()) && has(kTasks) && has(kNodes) &&
+         number(kTasks, 1, kMostProcesses) == number(kNodes, 1, kMostProcesses);
+}
+
 std::string launch_prefix() {
   const LaunchedBy by = launched_by();
   if (by.size <= 1) return "";
-  // MPICH's Hydra sets PMI_SIZE under srun as well as without.
-  const bool by_srun =
-      by.variable == "SLURM_NTASKS" || (by.variable == "PMI_SIZE" && has("SLURM_PROCID"));
-  if (by_srun) return fmt::format("srun -n {} ", by.size);
+  if (by_srun(by)) return fmt::format("srun -n {} ", by.size);
   if (by.variable != "WORLD_SIZE") return fmt::format("mpirun -n {} ", by.size);
   const char* address = std::getenv("MASTER_ADDR");
   return fmt::format("MASTER_ADDR={} WORLD_SIZE={} RANK=<0 to {}> ",

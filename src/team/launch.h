@@ -35,6 +35,10 @@ struct LaunchedBy {
 // Throws UsageError where the variable is no number.
 LaunchedBy launched_by();
 
+// Whether srun has started one process on each of its nodes: each may do what is of one process.
+// Throws as launched_by().
+bool is_one_of_each_node();
+
 // The beginning of a command line that starts as many processes in the same way: "mpirun -n 2 ";
 // "" for one process; the variables to set where only the environment connects the processes.
 std::string launch_prefix();

@@ -75,6 +75,22 @@ TEST(LaunchedBy, CountsSrunsTasksHoweverTheyAreConnected) {
   EXPECT_EQ(launched_by().variable, "");
 }
 
+TEST(LaunchedBy, KnowsATaskOnEachNode) {
+  std::map<std::string, std::string> task{
+      {"SLURM_PROCID", "1"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "2"}};
+  {
+    const Environment older(task);
+    EXPECT_FALSE(is_one_of_each_node());
+  }
+  task["SLURM_STEP_NUM_TASKS"] = "2";
+  for (const auto& [nodes, one_of_each] : {std::pair{"1", false}, std::pair{"2", true}}) {
+    task["SLURM_STEP_NUM_NODES"] = nodes;
+    const Environment step(task);
+    EXPECT_EQ(is_one_of_each_node(), one_of_each) << nodes;
+  }
+  EXPECT_FALSE(is_one_of_each_node());
+}
+
 // Processes of torchrun have inherited the variables of what started torchrun on each node.
 TEST(FindLaunch, ProcessesOfTorchrunAreNotTasksOfSrun) {
   const std::map<std::string, std::string> process{
