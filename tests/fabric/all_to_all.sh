@@ -1,49 +1,8 @@
 #!/usr/bin/env bash
 # all_to_all between 2, 4 and 8 nodes, which are network namespaces on four switches (bridges) with
-# links of 100 Mbit/s both ways: all_to_all.sh PROGRAM. Prints the curve over the nodes. The queues
-# are deep: seven that send to one at a time overrun a short one, and wait for lost packets.
+# links of 100 Mbit/s both ways: all_to_all.sh PROGRAM. Prints the curve over the nodes.
 source "$(dirname "$0")/check.sh"
-hub=duet-hub-$$
-nodes=()
-
-close_cluster() {
-  local name pid
-  for pid in "${pids[@]}"; do kill -9 "$pid" 2> /dev/null || true; done
-  for name in "${nodes[@]}" "$hub"; do ip netns del "$name" 2> /dev/null || true; done
-}
-
-# plug NODE NUMBER INTERFACE SUBNET: a link to the switch of that name.
-plug() {
-  ip -n "$1" link add "$3" type veth peer name "$3-$2" netns "$hub"
-  ip -n "$hub" link set "$3-$2" mtu 9000 master "$3" up
-  ip -n "$1" addr add "$4.$2/24" dev "$3"
-  ip -n "$1" link set "$3" mtu 9000 up
-}
-
-open_cluster() {  # NODES
-  local k i name
-  trap close_cluster EXIT
-  ip netns add "$hub"
-  for name in c r0 r1 r2 r3; do
-    ip -n "$hub" link add "$name" type bridge
-    ip -n "$hub" link set "$name" mtu 9000 up
-  done
-  for ((k = 1; k <= $1; ++k)); do
-    name=duet-node-$$-$k
-    nodes+=("$name")
-    ip netns add "$name"
-    ip -n "$name" link set lo up
-    plug "$name" "$k" c 10.78.9
-    for i in 0 1 2 3; do
-      plug "$name" "$k" "r$i" "10.78.$i"
-      shape "$name" "r$i" 100mbit 32k 400ms
-      shape "$hub" "r$i-$k" 100mbit 32k 400ms
-    done
-  done
-  left=${nodes[0]}
-  right=${nodes[-1]}
-  wait_for_carriers
-}
+source "$here/switches.sh"
 
 # run COUNT ARGUMENT...: in the first COUNT nodes; the exit codes go to `codes`.
 run() {
@@ -79,7 +38,7 @@ curve() {
   holds "$single >= 0.07 && $split >= 0.25 && $split >= 2.8 * $single"
 }
 
-open_cluster 8
+open_cluster 8 100mbit
 for count in 2 4 8; do
   eventually "$count nodes: expected 0.07 on one rail, 0.25 and 2.8 times that split" curve "$count"
 done

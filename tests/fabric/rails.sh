@@ -31,6 +31,7 @@ close_rails() {
   done
   ip netns del "$left" 2> /dev/null || true
   ip netns del "$right" 2> /dev/null || true
+  rm -rf "$folder"
 }
 
 # pair NAME SUBNET: an interface of that name in both, .1 and .2 of the subnet.

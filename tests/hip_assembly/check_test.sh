@@ -23,7 +23,7 @@ words=("$load" "$wait" "$invalidate" "$write_back" "$wait" "$store")
 # all PEER...: every kernel that the check knows, with these lines for those that signal and wait.
 all() {
   for name in local_kernel peer_kernel peer_moves_kernel push_kernel; do kernel "$name" "$@"; done
-  for name in packet_kernel packet_moves_kernel packet_norm_kernel; do kernel "$name" "$load" "$wait" "$store"; done
+  for name in packet_kernel packet_moves_kernel bare_packet_kernel packet_norm_kernel; do kernel "$name" "$load" "$wait" "$store"; done
   kernel push_rest "$store"
   kernel take_rest "$load" "$wait"
   kernel sweep_kernel "${streamed[@]}"
