@@ -1,5 +1,7 @@
 #include "workload/workload.h"
 
+#include <fmt/format.h>
+
 #include "collectives/workload.h"
 #include "overlap/cases.h"
 #include "overlap/study.h"

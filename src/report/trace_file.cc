@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "results/record_json.h"
 #include "results/record_kind.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "core/output_file.h"
+#include "results/record_json.h"
 
 namespace duet {
 namespace {

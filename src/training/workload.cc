@@ -1,5 +1,10 @@
 #include "training/workload.h"
 
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
 #include "training/cases.h"
 #include "training/models/gpt.h"
 #include "training/models/mlp.h"
