@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -16,10 +17,15 @@ namespace {
 
 constexpr const char* kComparison = "no verdict on the machine, where another engine passes";
 
-// The model of all devices. For unlike devices a text that no spec has.
+// The model of all devices. For unlike devices, and for one that ranks share, a text that no spec
+// has.
 std::string model_of(const MachineFacts& machine) {
   std::string model;
+  std::set<std::string> buses;
   for (const DeviceInfo& device : machine.devices) {
+    if (!device.bus.empty() && !buses.insert(device.bus).second) {
+      return device.model + " shared by several ranks";
+    }
     if (model.empty()) model = device.model;
     if (device.model != model) return model + " and others";
   }

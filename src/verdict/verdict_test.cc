@@ -170,6 +170,17 @@ TEST(Verdicts, ADisturbedPeakIsNoCeiling) {
   EXPECT_EQ(evaluator.evaluate(fast).word, Word::pass);
 }
 
+TEST(Verdicts, RanksThatShareADeviceAreNotJudged) {
+  Environment shared = environment("cuda", "cuda", "NVIDIA H200");
+  for (DeviceInfo& device : shared.machines[0].devices) device.bus = "0000:19:00.0";
+  Evaluator evaluator;
+  evaluator.see(shared);
+  const Verdict verdict = evaluator.evaluate(copy("cuda", 243));
+  EXPECT_EQ(verdict.word, Word::no_expectation);
+  EXPECT_NE(verdict.sentence.find("shared by several ranks"), std::string::npos)
+      << verdict.sentence;
+}
+
 TEST(VerdictSummaries, CountWhatIsUnknownForLoad) {
   VerdictSummary summary(environment("host", "host", "CPU"));
   summary.result(cpu_gemm("gemm_peak", "fma-peak", 1.0), false);

@@ -2,7 +2,9 @@
 
 namespace duet::conformance {
 
-std::vector<std::string> machines() { return {"host", "host:3", "sim:mi300x-8", "cuda", "hip"}; }
+std::vector<std::string> machines() {
+  return {"host", "host:3", "sim:mi300x-8", "cuda", "cuda:0:2", "hip"};
+}
 
 void DeviceTest::SetUp() {
   try {

@@ -28,6 +28,7 @@ GpuMachine::GpuMachine(std::string name, const std::vector<int>& ordinals)
 
 void GpuMachine::enable_peer_access(int from, int to) {
   const int here = at(from).ordinal(), there = at(to).ordinal();
+  if (here == there) return;  // ranks that share a GPU
   std::string& obstacle = peers_.obstacle(from, to);
   int possible = 0;
   DUET_GPU_CHECK(GPU(DeviceCanAccessPeer)(&possible, here, there));
@@ -52,7 +53,9 @@ GpuDevice& GpuMachine::at(int index) const {
 
 Link GpuMachine::link(int from, int to) const {
   const GpuDevice &source = at(from), &destination = at(to);
-  if (from == to) return {"memory", 1, memory_gb_per_s(source.ordinal()), true};
+  if (source.ordinal() == destination.ordinal()) {
+    return {"memory", 1, memory_gb_per_s(source.ordinal()), true};
+  }
   const std::string &here = source.info().bus, &there = destination.info().bus;
   Link link = direct_link({source.ordinal(), here}, {destination.ordinal(), there});
   if (link.kind.empty()) {

@@ -24,21 +24,27 @@ TEST(Selection, KeepsTheOrderThatIsWritten) {
   EXPECT_EQ(selected("3", 4), (std::vector<int>{3}));
 }
 
+TEST(Selection, RanksShareADevice) {
+  EXPECT_EQ(selected("1:3,0", 2), (std::vector<int>{1, 1, 1, 0}));
+}
+
 TEST(Selection, NamesWhatThereIs) {
   EXPECT_EQ(refusal("7", 4), "cuda:7: there are 4 devices, 0 to 3");
   EXPECT_EQ(refusal("0,1", 1), "cuda:1: there is 1 device, number 0");
 }
 
 TEST(Selection, RefusesWhatIsNotAListOfNumbers) {
-  for (const char* argument :
-       {"x", "0,", ",0", "0,,1", "-1", "0 1", "0-3", "0x1", "1.5", " 0", "99999999999999999999"}) {
+  for (const char* argument : {"x", "0,", ",0", "0,,1", "-1", "0 1", "0-3", "0x1", "1.5", " 0",
+                               "0:", "0:0", "0:17", "0:2:2", "0:-1", "99999999999999999999"}) {
     EXPECT_EQ(refusal(argument, 4), std::string("cuda:") + argument +
-                                        ": expected device numbers such as cuda:0 or cuda:0,1");
+                                        ": expected device numbers such as cuda:0 or cuda:0,1, or "
+                                        "cuda:0:2 for two ranks that share device 0 (at most 16)");
   }
 }
 
 TEST(Selection, RefusesADeviceTwice) {
-  EXPECT_EQ(refusal("1,1", 4), "cuda:1,1: device 1 is named twice");
+  EXPECT_EQ(refusal("1,1", 4),
+            "cuda:1,1: device 1 is named twice; two ranks that share it are cuda:1:2");
 }
 
 }  // namespace
