@@ -24,6 +24,12 @@ void launch(const Embedding& o, Stream& stream);
 inline constexpr std::int64_t kOccurrenceWords = 2;
 void launch(const EmbeddingBackward& o, void* occurrences, Stream& stream);
 
+void launch(const ChooseExperts& o, Stream& stream);
+void launch(const GroupRows& o, Stream& stream);
+// Rows are multiples of 4 bytes.
+void launch(const GatherRows& o, Stream& stream);
+void launch(const CombineRows& o, Stream& stream);
+
 // The widest row that the norms take.
 inline constexpr std::int64_t kWidestNorm = 16384;
 void launch(const Norm& o, Stream& stream);

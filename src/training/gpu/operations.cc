@@ -124,6 +124,12 @@ class GpuOperations : public LinearOperations {
   static void require(const Operation&) {}
   static void require(const Add& o) { require_columns(o.sum); }
   static void require(const Embedding& o) { require_columns(o.x); }
+  static void require(const GatherRows& o) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(o.y.columns) * size_of(o.y.dtype);
+    if (bytes % 4 == 0) return;
+    throw Unavailable(fmt::format("rows of {} bytes: GPUs gather multiples of 4", bytes));
+  }
+  static void require(const CombineRows& o) { require_columns(o.y); }
   static void require(const Norm& o) { require_norm(o.y); }
   static void require(const Relu& o) { require_columns(o.x); }
   static void require(const ReluBackward& o) { require_columns(o.y); }

@@ -57,6 +57,55 @@ TEST_P(DeviceOperations, EmbedAPartOfTheVocabulary) {
   expect_same(dplaces, "position gradient");
 }
 
+// Tokens choose among 40 experts, of which the second of two ranks has those from 20 on.
+TEST_P(DeviceOperations, GatherAndCombineRowsOfExperts) {
+  const std::int64_t tokens = 2 * kManyRows, experts = 40, chosen = 3, width = 264;
+  const auto table = [&](std::int64_t rows, std::int64_t columns) {
+    return make(rows, columns, DType::int32, [](std::uint64_t) { return -7.0f; });
+  };
+  const Pair logits = make(tokens, experts, DType::fp32, [](std::uint64_t i) {
+    return static_cast<float>(random_word(9, i) % 61) / 16;  // some are equal
+  });
+  for (const bool once : {true, false}) {
+    const std::int64_t groups = once ? 2 : 20;
+    const Pair routing = table(tokens, 2 * chosen), index = table(1, tokens * chosen),
+               sorted = table(1, tokens * chosen), places = table(tokens, once ? groups : chosen);
+    both([&](const Side& on) {
+      on.run(ChooseExperts{on(logits), once, on(routing)});
+      on.run(GroupRows{on(routing), chosen, once ? 0 : 20, groups, once ? 20 : 1, once, on(index),
+                       on(sorted), on(places)});
+    });
+    const std::vector<float> host = read(routing.host), device = read(routing.device);
+    for (std::size_t i = 0; i < host.size(); ++i) {
+      if (i % (2 * chosen) >= chosen) continue;  // a weight
+      EXPECT_EQ(host[i], device[i]) << i;
+    }
+    Tensor host_weights = routing.host, device_weights = routing.device;
+    host_weights.dtype = device_weights.dtype = DType::fp32;
+    expect_same({host_weights, device_weights}, "weights", 1e-6);
+    expect_same(index, "tokens of entries", 0);
+    expect_same(sorted, "choices of entries", 0);
+    expect_same(places, "places", 0);
+
+    const std::vector<float> placed = read(places.host);
+    const std::int64_t entries =
+        std::count_if(placed.begin(), placed.end(), [](float place) { return place >= 0; });
+    const Pair x = normal(tokens, width, 1), y = normal(tokens, width, 2),
+               rows = normal(entries, width, 3), numbers = table(entries, 2 * chosen);
+    both([&](const Side& on) {
+      on.run(GatherRows{on(x), on(index), on(rows)});
+      on.run(GatherRows{on(routing), on(index), on(numbers)});
+      on.run(CombineRows{on(rows), on(places), once ? Tensor() : on(routing), on(y)});
+    });
+    expect_same(rows, "gathered rows", 0);
+    const std::vector<float> host_numbers = read(numbers.host),
+                             device_numbers = read(numbers.device);
+    for (std::size_t i = 0; i < host_numbers.size(); i += 2 * chosen)
+      EXPECT_EQ(host_numbers[i], device_numbers[i]) << i;
+    expect_same(y, "combined rows");
+  }
+}
+
 TEST_P(DeviceOperations, Normalise) {
   for (const std::int64_t width :
        {8, 264, 520, 776, 1024, 1032, 1536, 2056, 3080, 4096, 5120, 16384}) {

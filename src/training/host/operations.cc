@@ -17,6 +17,7 @@
 #include "training/host/activations.h"
 #include "training/host/attention.h"
 #include "training/host/embedding.h"
+#include "training/host/experts.h"
 #include "training/host/loss.h"
 #include "training/host/norm.h"
 #include "training/host/optimisers.h"
@@ -156,6 +157,27 @@ class CpuOperations : public LinearOperations {
       embedding_backward<float>(integers(o.tokens), o.dposition_table.rows, matrix(o.dx),
                                 matrix(o.dtoken_table), matrix(o.dposition_table), o.part);
     });
+  }
+
+  void enqueue(Stream& stream, const ChooseExperts& o) {
+    compute(stream, o, bytes_of({&o.logits, &o.routing}), o.routing.span,
+            [=] { choose_experts(o); });
+  }
+
+  void enqueue(Stream& stream, const GroupRows& o) {
+    compute(stream, o, bytes_of({&o.choices, &o.tokens, &o.sorted, &o.places}), o.places.span,
+            [=] { group_rows(o); });
+  }
+
+  void enqueue(Stream& stream, const GatherRows& o) {
+    const double moved = 2 * bytes_of({&o.y});
+    if (o.y.dtype != DType::fp32)
+      return compute(stream, o, moved, o.y.span, [=] { gather_rows(o); });
+    compute(stream, o, moved, o.y, [=] { gather_rows(o); });
+  }
+
+  void enqueue(Stream& stream, const CombineRows& o) {
+    compute(stream, o, bytes_of({&o.x, &o.places, &o.y}), o.y, [=] { combine_rows(o); });
   }
 
   void enqueue(Stream& stream, const Norm& o) {

@@ -49,6 +49,16 @@ bool KeepBlocks::fits() const {
          std::all_of(blocks.begin(), blocks.end(), inside);
 }
 
+bool GroupRows::fits() const {
+  for (const Tensor* each : {&choices, &tokens, &places}) {
+    if (each->dtype != DType::int32) return false;
+  }
+  if (sorted.count() > 0 && (sorted.dtype != DType::int32 || sorted.count() != tokens.count()))
+    return false;
+  return chosen > 0 && chosen <= kMostChosenExperts && chosen <= choices.columns && groups > 0 &&
+         per_group > 0 && places.rows == choices.rows && places.columns == (once ? groups : chosen);
+}
+
 bool MultiplyScaled::fits() const {
   const Tensor &left = a.values, &right = b.values;
   return is_fp8(left.dtype) && right.dtype == DType::fp8_e4m3 && left.columns == right.columns &&

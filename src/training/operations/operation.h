@@ -3,6 +3,7 @@
 // implement it: Operations::run() enqueues it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <variant>
@@ -167,6 +168,73 @@ struct EmbeddingBackward {
   Accumulate positions = Accumulate::no;
   VocabularyPart part = {};
   bool fits() const { return Embedding{tokens, dtoken_table, dposition_table, dx}.fits(); }
+};
+
+inline constexpr std::int64_t kMostChosenExperts = 32;  // of a token
+
+// Of each token the experts of its `chosen` largest logits, by falling logits, of equal ones the
+// lower expert first, and their weights: the softmax over all experts, divided by the sum of the
+// chosen ones where `normalised`. `routing` (tokens, 2 * chosen), int32: in each row the experts,
+// and behind them the bits of their weights, fp32. `logits` (tokens, experts) are fp32.
+struct ChooseExperts {
+  static constexpr const char* kName = "choose experts";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor logits;
+  bool normalised = false;
+  Tensor routing;
+  std::int64_t chosen() const { return routing.columns / 2; }
+  bool fits() const {
+    return logits.dtype == DType::fp32 && routing.dtype == DType::int32 &&
+           logits.rows == routing.rows && routing.columns % 2 == 0 && chosen() > 0 &&
+           chosen() <= std::min(logits.columns, kMostChosenExperts);
+  }
+};
+
+// Sorts what tokens have chosen by groups, and within a group by tokens. The first `chosen` columns
+// of a row of `choices`, int32, are a token's choices; choice c belongs to group
+// (c - first) / per_group, and one outside of the groups is left out. So an entry is a choice; with
+// `once`, which a token's choices in one group become together, it is a token in a group.
+struct GroupRows {
+  static constexpr const char* kName = "group rows";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor choices;
+  std::int64_t chosen = 0, first = 0, groups = 0, per_group = 1;
+  bool once = false;
+  Tensor tokens;  // (1, entries at most), int32: of each entry in order its token
+  Tensor sorted;  // likewise its first choice; may be without elements
+  Tensor places;  // (tokens, chosen), with `once` (tokens, groups): where the entry stands, or -1
+  bool fits() const;
+};
+
+// Row r of y is row index[r] of x. Rows of any type are copied as they are.
+struct GatherRows {
+  static constexpr const char* kName = "gather rows";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x;
+  Tensor index;  // int32 (1, rows)
+  Tensor y;
+  bool fits() const {
+    return index.dtype == DType::int32 && index.count() >= y.rows && x.columns == y.columns &&
+           x.dtype == y.dtype;
+  }
+};
+
+// Row t of y is the sum of the rows places[t] of x, added in that order in fp32 and rounded once; a
+// place of -1 adds nothing. With `routing`, as ChooseExperts writes it, row places[t][j] is
+// multiplied by weight j of the token.
+struct CombineRows {
+  static constexpr const char* kName = "combine rows";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x;
+  Tensor places;   // int32 (tokens, any number)
+  Tensor routing;  // may be without elements
+  Tensor y;
+  bool weighs() const { return routing.count() > 0; }
+  bool fits() const {
+    return places.dtype == DType::int32 && places.rows == y.rows && x.columns == y.columns &&
+           x.dtype == y.dtype &&
+           (!weighs() || (routing.rows == y.rows && routing.columns == 2 * places.columns));
+  }
 };
 
 // LayerNorm: y = (x - mean) / sqrt(variance + 1e-5) * weight + bias.
@@ -498,12 +566,13 @@ struct Sgd {
 // Any of them.
 using AnyOperation =
     std::variant<FillNormal, FillValue, Scale, Add, KeepBlocks, Advance, RandomTokens,
-                 RandomElements, Embedding, EmbeddingBackward, Norm, NormBackward, LinearForward,
-                 LinearAdd, LinearBackwardInput, LinearBackwardWeight, Gelu, GeluBackward,
-                 LinearGelu, LinearBackwardGelu, Magnitude, Quantise, MultiplyScaled, Relu,
-                 ReluBackward, SwiGlu, SwiGluBackward, Rotate, RotateBackward, Attention,
-                 AttentionBackward, CrossEntropyPiece, CrossEntropySums, CrossEntropyOfPart, Mean,
-                 CrossEntropy, MeanSquaredError, SumOfSquares, Clip, AdamW, Sgd>;
+                 RandomElements, Embedding, EmbeddingBackward, ChooseExperts, GroupRows, GatherRows,
+                 CombineRows, Norm, NormBackward, LinearForward, LinearAdd, LinearBackwardInput,
+                 LinearBackwardWeight, Gelu, GeluBackward, LinearGelu, LinearBackwardGelu,
+                 Magnitude, Quantise, MultiplyScaled, Relu, ReluBackward, SwiGlu, SwiGluBackward,
+                 Rotate, RotateBackward, Attention, AttentionBackward, CrossEntropyPiece,
+                 CrossEntropySums, CrossEntropyOfPart, Mean, CrossEntropy, MeanSquaredError,
+                 SumOfSquares, Clip, AdamW, Sgd>;
 
 template <typename Operation>
 const char* name_of(const Operation&) {

@@ -1,0 +1,250 @@
+// What mixture-of-experts layers do beside their products: choices of experts, and rows that are
+// sorted by them.
+#include <algorithm>
+
+#include "device/gpu/group_sum.h"
+#include "device/gpu/launch.h"
+#include "training/gpu/element8.h"
+#include "training/gpu/kernels.h"
+#include "training/operations/expert_groups.h"
+
+namespace duet::DUET_GPU {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kGroupThreads = 1024;  // of the block that sorts into one group
+constexpr int kLoads = 4;            // rows that a thread loads at once
+
+unsigned blocks_of(std::int64_t items, std::int64_t per_block) {
+  return static_cast<unsigned>((items + per_block - 1) / per_block);
+}
+
+// A logit and its expert: those of larger logits come first, of equal ones the lower expert.
+struct Candidate {
+  float logit;
+  int expert;
+
+  __device__ bool is_before(const Candidate& other) const {
+    return logit != other.logit ? logit > other.logit : expert < other.expert;
+  }
+};
+
+// Numbers of experts are exact in fp32.
+__device__ Candidate first_of_warp(Candidate my) {
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2) {
+    const Candidate other{shuffle_xor(my.logit, mask),
+                          static_cast<int>(shuffle_xor(static_cast<float>(my.expert), mask))};
+    if (other.is_before(my)) my = other;
+  }
+  return my;
+}
+
+struct Choice {
+  const float* logits;
+  std::int32_t* routing;
+  std::int64_t tokens;
+  int experts, chosen;
+  bool normalised;
+};
+
+// A warp for each token, which finds one expert after the other. Lane j keeps choice j.
+__global__ void choose_experts_kernel(Choice c) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const std::int64_t token =
+      static_cast<std::int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
+  if (token >= c.tokens) return;
+  const float* const logits = c.logits + token * c.experts;
+  Candidate last{INFINITY, -1}, own{-INFINITY, 0};
+  float largest = 0;
+  for (int j = 0; j < c.chosen; ++j) {
+    Candidate best{-INFINITY, c.experts};
+    for (int expert = lane; expert < c.experts; expert += 32) {
+      const Candidate next{logits[expert], expert};
+      if (last.is_before(next) && next.is_before(best)) best = next;
+    }
+    last = first_of_warp(best);
+    if (j == 0) largest = last.logit;
+    if (j == lane) own = last;
+  }
+  const bool is_choice = lane < c.chosen;
+  const float weight = is_choice ? expf(own.logit - largest) : 0.0f;
+  float sum = weight;
+  if (!c.normalised) {
+    sum = 0;
+    for (int expert = lane; expert < c.experts; expert += 32) sum += expf(logits[expert] - largest);
+  }
+  sum = warp_sum(sum);
+  if (!is_choice) return;
+  std::int32_t* const to = c.routing + 2 * token * c.chosen;
+  to[lane] = own.expert;
+  reinterpret_cast<float*>(to)[c.chosen + lane] = weight / sum;
+}
+
+struct Grouping {
+  ExpertGroups groups;
+  const std::int32_t* choices;
+  std::int64_t count, columns;  // of tokens; of choices
+  std::int32_t *tokens, *sorted, *places;
+  std::int64_t most;  // entries
+};
+
+// Sums of the values of all threads before each, and of all.
+struct Before {
+  int own, all;
+};
+__device__ Before sums_before(int value) {
+  __shared__ int sums[kGroupThreads];
+  const int my = static_cast<int>(threadIdx.x);
+  __syncthreads();  // the sums of the call before have been read
+  sums[my] = value;
+  __syncthreads();
+  for (int by = 1; by < kGroupThreads; by *= 2) {
+    const int before = my >= by ? sums[my - by] : 0;
+    __syncthreads();
+    sums[my] += before;
+    __syncthreads();
+  }
+  return {sums[my] - value, sums[kGroupThreads - 1]};
+}
+
+// A block for each group. A thread has neighbouring tokens, so that their entries keep their order.
+__global__ void group_rows_kernel(Grouping g) {
+  const int own = static_cast<int>(blockIdx.x), chosen = g.groups.chosen;
+  const std::int64_t each = (g.count + kGroupThreads - 1) / kGroupThreads;
+  const std::int64_t begin = threadIdx.x * each, last = begin + each;
+  const std::int64_t end = last < g.count ? last : g.count;
+  int mine = 0, lower = 0;  // entries of this group, and of groups before it
+  for (std::int64_t token = begin; token < end; ++token) {
+    const std::int32_t* const choices = g.choices + token * g.columns;
+    for (int j = 0; j < chosen; ++j) {
+      const int group = g.groups.group(choices[j]);
+      if (group < 0 || group > own || !g.groups.begins_entry(choices, j)) continue;
+      ++(group == own ? mine : lower);
+    }
+  }
+  std::int64_t at = sums_before(lower).all;
+  at += sums_before(mine).own;
+  for (std::int64_t token = begin; token < end; ++token) {
+    const std::int32_t* const choices = g.choices + token * g.columns;
+    std::int32_t* const places = g.places + token * (g.groups.once ? g.groups.groups : chosen);
+    if (g.groups.once) places[own] = -1;
+    for (int j = 0; j < chosen; ++j) {
+      const int group = g.groups.group(choices[j]);
+      if (group < 0 && own == 0 && !g.groups.once) places[j] = -1;
+      if (group != own || !g.groups.begins_entry(choices, j)) continue;
+      places[g.groups.once ? own : j] = static_cast<std::int32_t>(at);
+      if (at < g.most) {
+        g.tokens[at] = static_cast<std::int32_t>(token);
+        if (g.sorted != nullptr) g.sorted[at] = choices[j];
+      }
+      ++at;
+    }
+  }
+}
+
+// `units`: of a row.
+template <typename Unit>
+__global__ void gather_rows_kernel(const Unit* x, const std::int32_t* index, Unit* y,
+                                   std::int64_t rows, std::int64_t units) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= rows * units) return;
+  y[i] = x[index[i / units] * units + i % units];
+}
+
+template <typename T>
+struct Combination {
+  const T* x;
+  const std::int32_t* places;
+  const float* routing;  // null: all weights are 1
+  T* y;
+  std::int64_t columns;
+  int count;  // places of a token
+};
+
+// A thread has eight columns of a token; grids are (tokens, blocks of a row).
+template <typename T>
+__global__ void combine_rows_kernel(Combination<T> c) {
+  const std::int64_t token = blockIdx.x;
+  const std::int64_t column =
+      8 * (static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x);
+  if (column >= c.columns) return;
+  const std::int32_t* const places = c.places + token * c.count;
+  const float* const weights =
+      c.routing != nullptr ? c.routing + 2 * token * c.count + c.count : nullptr;
+  float sum[8] = {};
+  for (int first = 0; first < c.count; first += kLoads) {
+    float row[kLoads][8];
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      const bool is_there = first + j < c.count && places[first + j] >= 0;
+      if (is_there) load8(c.x + places[first + j] * c.columns + column, row[j]);
+    }
+#pragma unroll
+    for (int j = 0; j < kLoads; ++j) {
+      if (first + j >= c.count || places[first + j] < 0) continue;
+      const float weight = weights != nullptr ? weights[first + j] : 1.0f;
+#pragma unroll
+      for (int k = 0; k < 8; ++k) sum[k] += weight * row[j][k];
+    }
+  }
+  store8(c.y + token * c.columns + column, sum);
+}
+
+template <typename Unit>
+void launch_gather(const GatherRows& o, std::int64_t row_bytes, Stream& stream) {
+  const std::int64_t units = row_bytes / static_cast<std::int64_t>(sizeof(Unit));
+  launch(gather_rows_kernel<Unit>, {blocks_of(o.y.rows * units, kThreads), kThreads}, stream,
+         data<Unit>(o.x), data<std::int32_t>(o.index), data<Unit>(o.y), o.y.rows, units);
+}
+
+}  // namespace
+
+void launch(const ChooseExperts& o, Stream& stream) {
+  if (o.routing.rows == 0) return;
+  const Choice choice{data<float>(o.logits),
+                      data<std::int32_t>(o.routing),
+                      o.routing.rows,
+                      static_cast<int>(o.logits.columns),
+                      static_cast<int>(o.chosen()),
+                      o.normalised};
+  launch(choose_experts_kernel, {blocks_of(o.routing.rows, kThreads / 32), kThreads}, stream,
+         choice);
+}
+
+void launch(const GroupRows& o, Stream& stream) {
+  if (o.choices.rows == 0) return;
+  const Grouping grouping{groups_of(o),
+                          data<std::int32_t>(o.choices),
+                          o.choices.rows,
+                          o.choices.columns,
+                          data<std::int32_t>(o.tokens),
+                          o.sorted.count() > 0 ? data<std::int32_t>(o.sorted) : nullptr,
+                          data<std::int32_t>(o.places),
+                          o.tokens.count()};
+  launch(group_rows_kernel, {static_cast<unsigned>(o.groups), kGroupThreads}, stream, grouping);
+}
+
+void launch(const GatherRows& o, Stream& stream) {
+  if (o.y.count() == 0) return;
+  const auto row_bytes = o.y.columns * static_cast<std::int64_t>(size_of(o.y.dtype));
+  if (row_bytes % 16 == 0) return launch_gather<Words4>(o, row_bytes, stream);
+  launch_gather<std::uint32_t>(o, row_bytes, stream);
+}
+
+void launch(const CombineRows& o, Stream& stream) {
+  if (o.y.count() == 0) return;
+  by_type(o.y.dtype, [&](auto element) {
+    using T = decltype(element);
+    const Combination<T> combination{data<T>(o.x),
+                                     data<std::int32_t>(o.places),
+                                     o.weighs() ? data<float>(o.routing) : nullptr,
+                                     data<T>(o.y),
+                                     o.y.columns,
+                                     static_cast<int>(o.places.columns)};
+    const dim3 grid(static_cast<unsigned>(o.y.rows), blocks_of(o.y.columns / 8, kThreads));
+    launch(combine_rows_kernel<T>, {grid, kThreads}, stream, combination);
+  });
+}
+
+}  // namespace duet::DUET_GPU

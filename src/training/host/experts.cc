@@ -1,0 +1,87 @@
+#include "training/host/experts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "core/error.h"
+#include "training/operations/expert_groups.h"
+
+namespace duet {
+namespace {
+
+template <class T>
+T* row_of(const Tensor& tensor, std::int64_t row) {
+  return reinterpret_cast<T*>(tensor.span.data) + row * tensor.columns;
+}
+
+}  // namespace
+
+void choose_experts(const ChooseExperts& o) {
+  const std::int64_t experts = o.logits.columns, chosen = o.chosen();
+#pragma omp parallel for schedule(static)
+  for (std::int64_t t = 0; t < o.routing.rows; ++t) {
+    choose(row_of<const float>(o.logits, t), experts, chosen, o.normalised,
+           row_of<std::int32_t>(o.routing, t), row_of<float>(o.routing, t) + chosen);
+  }
+}
+
+void group_rows(const GroupRows& o) {
+  const ExpertGroups groups = groups_of(o);
+  std::vector<std::int32_t> next(static_cast<std::size_t>(o.groups) + 1);
+  const auto each_entry = [&](const auto& take) {
+    for (std::int64_t t = 0; t < o.choices.rows; ++t) {
+      const std::int32_t* const choices = row_of<const std::int32_t>(o.choices, t);
+      for (int j = 0; j < groups.chosen; ++j) {
+        if (groups.begins_entry(choices, j)) take(t, j, groups.group(choices[j]), choices[j]);
+      }
+    }
+  };
+  each_entry([&](std::int64_t, int, int group, std::int32_t) { ++next[1 + group]; });
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  std::fill_n(row_of<std::int32_t>(o.places, 0), o.places.count(), -1);
+  each_entry([&](std::int64_t t, int j, int group, std::int32_t choice) {
+    const std::int32_t at = next[group]++;
+    row_of<std::int32_t>(o.places, t)[o.once ? group : j] = at;
+    if (at >= o.tokens.count()) return;
+    row_of<std::int32_t>(o.tokens, 0)[at] = static_cast<std::int32_t>(t);
+    if (o.sorted.count() > 0) row_of<std::int32_t>(o.sorted, 0)[at] = choice;
+  });
+}
+
+void gather_rows(const GatherRows& o) {
+  const std::size_t bytes = o.y.rows == 0 ? 0 : o.y.bytes() / static_cast<std::size_t>(o.y.rows);
+  const std::int32_t* const index = row_of<const std::int32_t>(o.index, 0);
+  for (std::int64_t r = 0; r < o.y.rows; ++r) {
+    if (index[r] >= 0 && index[r] < o.x.rows) continue;
+    throw BadArgument(fmt::format("rows must be in [0, {}), but row {} of the index is {}",
+                                  o.x.rows, r, index[r]));
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t r = 0; r < o.y.rows; ++r) {
+    std::memcpy(o.y.span.data + static_cast<std::size_t>(r) * bytes,
+                o.x.span.data + static_cast<std::size_t>(index[r]) * bytes, bytes);
+  }
+}
+
+void combine_rows(const CombineRows& o) {
+#pragma omp parallel for schedule(static)
+  for (std::int64_t t = 0; t < o.y.rows; ++t) {
+    const std::int32_t* const places = row_of<const std::int32_t>(o.places, t);
+    const float* const weights =
+        o.weighs() ? row_of<const float>(o.routing, t) + o.places.columns : nullptr;
+    float* const sum = row_of<float>(o.y, t);
+    std::fill_n(sum, o.y.columns, 0.0f);
+    for (std::int64_t j = 0; j < o.places.columns; ++j) {
+      if (places[j] < 0) continue;
+      const float* const row = row_of<const float>(o.x, places[j]);
+      const float weight = weights != nullptr ? weights[j] : 1;
+      for (std::int64_t c = 0; c < o.y.columns; ++c) sum[c] += weight * row[c];
+    }
+  }
+}
+
+}  // namespace duet

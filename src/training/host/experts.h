@@ -1,0 +1,17 @@
+// What mixture-of-experts layers do beside their products: choices of experts, and rows that are
+// sorted by them. Rows of results are computed in parallel; every result has the same bits for any
+// number of threads.
+#pragma once
+
+#include "training/operations/operation.h"
+
+namespace duet {
+
+// The operations of these names on host memory, fp32 where they compute.
+void choose_experts(const ChooseExperts& operation);
+void group_rows(const GroupRows& operation);
+// Throws BadArgument for an index that is not of a row.
+void gather_rows(const GatherRows& operation);
+void combine_rows(const CombineRows& operation);
+
+}  // namespace duet
