@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "device/collective_kernel.h"
 #include "device/sim/platform.h"
@@ -31,6 +32,9 @@ struct GemmSize {
 // The demand of a GEMM by the device's GEMM library, which has one workgroup for each tile of C.
 // Throws Unavailable if the model has no peak for the dtype.
 Demand gemm_demand(const DeviceModel& model, const GemmSize& size);
+// The demand of one kernel that computes several products of the same N, K and dtype: all have the
+// same tiles, whose workgroups fill the device together. There is at least one product.
+Demand grouped_gemm_demand(const DeviceModel& model, const std::vector<GemmSize>& products);
 
 // The word on which the ranks of a library's kernel synchronise. It is 0 at first, and each rank
 // adds 1 at each barrier.

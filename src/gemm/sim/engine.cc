@@ -5,23 +5,26 @@
 #include <fmt/format.h>
 
 #include "device/sim/sim.h"
-#include "gemm/reference.h"
+#include "gemm/sim/product.h"
 
 namespace duet {
 namespace {
 
-constexpr double kLargestComputed = 2e9;  // FLOP of the reference: about a second on two cores
+sim::GemmSize size_of_product(const GemmProblem& problem) {
+  sim::GemmSize size;
+  size.m = static_cast<double>(problem.m);
+  size.n = static_cast<double>(problem.n);
+  size.k = static_cast<double>(problem.k);
+  size.dtype = problem.dtype;
+  size.memory_bytes = bytes(problem);
+  return size;
+}
 
 class ModelPlan : public GemmPlan {
  public:
   ModelPlan(Device& device, const GemmProblem& problem, double traffic)
-      : device_(device), problem_(problem) {
-    sim::GemmSize size;
-    size.m = static_cast<double>(problem.m);
-    size.n = static_cast<double>(problem.n);
-    size.k = static_cast<double>(problem.k);
-    size.dtype = problem.dtype;
-    size.memory_bytes = bytes(problem);
+      : problem_(problem), product_(device, problem) {
+    sim::GemmSize size = size_of_product(problem);
     size.traffic = traffic;
     demand_ = sim::gemm_demand(*sim::model_of(device), size);
   }
@@ -29,14 +32,7 @@ class ModelPlan : public GemmPlan {
   void enqueue(Stream& stream, const GemmBuffers& buffers) override {
     Task task{"gemm " + name(problem_), demand_, {}};
     if (!unverifiable(buffers)) {
-      task.body = [this, buffers] {
-        multiply(buffers);
-        if (problem_.epilogue == Epilogue::none) {
-          write(buffers.c);
-        } else {
-          write_with_epilogue(buffers.c, *buffers.aux);
-        }
-      };
+      task.body = [this, buffers] { product_.write(buffers); };
     }
     stream.run(task);
   }
@@ -46,66 +42,70 @@ class ModelPlan : public GemmPlan {
   }
 
   std::optional<Skipped> unverifiable(const GemmBuffers& buffers) const override {
-    for (const Span& span : {buffers.a, buffers.b, buffers.c, buffers.aux.value_or(buffers.c)}) {
-      if (!device_.has_contents(span)) return Skipped{"simulated memory holds no contents"};
+    return product_.unverifiable(buffers);
+  }
+
+ private:
+  GemmProblem problem_;
+  SimulatedProduct product_;
+  Demand demand_;
+};
+
+// All groups by one kernel, whose workgroups are the tiles of all products.
+class GroupedModelPlan : public GroupedGemmPlan {
+ public:
+  GroupedModelPlan(Device& device, const GroupedGemmProblem& problem, const GemmBuffers& buffers)
+      : name_("grouped gemm " + duet::name(problem)) {
+    std::vector<sim::GemmSize> sizes;
+    for (const std::size_t group : filled_groups(problem)) {
+      const GemmProblem product = product_of(problem, group);
+      sizes.push_back(size_of_product(product));
+      groups_.push_back({{device, product}, part_of(problem, buffers, group)});
     }
-    if (problem_.scaled) return Skipped{"simulated: scaled products are not computed"};
-    if (flop(problem_) > kLargestComputed)
-      return Skipped{"simulated: products this large are not computed"};
+    if (!sizes.empty()) demand_ = sim::grouped_gemm_demand(*sim::model_of(device), sizes);
+  }
+
+  void enqueue(Stream& stream) override {
+    if (groups_.empty()) return;
+    Task task{name_, demand_, {}};
+    if (!unverifiable()) {
+      task.body = [this] {
+        for (Group& group : groups_) group.product.write(group.buffers);
+      };
+    }
+    stream.run(task);
+  }
+
+  std::size_t operations() const override { return groups_.empty() ? 0 : 1; }
+
+  std::string algorithm() const override {
+    return fmt::format("model: {:.0f} workgroups", demand_.workgroups);
+  }
+
+  std::optional<Skipped> unverifiable() const override {
+    for (const Group& group : groups_) {
+      if (auto skipped = group.product.unverifiable(group.buffers)) return skipped;
+    }
     return std::nullopt;
   }
 
  private:
-  void write(const Span& c) {
-    if (!problem_.accumulate) return device_.write(c, product_.data());
-    std::vector<std::byte> sum(c.bytes);
-    device_.read(c, sum.data());
-    const std::size_t size = size_of(problem_.output);
-    for (std::size_t at = 0; at < sum.size(); at += size) {
-      store(problem_.output, sum.data() + at,
-            load(problem_.output, sum.data() + at) + load(problem_.output, product_.data() + at));
-    }
-    device_.write(c, sum.data());
-  }
+  struct Group {
+    SimulatedProduct product;
+    GemmBuffers buffers;
+  };
 
-  void write_with_epilogue(const Span& c, const Span& aux) {
-    if (problem_.epilogue == Epilogue::gelu) device_.write(aux, product_.data());
-    std::vector<std::byte> auxiliary(aux.bytes), result(c.bytes);
-    device_.read(aux, auxiliary.data());
-    const std::size_t size = size_of(problem_.output);
-    for (std::size_t at = 0; at < result.size(); at += size) {
-      const double product = load(problem_.output, product_.data() + at);
-      const double beside = load(problem_.output, auxiliary.data() + at);
-      store(problem_.output, result.data() + at,
-            static_cast<float>(after_epilogue(problem_.epilogue, product, beside)));
-    }
-    device_.write(c, result.data());
-  }
-
-  // Computes the product only if the input has changed since the last call, which is rare.
-  void multiply(const GemmBuffers& buffers) {
-    std::vector<std::byte> input(buffers.a.bytes + buffers.b.bytes);
-    device_.read(buffers.a, input.data());
-    device_.read(buffers.b, input.data() + buffers.a.bytes);
-    if (input == input_) return;
-    input_ = std::move(input);
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(problem_.m));
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i);
-    GemmProblem plain = problem_;
-    plain.epilogue = Epilogue::none;
-    const std::vector<double> c = reference_by_cpu(device_, plain, buffers, rows);
-    const std::size_t size = size_of(problem_.output);
-    product_.resize(c.size() * size);
-    for (std::size_t i = 0; i < c.size(); ++i) {
-      store(problem_.output, product_.data() + i * size, static_cast<float>(c[i]));
-    }
-  }
-
-  Device& device_;
-  GemmProblem problem_;
+  std::string name_;
+  std::vector<Group> groups_;  // that have rows
   Demand demand_;
-  std::vector<std::byte> input_, product_;  // A and B of the last call, and their product
 };
+
+std::optional<Skipped> no_model(Device& device, DType dtype) {
+  const sim::DeviceModel* model = sim::model_of(device);
+  if (model == nullptr) return Skipped{"not a simulated device"};
+  if (model->peak.count(dtype) != 0) return std::nullopt;
+  return Skipped{fmt::format("{} has no rate for {}", model->model, duet::name(dtype))};
+}
 
 class ModelEngine : public GemmEngine {
  public:
@@ -113,13 +113,10 @@ class ModelEngine : public GemmEngine {
   std::string device_kind() const override { return "sim"; }
 
   std::optional<Skipped> unsupported(Device& device, const GemmProblem& problem) const override {
-    const sim::DeviceModel* model = sim::model_of(device);
-    if (model == nullptr) return Skipped{"not a simulated device"};
     if (problem.accumulate && problem.output == DType::int32) {
       return Skipped{"simulated: int32 is not accumulated"};
     }
-    if (model->peak.count(problem.dtype) != 0) return std::nullopt;
-    return Skipped{fmt::format("{} has no rate for {}", model->model, duet::name(problem.dtype))};
+    return no_model(device, problem.dtype);
   }
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem, const GemmBuffers&,
@@ -128,8 +125,29 @@ class ModelEngine : public GemmEngine {
   }
 };
 
+class GroupedModelEngine : public GroupedGemmEngine {
+ public:
+  std::string name() const override { return "model-grouped"; }
+  std::string device_kind() const override { return "sim"; }
+
+  std::optional<Skipped> unsupported(Device& device,
+                                     const GroupedGemmProblem& problem) const override {
+    return no_model(device, problem.dtype);
+  }
+
+  std::unique_ptr<GroupedGemmPlan> plan(Device& device, const GroupedGemmProblem& problem,
+                                        const GemmBuffers& buffers, const Tuning&) override {
+    check(problem, buffers);
+    return std::make_unique<GroupedModelPlan>(device, problem, buffers);
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<GemmEngine> make_model_engine() { return std::make_unique<ModelEngine>(); }
+
+std::unique_ptr<GroupedGemmEngine> make_grouped_model_engine() {
+  return std::make_unique<GroupedModelEngine>();
+}
 
 }  // namespace duet

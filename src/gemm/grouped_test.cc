@@ -1,0 +1,193 @@
+// Grouped GEMMs: every engine of this machine and the simulated one on groups of odd sizes, groups
+// without rows among them; what the Work notices; the interface for other folders.
+#include "gemm/grouped.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/message_fixture.h"
+#include "gemm/grouped_work.h"
+#include "gemm/verification.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+const std::vector<std::vector<std::int64_t>> kRows = {{5},       {0},          {1, 0, 33, 0, 0, 17},
+                                                      {0, 0, 8}, {3, 3, 3, 3}, {129, 1, 0, 64}};
+
+GroupedGemmProblem grouped(std::vector<std::int64_t> rows, std::int64_t n, std::int64_t k,
+                           DType dtype = DType::fp32, Layout layout = Layout::nn) {
+  return {std::move(rows), n, k, dtype, default_output(dtype), layout};
+}
+
+Sampling sampled(GroupedGemmEngine& engine, const GroupedGemmProblem& problem,
+                 const std::string& device) {
+  const auto machine = open_machine(device);
+  Team team(*machine, {0});
+  GroupedGemmWork work(engine, problem);
+  Mode mode;
+  mode.min_iterations = mode.max_iterations = 2;
+  mode.warm_up_seconds = 0;
+  return Sampler(team).measure(work, mode);
+}
+
+// Runs an engine on all kRows, types and layouts that it has; returns how many it ran.
+int run_all(GroupedGemmEngine& engine, const std::string& device) {
+  const auto machine = open_machine(device);
+  int ran = 0;
+  for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
+    for (const Layout layout : {Layout::nn, Layout::nt}) {
+      for (const auto& rows : kRows) {
+        const GroupedGemmProblem problem = grouped(rows, 37, 65, dtype, layout);
+        if (engine.unsupported(machine->device(0), problem)) continue;
+        SCOPED_TRACE(engine.name() + " " + name(problem));
+        EXPECT_TRUE(sampled(engine, problem, device).verified);
+        ++ran;
+      }
+    }
+  }
+  return ran;
+}
+
+TEST(GroupedGemm, EveryEngineOfTheHostMultipliesEveryGroup) {
+  const GroupedGemmEngines found = grouped_gemm_engines("host");
+  for (GroupedGemmEngine* engine : found.engines) EXPECT_GT(run_all(*engine, "host"), 0);
+}
+
+TEST(GroupedGemm, SimulatedEnginesMultiplyEveryGroup) {
+  const GroupedGemmEngines found = grouped_gemm_engines("sim");
+  EXPECT_EQ(found.engines.size(), 2u);
+  for (GroupedGemmEngine* engine : found.engines) EXPECT_GT(run_all(*engine, "sim:h200-4"), 0);
+}
+
+double simulated_seconds(const std::string& engine, const GroupedGemmProblem& problem) {
+  for (GroupedGemmEngine* each : grouped_gemm_engines("sim").engines) {
+    if (each->name() == engine) return sampled(*each, problem, "sim:h200-4").samples.back();
+  }
+  ADD_FAILURE() << "no engine " << engine;
+  return 0;
+}
+
+// 32 groups of 4 x 4 tiles or so: alone each leaves most units idle, together they fill them.
+TEST(GroupedGemm, SimulatedGroupsFillTheUnitsTogether) {
+  const GroupedGemmProblem problem =
+      grouped(std::vector<std::int64_t>(32, 128), 1024, 4096, DType::bf16);
+  EXPECT_LT(simulated_seconds("model-grouped", problem),
+            0.7 * simulated_seconds("loop-model", problem));
+}
+
+TEST(GroupedGemm, ALoopTakesAsLongAsItsProducts) {
+  const double one = simulated_seconds("loop-model", grouped({512}, 4096, 4096, DType::bf16));
+  const double three =
+      simulated_seconds("loop-model", grouped({512, 0, 512, 512}, 4096, 4096, DType::bf16));
+  EXPECT_NEAR(three, 3 * one, 0.2 * one);
+}
+
+TEST(GroupedGemm, CostsNoMatrixOfAnEmptyGroup) {
+  const GroupedGemmProblem problem = grouped({2, 0, 3}, 5, 7, DType::bf16);
+  EXPECT_DOUBLE_EQ(flop(problem), 2.0 * 5 * 5 * 7);
+  EXPECT_DOUBLE_EQ(bytes(problem), 2.0 * (5 * 7 + 2 * 5 * 7 + 5 * 5));
+  EXPECT_EQ(problem.rows_of_largest(), 3);
+  EXPECT_EQ(problem.first_row(2), 2);
+}
+
+// What an engine may do wrong.
+enum class GroupedFault { none, skips_a_group, next_matrix, writes_nothing };
+
+class FaultyLoop : public GroupedGemmEngine {
+ public:
+  FaultyLoop(GroupedGemmEngine& right, GroupedFault fault) : right_(right), fault_(fault) {}
+  std::string name() const override { return "faulty"; }
+  std::string device_kind() const override { return "sim"; }
+  std::optional<Skipped> unsupported(Device&, const GroupedGemmProblem&) const override {
+    return std::nullopt;
+  }
+  std::unique_ptr<GroupedGemmPlan> plan(Device& device, const GroupedGemmProblem& problem,
+                                        const GemmBuffers& buffers, const Tuning&) override {
+    GroupedGemmProblem part = problem;
+    GemmBuffers its = buffers;
+    const std::size_t b = bytes_of_b(problem) / problem.groups();
+    const std::uint64_t last = matrix_bytes(problem.rows.back(), problem.k, problem.dtype);
+    const std::uint64_t last_of_c = matrix_bytes(problem.rows.back(), problem.n, problem.output);
+    if (fault_ == GroupedFault::skips_a_group) {
+      part.rows.pop_back();
+      its = {buffers.a.slice(0, buffers.a.bytes - last), buffers.b.slice(0, buffers.b.bytes - b),
+             buffers.c.slice(0, buffers.c.bytes - last_of_c)};
+    }
+    if (fault_ == GroupedFault::next_matrix) {
+      part.rows = {problem.all_rows()};
+      its.b = buffers.b.slice(b, b);
+    }
+    if (fault_ == GroupedFault::writes_nothing) {
+      part.rows = {0};
+      its = {buffers.a.slice(0, 0), buffers.b.slice(0, b), buffers.c.slice(0, 0)};
+    }
+    return right_.plan(device, part, its, {});
+  }
+
+ private:
+  GroupedGemmEngine& right_;
+  GroupedFault fault_;
+};
+
+TEST(GroupedGemm, TheWorkNoticesWrongGroups) {
+  const GroupedGemmProblem problem = grouped({3, 4, 5}, 6, 7);
+  GroupedGemmEngine& right = *grouped_gemm_engines("sim").engines.front();
+  FaultyLoop faultless(right, GroupedFault::none);
+  EXPECT_TRUE(sampled(faultless, problem, "sim:h200-4").verified);
+  FaultyLoop idle(right, GroupedFault::writes_nothing), other(right, GroupedFault::next_matrix),
+      incomplete(right, GroupedFault::skips_a_group);
+  EXPECT_THROW(sampled(idle, problem, "sim:h200-4"), Mismatch);
+  EXPECT_THROW(sampled(incomplete, problem, "sim:h200-4"), Mismatch);
+  const std::string message = message_of<Mismatch>([&] { sampled(other, problem, "sim:h200-4"); });
+  EXPECT_TRUE(contains(message, "group 0 of 3 rows: C(0, 0)")) << message;
+}
+
+TEST(GroupedGemm, APlanOfTheUsualEngineRunsOnAStreamOfTheCaller) {
+  for (const char* kind : {"host", "sim:h200-4"}) {
+    const auto machine = open_machine(kind);
+    Device& device = machine->device(0);
+    const GroupedGemmProblem problem = grouped({2, 0, 1}, 3, 2);
+    const Buffer a = device.allocate(bytes_of_a(problem)), b = device.allocate(bytes_of_b(problem)),
+                 c = device.allocate(bytes_of_c(problem));
+    const std::vector<float> left{1, 2, 3, 4, 5, 6};
+    const std::vector<float> right{1, 0, 2, 0, 1, 3, 9, 9, 9, 9, 9, 9, 1, 1, 1, 2, 0, -1};
+    device.write(a.span(), left.data());
+    device.write(b.span(), right.data());
+    const auto plan = plan_grouped_gemm(device, problem, {a.span(), b.span(), c.span()});
+    const auto stream = device.make_stream();
+    Team team(*machine, {0});
+    team.each([&](Rank&) {
+      plan->enqueue(*stream);
+      stream->synchronize(10);
+    });
+    std::vector<float> got(9);
+    device.read(c.span(), got.data());
+    EXPECT_EQ(got, (std::vector<float>{1, 2, 8, 3, 4, 18, 17, 5, -1})) << kind;
+    EXPECT_LE(plan->operations(), 2u);
+  }
+}
+
+TEST(GroupedGemm, RefusesWhatDoesNotFit) {
+  const auto machine = open_machine("sim:h200-4");
+  Device& device = machine->device(0);
+  GroupedGemmProblem problem = grouped({2, 1}, 3, 2);
+  const Buffer a = device.allocate(bytes_of_a(problem)), b = device.allocate(bytes_of_b(problem)),
+               c = device.allocate(bytes_of_c(problem));
+  const GemmBuffers buffers{a.span(), b.span(), c.span()};
+  EXPECT_NO_THROW(check(problem, buffers));
+  const auto refused = [&] {
+    return message_of<BadArgument>([&] { plan_grouped_gemm(device, problem, buffers); });
+  };
+  problem.rows = {2, 2};
+  EXPECT_TRUE(contains(refused(), "A has 24 bytes, expected 32"));
+  problem.rows = {4, -1};
+  EXPECT_TRUE(contains(refused(), "less than 0"));
+  problem = grouped({2, 1}, 3, 2, DType::fp32, Layout::tn);
+  EXPECT_TRUE(contains(refused(), "nn or nt"));
+}
+
+}  // namespace
+}  // namespace duet
