@@ -77,4 +77,15 @@ std::vector<CollectiveEngine*> engines_named(Machine& machine,
   return chosen;
 }
 
+std::string usual_engine(const std::string& device_kind) {
+  const std::string vendor = device_kind == "cuda"  ? "nccl"
+                             : device_kind == "hip" ? "rccl"
+                                                    : "vendor-model";
+  const std::vector<CollectiveEngine*> found = collective_engines(device_kind, {vendor}).engines;
+  const bool is_there = std::any_of(found.begin(), found.end(), [&](const CollectiveEngine* each) {
+    return each->name() == vendor;
+  });
+  return is_there ? vendor : "kernel";
+}
+
 }  // namespace duet

@@ -183,4 +183,8 @@ CollectiveEngines collective_engines(const std::string& device_kind,
 std::vector<CollectiveEngine*> engines_named(Machine& machine,
                                              const std::vector<std::string>& names);
 
+// What programs use that choose no engine: the vendor's library with its defaults where it is
+// there, else what every device has.
+std::string usual_engine(const std::string& device_kind);
+
 }  // namespace duet

@@ -39,16 +39,6 @@ struct LayerEngine {
   }
 };
 
-// The vendor's library with its defaults where it is there, else what every device has.
-std::string usual_collectives(const std::string& kind) {
-  const std::string vendor = kind == "cuda" ? "nccl" : kind == "hip" ? "rccl" : "vendor-model";
-  const std::vector<CollectiveEngine*> found = collective_engines(kind, {vendor}).engines;
-  const bool is_there = std::any_of(found.begin(), found.end(), [&](const CollectiveEngine* each) {
-    return each->name() == vendor;
-  });
-  return is_there ? vendor : "kernel";
-}
-
 std::vector<CollectiveEngine*> engines_of_layers(Machine& machine,
                                                  const std::vector<std::string>& names) {
   try {
@@ -96,7 +86,7 @@ class LayerCases {
         options_(std::move(options)),
         stop_(std::move(stop)),
         sessions_(machine, options_.processes, options_.node_size, options_.network),
-        usual_(usual_collectives(machine.device(0).info().kind)) {
+        usual_(usual_engine(machine.device(0).info().kind)) {
     if (options_.engines.empty()) options_.engines = {kAlone, usual_, kPieces, kFastest};
     std::vector<std::string> names = {usual_, "dma", "kernel"};
     for (const std::string& name : options_.engines) {

@@ -470,6 +470,7 @@ void launch(const GeluBackward& o, Stream& stream) {
 }
 
 void launch(const SwiGlu& o, Stream& stream) {
+  if (o.y.count() == 0) return;  // experts without tokens
   by_type(o.y.dtype, [&](auto element) {
     using T = decltype(element);
     launch(swiglu_kernel<T>, {row_packs(o.y), kThreads}, stream, data<T>(o.gate_up), data<T>(o.y),

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "collectives/collective_work.h"
+#include "device/machine.h"
+#include "moe/routing.h"
+#include "team/nodes.h"
+#include "timing/measurement.h"
+
+namespace duet {
+
+// Engines of layers beside those of collectives: kExpertsAlone, kFastestExchange.
+inline constexpr const char* kExpertsAlone = "none";     // the experts, with their rows there
+inline constexpr const char* kFastestExchange = "auto";  // of all others, by a short trial
+
+struct MoeOptions {
+  std::vector<MoeShape> shapes;
+  std::vector<Routing> routings = {{}};
+  std::vector<std::string> engines;  // empty: kExpertsAlone, the usual collectives, dma, kernel
+  std::vector<ExchangeKind> exchanges = all_exchanges();
+  int routings_in_turn = 3;
+  double tuning_seconds = 1;
+  GraphUse graph;
+  Mode mode;
+  std::string device_name;  // --device, as the journal shows it
+  Processes* processes = nullptr;
+  int node_size = 0;
+  NetworkOptions network;
+};
+
+// The benchmark `moe`: a case for each shape, routing, engine and exchange. A case measures its
+// layer and the experts alone by turns, and times the layer's phases. The machine must outlive the
+// benchmark. Collective among processes, the cases as well. Throws UsageError for shapes that the
+// ranks do not divide, routings of other experts, and unknown engines.
+Benchmark moe_benchmark(Machine& machine, const MoeOptions& options, std::function<bool()> stop);
+
+}  // namespace duet

@@ -1,0 +1,187 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/as_one.h"
+#include "cli/command.h"
+#include "cli/flag_values.h"
+#include "cli/flags.h"
+#include "cli/interrupt.h"
+#include "cli/lists.h"
+#include "cli/measure.h"
+#include "cli/network_flags.h"
+#include "core/error.h"
+#include "moe/cases.h"
+
+namespace duet {
+namespace {
+
+constexpr int kMostCallsOfGraph = 1000;
+constexpr int kMostTokens = 1 << 20, kMostColumns = 1 << 16, kMostExperts = 4096;
+constexpr int kMostRoutings = 64;
+
+// For CPUs, where a model's experts would take minutes.
+MoeShape small_shape() {
+  MoeShape shape;
+  shape.part = "own";
+  shape.hidden = shape.width = 128;
+  shape.experts = 16;
+  shape.chosen = 4;
+  return shape;
+}
+
+class MoeCommand : public Command {
+ public:
+  explicit MoeCommand(CLI::App& root)
+      : Command(root.add_subcommand(
+            "moe",
+            "Measure layers of a mixture of experts: tokens' rows go to the ranks of their experts "
+            "(dispatch), are multiplied, and come back (combine)")) {
+    add_device_flags(*app_, devices_, "host:2; with several processes, one host device each");
+    add("--model", models_, "LIST",
+        "Models whose layers are measured: deepseek-v3, qwen3-30b, qwen3-235b, mixtral, gpt-oss; "
+        "default deepseek-v3, on CPUs a small shape");
+    add("--tokens", tokens_, "LIST", "Tokens of each rank; default 128,4096,8192, on CPUs 256");
+    add("--hidden", hidden_, "COUNT", "Instead of a model: elements of a token's row");
+    add("--width", width_, "COUNT", "Instead of a model: elements of an expert's hidden row");
+    add("--experts", experts_, "COUNT",
+        "Of all ranks together, which divide them; default the model's");
+    add("--top-k", chosen_, "COUNT", "How many experts a token chooses; default the model's");
+    add("--dtype", dtypes_, "LIST", "bf16, fp32; default bf16, on CPUs fp32");
+    add("--routing", routings_, "LIST",
+        "How likely experts are: uniform, zipf:S (proportional to 1/i^S), hot:N (one expert N times "
+        "as likely as each other), file:PATH (of each token a line with its experts); default "
+        "uniform");
+    add("--routings", in_turn_, "COUNT",
+        "How many routings calls take in turns, so that caches do not know them; default 3");
+    add("--engine", engines_, "LIST",
+        "none (the experts alone, with their rows there), auto (the fastest in a short trial), and "
+        "collective engines; default none, the vendor's library or, without it, kernel, dma, "
+        "kernel");
+    add("--exchange", exchanges_, "LIST",
+        "What moves: all-gather (all rows to all ranks, partial sums back by reduce_scatter), "
+        "per-rank (a row once to each rank with one of its experts, one partial sum back), "
+        "per-expert (a row to each of its experts, and as many back); default all");
+    app_->add_option("--tuning-seconds", tuning_seconds_, "Approximate time to tune one problem")
+        ->type_name("S")
+        ->check(seconds_above_0("--tuning-seconds"))
+        ->capture_default_str();
+    add("-G,--cudagraph", graph_, "COUNT",
+        "Capture calls as a graph, and launch it so often for a sample; 0, the default: do not "
+        "capture");
+    add("--graph-calls", graph_calls_, "COUNT", "-G: how many calls are in the graph; default 1");
+    add_network_flags(*app_, network_);
+    add_mode_flags(*app_, mode_);
+    add_output_flags(*app_, output_);
+    offer(*app_, "--model", moe_models);
+    offer(*app_, "--dtype", {"bf16", "fp32"});
+    offer(*app_, "--routing", {"uniform", "zipf:1", "hot:16", "file:"});
+    offer(*app_, "--engine", {"none", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
+    offer(*app_, "--exchange", {"all-gather", "per-rank", "per-expert"});
+  }
+
+  int run(const std::vector<std::string>& line) override {
+    const auto processes = Processes::find();
+    return as_one(*processes, [&] { return run_in(*processes, line); });
+  }
+
+ private:
+  int run_in(Processes& processes, const std::vector<std::string>& line) {
+    const bool several = processes.size() > 1;
+    MoeOptions options = parsed();
+    if (several) options.processes = &processes;
+    std::vector<std::string> devices = device_names(devices_);
+    if (devices.empty()) devices = {several ? "host" : "host:2"};
+    RunPlan plan;
+    open_own_machines(plan, devices, processes);
+    for (std::size_t i = 0; i < plan.machines.size(); ++i) {
+      Machine& machine = *plan.machines[i];
+      options.device_name = plan.names[i];
+      options.shapes = shapes(machine.device(0).info().is_cpu);
+      add_job(plan, machine, moe_benchmark(machine, options, interrupted), plan.names[i]);
+    }
+    return measure(plan, output_, line);
+  }
+
+  MoeOptions parsed() const {
+    MoeOptions options;
+    if (!engines_.empty()) options.engines = split(engines_, ',');
+    if (!exchanges_.empty()) options.exchanges = parse_list(exchanges_, parse_exchange);
+    if (!routings_.empty()) options.routings = parse_list(routings_, parse_routing);
+    if (!in_turn_.empty())
+      options.routings_in_turn = parse_number(in_turn_, 1, "--routings", kMostRoutings);
+    options.tuning_seconds = tuning_seconds_;
+    if (!graph_.empty()) options.graph.launches = parse_number(graph_, 0, "-G");
+    if (options.graph.launches == 0)
+      refuse_given({{"--graph-calls", !graph_calls_.empty()}}, "expected -G as well");
+    if (!graph_calls_.empty())
+      options.graph.calls = parse_number(graph_calls_, 1, "--graph-calls", kMostCallsOfGraph);
+    if (!mode_.mode.empty() && mode_.mode != "adaptive") {
+      throw UsageError(fmt::format(
+          "--mode {}: expected adaptive: layers are measured by turns with their experts",
+          mode_.mode));
+    }
+    options.mode = mode_of(mode_);
+    options.node_size = node_size_of(network_);
+    options.network = network_of(network_);
+    return options;
+  }
+
+  std::vector<MoeShape> models(bool is_cpu) const {
+    if (hidden_.empty() && width_.empty()) {
+      if (models_.empty() && is_cpu) return {small_shape()};
+      std::vector<MoeShape> shapes;
+      for (const std::string& each : split(models_.empty() ? "deepseek-v3" : models_, ','))
+        shapes.push_back(moe_shape_of(each));
+      return shapes;
+    }
+    refuse_given({{"--model", !models_.empty()}}, "expected without --hidden and --width");
+    for (const std::string* each : {&hidden_, &width_, &experts_, &chosen_}) {
+      if (each->empty())
+        throw UsageError("expected all of --hidden, --width, --experts and --top-k, or a --model");
+    }
+    MoeShape own;
+    own.part = "own";
+    return {own};
+  }
+
+  std::vector<MoeShape> shapes(bool is_cpu) const {
+    std::vector<MoeShape> all;
+    const std::string dtypes = !dtypes_.empty() ? dtypes_ : is_cpu ? "fp32" : "bf16";
+    const std::string tokens = !tokens_.empty() ? tokens_ : is_cpu ? "256" : "128,4096,8192";
+    for (MoeShape shape : models(is_cpu)) {
+      const auto set = [](std::int64_t& value, const std::string& text, const char* flag,
+                          int most) {
+        if (!text.empty()) value = parse_number(text, 1, flag, most);
+      };
+      set(shape.hidden, hidden_, "--hidden", kMostColumns);
+      set(shape.width, width_, "--width", kMostColumns);
+      set(shape.experts, experts_, "--experts", kMostExperts);
+      set(shape.chosen, chosen_, "--top-k", kMostExperts);
+      for (const std::string& dtype : split(dtypes, ',')) {
+        shape.dtype = parse_dtype(dtype);
+        if (shape.dtype != DType::bf16 && shape.dtype != DType::fp32)
+          throw UsageError(fmt::format("--dtype {}: expected bf16 or fp32", dtype));
+        for (const std::string& count : split(tokens, ',')) {
+          set(shape.tokens, count, "--tokens", kMostTokens);
+          all.push_back(shape);
+        }
+      }
+    }
+    return all;
+  }
+
+  DeviceFlags devices_;
+  ModeFlags mode_;
+  NetworkFlags network_;
+  OutputFlags output_;
+  std::string models_, tokens_, hidden_, width_, experts_, chosen_, dtypes_, routings_, in_turn_,
+      engines_, exchanges_, graph_, graph_calls_;
+  double tuning_seconds_ = MoeOptions{}.tuning_seconds;
+};
+
+}  // namespace
+
+DUET_DEFINE_COMMAND(moe, MoeCommand)
+
+}  // namespace duet

@@ -1,0 +1,137 @@
+#include "moe/moe_memory.h"
+
+#include <algorithm>
+
+namespace duet {
+namespace {
+
+constexpr Fill kPoison{FillKind::constant,
+                       0xFF};  // NaN in every type of floating point, -1 as int32
+constexpr std::uint64_t kWeightSeeds = std::uint64_t{1} << 40;  // behind those of rows
+
+Tensor first_rows(Tensor tensor, std::int64_t rows) {
+  return rows_of(tensor, {0, std::min(rows, tensor.rows)});
+}
+// Of a list in one row.
+Tensor first_columns(Tensor list, std::int64_t columns) {
+  list.columns = std::min(columns, list.columns);
+  list.span = list.span.slice(0, list.bytes());
+  return list;
+}
+
+// A rank may have no rows, and memory of no bytes is none.
+std::uint64_t allocated(const Tensor& tensor) {
+  return std::max<std::uint64_t>(tensor.bytes(), 256);
+}
+
+}  // namespace
+
+MoeSizes sizes_of(const ExchangedRows& rows, int rank) {
+  const auto at = static_cast<std::size_t>(rank);
+  return {static_cast<std::int64_t>(rows.sent_by(rank)),
+          static_cast<std::int64_t>(rows.arrivals[at].size()),
+          static_cast<std::int64_t>(rows.multiplied[at].size())};
+}
+
+MoeMemory::MoeMemory(Rank& rank, const MoeShape& shape, ExchangeKind kind,
+                     CollectiveSession* session, const MoeSizes& most)
+    : shape_(shape), kind_(kind) {
+  allocate_experts(rank, most);
+  if (session != nullptr) allocate_rows(rank, *session, most);
+}
+
+Tensor MoeMemory::device_memory(Rank& rank, std::int64_t rows, std::int64_t columns, DType dtype) {
+  Tensor made{{}, rows, columns, dtype};
+  memory_.push_back(std::make_unique<PlainMemory>(rank.device.allocate(allocated(made))));
+  made.span = memory_.back()->span().slice(0, made.bytes());
+  return made;
+}
+
+Tensor MoeMemory::session_memory(Rank& rank, CollectiveSession& session, std::int64_t rows,
+                                 std::int64_t columns, DType dtype) {
+  Tensor made{{}, rows, columns, dtype};
+  memory_.push_back(session.allocate(rank, allocated(made)));
+  made.span = memory_.back()->span().slice(0, made.bytes());
+  return made;
+}
+
+void MoeMemory::allocate_experts(Rank& rank, const MoeSizes& most) {
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
+    return device_memory(rank, rows, columns, shape_.dtype);
+  };
+  const std::int64_t rows = most.multiplied, experts = shape_.experts / rank.size;
+  all_.expanded = matrix(rows, shape_.hidden);
+  all_.gate_up = matrix(rows, 2 * shape_.width);
+  all_.activated = matrix(rows, shape_.width);
+  all_.products = matrix(rows, shape_.hidden);
+  all_.up_weights = matrix(experts * 2 * shape_.width, shape_.hidden);
+  all_.down_weights = matrix(experts * shape_.hidden, shape_.width);
+}
+
+void MoeMemory::allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most) {
+  const auto rows_of_x = [&](std::int64_t rows) {
+    return session_memory(rank, session, rows, shape_.hidden, shape_.dtype);
+  };
+  const auto list = [&](std::int64_t rows, std::int64_t columns) {
+    return device_memory(rank, rows, columns, DType::int32);
+  };
+  const bool per_expert = kind_ == ExchangeKind::per_expert;
+  const std::int64_t routed = 2 * shape_.chosen, info = per_expert ? 1 : routed;
+  all_.received = rows_of_x(most.received);
+  all_.partial = rows_of_x(most.received);
+  all_.out = rows_of_x(shape_.tokens);
+  all_.received_routing = session_memory(rank, session, most.received, info, DType::int32);
+  all_.tokens = list(1, most.multiplied);
+  all_.places = list(most.received, per_expert ? 1 : shape_.chosen);
+  if (kind_ == ExchangeKind::all_gather) {
+    const RowRange own{rank.index * shape_.tokens, (rank.index + 1) * shape_.tokens};
+    all_.x = duet::rows_of(all_.received, own);
+    all_.routing = duet::rows_of(all_.received_routing, own);
+    return;
+  }
+  all_.x = device_memory(rank, shape_.tokens, shape_.hidden, shape_.dtype);
+  all_.routing = list(shape_.tokens, routed);
+  all_.sent = rows_of_x(most.sent);
+  all_.returned = rows_of_x(most.sent);
+  all_.sent_routing = session_memory(rank, session, most.sent, info, DType::int32);
+  all_.sent_tokens = list(1, most.sent);
+  all_.sent_places = list(shape_.tokens, per_expert ? shape_.chosen : rank.size);
+}
+
+MoeTensors MoeMemory::tensors(const MoeSizes& sizes) const {
+  MoeTensors t = all_;
+  for (Tensor* each : {&t.sent, &t.returned, &t.sent_routing})
+    *each = first_rows(*each, sizes.sent);
+  for (Tensor* each : {&t.received, &t.partial, &t.received_routing, &t.places})
+    *each = first_rows(*each, sizes.received);
+  for (Tensor* each : {&t.expanded, &t.gate_up, &t.activated, &t.products})
+    *each = first_rows(*each, sizes.multiplied);
+  t.sent_tokens = first_columns(t.sent_tokens, sizes.sent);
+  t.tokens = first_columns(t.tokens, sizes.multiplied);
+  return t;
+}
+
+Fill MoeMemory::input(int rank, std::uint64_t fills) const {
+  return {FillKind::normal, fills * 4096 + static_cast<std::uint64_t>(rank), 0, shape_.dtype};
+}
+
+void MoeMemory::fill(int rank, std::uint64_t fills, Stream& stream) const {
+  for (const Tensor* each :
+       {&all_.received, &all_.received_routing, &all_.partial, &all_.returned, &all_.sent,
+        &all_.sent_routing, &all_.sent_tokens, &all_.sent_places, &all_.tokens, &all_.places,
+        &all_.out, &all_.routing, &all_.gate_up, &all_.activated, &all_.products}) {
+    if (each->count() > 0) stream.fill(each->span, kPoison);
+  }
+  const bool exchanges = all_.x.count() > 0;
+  const Tensor& x = exchanges ? all_.x : all_.expanded;
+  if (exchanges && all_.expanded.count() > 0) stream.fill(all_.expanded.span, kPoison);
+  if (x.count() > 0) stream.fill(x.span, input(rank, fills));
+}
+
+void MoeMemory::fill_weights(int rank, Stream& stream) const {
+  const auto seed = kWeightSeeds + 2 * static_cast<std::uint64_t>(rank);
+  stream.fill(all_.up_weights.span, {FillKind::normal, seed, 0, shape_.dtype});
+  stream.fill(all_.down_weights.span, {FillKind::normal, seed + 1, 0, shape_.dtype});
+}
+
+}  // namespace duet

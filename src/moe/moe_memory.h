@@ -1,0 +1,70 @@
+// The matrices of one rank of a mixture-of-experts layer.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "collectives/engine.h"
+#include "moe/routing.h"
+#include "training/operations/tensor.h"
+
+namespace duet {
+
+// What a call asks for.
+struct MoeCall {
+  std::shared_ptr<const RoutedTokens> routed;
+  std::shared_ptr<const ExchangedRows> rows;
+  std::vector<float> logits;  // of this rank
+};
+
+// Rows of a rank: that it sends, its own included, that it receives, and that its experts multiply.
+struct MoeSizes {
+  std::int64_t sent = 0, received = 0, multiplied = 0;
+};
+MoeSizes sizes_of(const ExchangedRows& rows, int rank);
+
+struct MoeTensors {
+  Tensor x, out;                    // (tokens, hidden)
+  Tensor routing;                   // (tokens, 2 * chosen), int32: ChooseExperts
+  Tensor sent, returned;            // (sent, hidden)
+  Tensor sent_routing;              // (sent, routing's columns), of per_expert (sent, 1)
+  Tensor sent_tokens, sent_places;  // GroupRows of what is sent
+  Tensor received, partial;         // (received, hidden)
+  Tensor received_routing;          // as sent_routing
+  Tensor tokens, places;            // GroupRows of what was received
+  Tensor expanded, products;        // (multiplied, hidden)
+  Tensor gate_up, activated;        // (multiplied, 2 * width), (multiplied, width)
+  Tensor up_weights, down_weights;  // (experts, 2 * width, hidden), (experts, hidden, width)
+};
+
+// Owns them. Matrices that collectives send and receive are the session's memory. Of all_gather, X
+// and its routing are this rank's rows of what is received.
+class MoeMemory {
+ public:
+  // Collective. Rows as `most`. Without a session only the experts' matrices.
+  MoeMemory(Rank& rank, const MoeShape& shape, ExchangeKind kind, CollectiveSession* session,
+            const MoeSizes& most);
+
+  // Of a call of these sizes: its rows are the first ones.
+  MoeTensors tensors(const MoeSizes& sizes) const;
+
+  // New rows of X, number `fills`; results and what is received are poisoned.
+  void fill(int rank, std::uint64_t fills, Stream& stream) const;
+  void fill_weights(int rank, Stream& stream) const;
+  // Of a rank's X.
+  Fill input(int rank, std::uint64_t fills) const;
+
+ private:
+  void allocate_experts(Rank& rank, const MoeSizes& most);
+  void allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most);
+  Tensor device_memory(Rank& rank, std::int64_t rows, std::int64_t columns, DType dtype);
+  Tensor session_memory(Rank& rank, CollectiveSession& session, std::int64_t rows,
+                        std::int64_t columns, DType dtype);
+
+  const MoeShape shape_;
+  const ExchangeKind kind_;
+  MoeTensors all_;
+  std::vector<std::unique_ptr<CollectiveMemory>> memory_;
+};
+
+}  // namespace duet

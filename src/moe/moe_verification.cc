@@ -1,0 +1,208 @@
+// Checks of a layer's call against its routing and the rows of X.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/error.h"
+#include "gemm/reference.h"
+#include "moe/moe_layer.h"
+
+namespace duet {
+namespace {
+
+constexpr double kWeightError = 1e-5;          // of a softmax in fp32
+constexpr double kActivationError = 1.0 / 64;  // rounded once, and exp() is not exact
+
+template <typename T>
+std::vector<T> read(Device& device, const Tensor& tensor) {
+  std::vector<T> values(tensor.bytes() / sizeof(T));
+  if (!values.empty()) device.read(tensor.span, values.data());
+  return values;
+}
+
+std::vector<double> row_of(Device& device, const Tensor& tensor, std::int64_t row) {
+  return row_values(device, tensor.span, tensor.columns, tensor.dtype, row);
+}
+
+// At least 1, as tolerance() expects of its inputs.
+double root_mean_square(const std::vector<double>& values) {
+  double squares = 0;
+  for (const double each : values) squares += each * each;
+  return std::max(1.0, std::sqrt(squares / static_cast<double>(values.size())));
+}
+
+// The relative error of a rounding to the type.
+double rounding(DType dtype) {
+  return dtype == DType::bf16 ? 1.0 / 256 : dtype == DType::fp16 ? 1.0 / 2048 : 0x1p-20;
+}
+
+std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
+
+}  // namespace
+
+void MoeLayer::mismatch(const Rank& rank, const std::string& what) const {
+  throw Mismatch(
+      fmt::format("moe {}, {}, on rank {}: {}", shape().part, name(rows().kind), rank.index, what));
+}
+
+std::optional<Skipped> MoeLayer::unverifiable() const {
+  for (const Tensor* each : {&tensors_.received, &tensors_.expanded, &tensors_.gate_up}) {
+    if (each->count() > 0 && !operations_.computes(*each))
+      return Skipped{"simulated: matrices this large have no contents"};
+  }
+  const auto skipped = up_->unverifiable();
+  return skipped ? skipped : down_->unverifiable();
+}
+
+void MoeLayer::verify(Rank& rank, std::uint64_t fills) const {
+  if (!plans_.empty()) {
+    verify_routing(rank);
+    verify_expanded(rank, fills);
+  }
+  verify_products(rank);
+  if (!plans_.empty()) verify_sums(rank);
+}
+
+void MoeLayer::verify_routing(Rank& rank) const {
+  const auto experts = read<std::int32_t>(rank.device, tensors_.routing);
+  const auto weights = read<float>(rank.device, tensors_.routing);
+  const std::int64_t chosen = shape().chosen;
+  for (std::int64_t token = 0; token < shape().tokens; ++token) {
+    const std::int64_t all = rank.index * shape().tokens + token;
+    for (std::int64_t j = 0; j < chosen; ++j) {
+      const std::size_t at = index(2 * token * chosen + j);
+      const std::int32_t expert = call_.routed->experts_of(all)[j];
+      const float weight = call_.routed->weights_of(all)[j];
+      const float got = weights[at + index(chosen)];
+      if (experts[at] == expert && std::abs(got - weight) <= kWeightError) continue;
+      mismatch(rank, fmt::format("choice {} of token {} is expert {} by {}, expected {} by {}", j,
+                                 token, experts[at], got, expert, weight));
+    }
+  }
+}
+
+// What the experts multiply, beside each rank's rows, which this one writes once more.
+void MoeLayer::verify_expanded(Rank& rank, std::uint64_t fills) const {
+  const auto found = read<char>(rank.device, tensors_.expanded);
+  const auto at = index(rank.index);
+  const std::vector<ExchangedRows::Arrival>& arrivals = rows().arrivals[at];
+  const std::vector<std::int64_t>& multiplied = rows().multiplied[at];
+  const std::size_t row_bytes = index(shape().hidden) * size_of(shape().dtype);
+  Tensor x = tensors_.out;  // the shape
+  const Buffer written = rank.device.allocate(x.bytes());
+  x.span = written.span();
+  const auto stream = rank.device.make_stream();
+  for (int from = 0; from < rank.size; ++from) {
+    stream->fill(x.span, memory_.input(from, fills));
+    stream->synchronize(kMoeDeadline);
+    const auto expected = read<char>(rank.device, x);
+    for (std::size_t i = 0; i < multiplied.size(); ++i) {
+      const std::int64_t token = arrivals[index(multiplied[i])].token - from * shape().tokens;
+      if (token < 0 || token >= shape().tokens) continue;
+      if (std::memcmp(&found[i * row_bytes], &expected[index(token) * row_bytes], row_bytes) == 0)
+        continue;
+      mismatch(rank, fmt::format("row {} of the experts' is not that of token {} of rank {}", i,
+                                 token, from));
+    }
+  }
+}
+
+void MoeLayer::verify_product(Rank& rank, const GroupedGemmProblem& problem,
+                              const GemmBuffers& buffers, std::int64_t row, double size) const {
+  std::size_t group = 0;
+  std::int64_t within = row;
+  while (within >= problem.rows[group]) within -= problem.rows[group++];
+  const GemmProblem product = product_of(problem, group);
+  const GemmBuffers part = part_of(problem, buffers, group);
+  const std::vector<double> expected =
+      gemm_reference(rank.device.info().kind)(rank.device, product, part, {within});
+  const std::vector<double> got =
+      row_values(rank.device, part.c, product.n, product.output, within);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double allowed = size * tolerance(product, expected[i]);
+    if (std::abs(got[i] - expected[i]) <= allowed) continue;  // false for NaN
+    mismatch(rank, fmt::format("product ({}, {}) of expert {} is {}, expected {} +- {:.2g}", within,
+                               i, rank.index * own_experts() + static_cast<std::int64_t>(group),
+                               got[i], expected[i], allowed));
+  }
+}
+
+void MoeLayer::verify_products(Rank& rank) const {
+  const MoeTensors& t = tensors_;
+  const GemmBuffers up{t.expanded.span, t.up_weights.span, t.gate_up.span};
+  const GemmBuffers down{t.activated.span, t.down_weights.span, t.products.span};
+  if (t.expanded.rows == 0) return;
+  for (const std::int64_t row : sampled_rows(t.expanded.rows)) {
+    verify_product(rank, up_problem_, up, row, 1);
+    const std::vector<double> in = row_of(rank.device, t.gate_up, row),
+                              out = row_of(rank.device, t.activated, row);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double wanted = in[i] / (1 + std::exp(-in[i])) * in[out.size() + i];
+      if (std::abs(out[i] - wanted) <= kActivationError * (1 + std::abs(wanted))) continue;
+      mismatch(rank, fmt::format("the activation of row {} is {} at {}, expected {}", row, out[i],
+                                 i, wanted));
+    }
+    verify_product(rank, down_problem_, down, row, root_mean_square(out));
+  }
+}
+
+// Of a token's result what this rank's experts add, and behind it the sum of absolute values.
+std::vector<double> MoeLayer::own_part(Rank& rank, std::int64_t token) const {
+  const auto columns = index(shape().hidden);
+  std::vector<double> part(2 * columns);
+  const std::vector<std::int64_t>& multiplied = rows().multiplied[index(rank.index)];
+  std::size_t row = 0;
+  for (std::int64_t e = 0; e < own_experts(); ++e) {
+    const std::int64_t expert = rank.index * own_experts() + e;
+    const std::size_t end = row + index(up_problem_.rows[index(e)]);
+    for (; row < end; ++row) {
+      if (rows().arrivals[index(rank.index)][index(multiplied[row])].token != token) continue;
+      const std::int32_t* const chosen = call_.routed->experts_of(token);
+      const auto j = std::find(chosen, chosen + shape().chosen, expert) - chosen;
+      const auto weight = static_cast<double>(call_.routed->weights_of(token)[j]);
+      const std::vector<double> product =
+          row_of(rank.device, tensors_.products, static_cast<std::int64_t>(row));
+      for (std::size_t i = 0; i < columns; ++i) {
+        part[i] += weight * product[i];
+        part[columns + i] += std::abs(weight * product[i]);
+      }
+    }
+  }
+  return part;
+}
+
+void MoeLayer::verify_sums(Rank& rank) const {
+  const std::vector<std::int64_t> tokens = sampled_rows(shape().tokens);
+  const auto columns = index(shape().hidden);
+  std::vector<double> mine;
+  for (int of = 0; of < rank.size; ++of) {
+    for (const std::int64_t token : tokens) {
+      const std::vector<double> part = own_part(rank, of * shape().tokens + token);
+      mine.insert(mine.end(), part.begin(), part.end());
+    }
+  }
+  const auto all = rank.team.gather(
+      rank, {reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)},
+      "the other ranks to verify", kMoeDeadline);
+  std::vector<double> theirs(mine.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    std::vector<double> sum(2 * columns);
+    for (const std::string& bytes : *all) {
+      std::memcpy(theirs.data(), bytes.data(), bytes.size());
+      const std::size_t first = (index(rank.index) * tokens.size() + i) * 2 * columns;
+      for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += theirs[first + c];
+    }
+    const std::vector<double> got = row_of(rank.device, tensors_.out, tokens[i]);
+    for (std::size_t c = 0; c < columns; ++c) {
+      // Partial sums are rounded once on each rank and on the way, and the result once.
+      const double allowed = rounding(shape().dtype) * (rank.size + 1) * sum[columns + c];
+      if (std::abs(got[c] - sum[c]) <= allowed) continue;  // false for NaN
+      mismatch(rank, fmt::format("the sum of token {} is {} at {}, expected {} +- {:.2g}",
+                                 tokens[i], got[c], c, sum[c], allowed));
+    }
+  }
+}
+
+}  // namespace duet

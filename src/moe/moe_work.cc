@@ -1,0 +1,209 @@
+#include "moe/moe_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/packing.h"
+#include "timing/statistics.h"
+
+namespace duet {
+namespace {
+
+constexpr std::uint64_t kRoutingSeed = 1;
+constexpr int kTimedCalls = 9;  // whose phases are timed
+
+// The largest of all calls.
+MoeSizes most_of(const std::vector<std::shared_ptr<const ExchangedRows>>& calls, int rank) {
+  MoeSizes most;
+  for (const auto& each : calls) {
+    const MoeSizes sizes = sizes_of(*each, rank);
+    most.sent = std::max(most.sent, sizes.sent);
+    most.received = std::max(most.received, sizes.received);
+    most.multiplied = std::max(most.multiplied, sizes.multiplied);
+  }
+  return most;
+}
+
+std::string contents(const Tensor& tensor) {
+  std::string bytes(tensor.bytes(), '\0');
+  tensor.span.owner->read(tensor.span, bytes.data());
+  return bytes;
+}
+
+}  // namespace
+
+MoeRoutings make_routings(const Routing& routing, const MoeShape& shape, int count,
+                          const Team& team) {
+  MoeRoutings all;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t seed = kRoutingSeed + static_cast<std::uint64_t>(i);
+    all.routed.push_back(std::make_shared<RoutedTokens>(route(routing, shape, seed, team.size())));
+    auto& logits = all.logits.emplace_back();
+    for (int local = 0; local < team.local_size(); ++local) {
+      const auto some = router_logits(routing, shape, seed, team.first_local() + local);
+      logits.insert(logits.end(), some.begin(), some.end());
+    }
+  }
+  return all;
+}
+
+MoeWork::MoeWork(Team& team, const MoeRoutings& routings, ExchangeKind kind,
+                 CollectiveSession* session, const GraphUse& graph, const Tuning& tuning)
+    : team_(team),
+      routings_(routings),
+      session_(session),
+      graph_(graph),
+      tuning_(tuning),
+      states_(static_cast<std::size_t>(team.local_size())) {
+  for (const auto& routed : routings.routed)
+    rows_.push_back(std::make_shared<ExchangedRows>(exchange(kind, *routed)));
+}
+
+Cost MoeWork::cost() const {
+  const MoeShape& shape = routings_.routed.front()->shape;
+  const auto tokens = static_cast<double>(team_.size() * shape.tokens);
+  Cost cost;
+  // Gate, up and down of each of a token's experts.
+  cost.flop = 6 * tokens * static_cast<double>(shape.chosen * shape.width * shape.hidden);
+  cost.wire_bytes = wire_bytes_;
+  cost.more.set("tokens", tokens);
+  return cost;
+}
+
+void MoeWork::prepare(Rank& rank, const Placement& placement) {
+  RankState& own = state(rank);
+  rank.team.free_retired(rank);
+  const MoeShape& shape = routings_.routed.front()->shape;
+  own.operations = make_operations(rank.device);
+  own.memory = std::make_unique<MoeMemory>(rank, shape, rows_.front()->kind, session_,
+                                           most_of(rows_, rank.index));
+  const auto stream = rank.device.make_stream({placement.priority});
+  own.memory->fill_weights(rank.index, *stream);
+  own.memory->fill(rank.index, own.fills, *stream);
+  stream->synchronize(kMoeDeadline);
+  const auto count = static_cast<std::size_t>(shape.tokens * shape.experts);
+  double wire_bytes = 0;
+  for (std::size_t i = 0; i < routings_.count(); ++i) {
+    const auto first = routings_.logits[i].begin() +
+                       static_cast<std::ptrdiff_t>(count * static_cast<std::size_t>(rank.local));
+    MoeCall call{
+        routings_.routed[i], rows_[i], {first, first + static_cast<std::ptrdiff_t>(count)}};
+    own.layers.push_back(std::make_unique<MoeLayer>(rank, std::move(call), session_, *own.memory,
+                                                    *own.operations, tuning_));
+    wire_bytes += own.layers.back()->wire_bytes() / static_cast<double>(routings_.count());
+  }
+  if (graph_.launches > 0) capture_calls(own, *stream);
+  const std::size_t queued = own.graph != nullptr ? largest_graph(rank, *own.graph, kMoeDeadline)
+                                                  : own.layers.front()->operations_queued();
+  const auto all = rank.team.gather(rank, fmt::format("{}", wire_bytes),
+                                    "the other ranks to have prepared", kMoeDeadline);
+  if (rank.local != 0) return;
+  queued_ = queued;
+  wire_bytes_ = 0;
+  for (const std::string& each : *all) wire_bytes_ += std::stod(each);
+  host_driven_ = own.layers.front()->host_driven();
+  algorithm_ = own.layers.front()->algorithm();
+  gemm_algorithm_ = own.layers.front()->gemm_algorithm();
+}
+
+// A call that is not captured loads what the first call needs.
+void MoeWork::capture_calls(RankState& own, Stream& stream) {
+  const auto reason = session_ != nullptr ? session_->uncapturable() : std::nullopt;
+  if (reason) throw Unavailable(reason->reason);
+  for (std::size_t i = 0; i < own.layers.size(); ++i) enqueue_call(own, stream);
+  stream.synchronize(kMoeDeadline);
+  own.graph = capture(stream, [&] {
+    for (int call = 0; call < graph_.calls; ++call) enqueue_call(own, stream);
+  });
+}
+
+std::size_t MoeWork::operations() const {
+  return graph_.launches > 0 ? static_cast<std::size_t>(graph_.launches) * queued_ : queued_;
+}
+
+void MoeWork::enqueue_call(RankState& own, Stream& stream, StepTimeline* timeline) const {
+  own.layers[own.next]->enqueue(stream, timeline);
+  own.next = (own.next + 1) % own.layers.size();
+}
+
+const MoeLayer& MoeWork::last(const RankState& own) const {
+  return *own.layers[(own.next + own.layers.size() - 1) % own.layers.size()];
+}
+
+// A graph ends with the call that was captured last, however often it is launched.
+void MoeWork::enqueue(Rank& rank, Stream& stream) {
+  RankState& own = state(rank);
+  if (own.graph == nullptr) return enqueue_call(own, stream);
+  for (int launch = 0; launch < graph_.launches; ++launch) own.graph->launch(stream);
+}
+
+void MoeWork::renew(Rank& rank) {
+  RankState& own = state(rank);
+  const auto stream = rank.device.make_stream();
+  own.memory->fill(rank.index, ++own.fills, *stream);
+  stream->synchronize(kMoeDeadline);
+  for (const auto& each : own.layers) each->poison_staging();
+}
+
+std::optional<Skipped> MoeWork::verify(Rank& rank) {
+  RankState& own = state(rank);
+  const MoeLayer& layer = last(own);
+  if (const auto skipped = layer.unverifiable()) return skipped;
+  layer.verify(rank, own.fills);
+  if (session_ == nullptr) return std::nullopt;
+  const std::string before = contents(layer.result());
+  const auto stream = rank.device.make_stream();
+  rank.team.barrier("all ranks to repeat a call", kMoeDeadline);
+  layer.enqueue(*stream);
+  stream->synchronize(kMoeDeadline);
+  if (contents(layer.result()) == before) return std::nullopt;
+  throw Mismatch(fmt::format("moe on rank {}: the same call gives other bits", rank.index));
+}
+
+std::vector<std::pair<std::string, double>> MoeWork::time_phases(Rank& rank) {
+  RankState& own = state(rank);
+  const auto stream = rank.device.make_stream();
+  std::vector<std::string> names;
+  std::vector<std::vector<double>> times;  // by phase
+  for (int call = 0; call < kTimedCalls; ++call) {
+    StepTimeline timeline(rank.device);
+    rank.team.barrier("all ranks to time a call", kMoeDeadline);
+    enqueue_call(own, *stream);  // hides how long it takes to enqueue the second one
+    timeline.begin(*stream);
+    enqueue_call(own, *stream, &timeline);
+    stream->synchronize(kMoeDeadline);
+    const std::vector<StepTimeline::Part> parts = timeline.parts();
+    times.resize(parts.size());
+    names.resize(parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      names[i] = parts[i].what;
+      times[i].push_back(parts[i].end - parts[i].begin);
+    }
+  }
+  std::vector<std::string> medians;
+  for (const std::vector<double>& each : times)
+    medians.push_back(fmt::format("{}", summarise(each).median));
+  const auto all =
+      rank.team.gather(rank, pack(medians), "the other ranks to have timed calls", kMoeDeadline);
+  std::vector<std::pair<std::string, double>> longest;
+  for (const std::string& each : names) longest.emplace_back(each, 0);
+  for (const std::string& theirs : *all) {
+    const std::vector<std::string> numbers = unpack(theirs);
+    for (std::size_t i = 0; i < longest.size(); ++i)
+      longest[i].second = std::max(longest[i].second, std::stod(numbers[i]));
+  }
+  return longest;
+}
+
+void MoeWork::release(Rank& rank) noexcept {
+  RankState& own = state(rank);
+  own.graph.reset();
+  own.layers.clear();
+  own.memory.reset();
+  own.operations.reset();
+}
+
+}  // namespace duet

@@ -1,0 +1,83 @@
+// A mixture-of-experts layer of a team as a Work.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/collective_work.h"
+#include "moe/moe_layer.h"
+#include "timing/work.h"
+
+namespace duet {
+
+// Routings that calls take in turns, so that no cache knows the one that is measured.
+struct MoeRoutings {
+  std::vector<std::shared_ptr<const RoutedTokens>> routed;
+  std::vector<std::vector<float>> logits;  // by routing, then by local rank
+
+  std::size_t count() const { return routed.size(); }
+};
+MoeRoutings make_routings(const Routing& routing, const MoeShape& shape, int count,
+                          const Team& team);
+
+class MoeWork : public Work {
+ public:
+  // Without a session: the experts alone, whose rows are there. The team, the session and the
+  // routings must outlive the Work.
+  MoeWork(Team& team, const MoeRoutings& routings, ExchangeKind kind, CollectiveSession* session,
+          const GraphUse& graph, const Tuning& tuning);
+
+  std::string name() const override { return "moe"; }
+  Cost cost() const override;
+  void prepare(Rank& rank, const Placement& placement) override;
+  void enqueue(Rank& rank, Stream& stream) override;
+  int calls() const override { return graph_.launches > 0 ? graph_.launches * graph_.calls : 1; }
+  bool host_driven() const override { return host_driven_ || calls_queued(operations()) == 0; }
+  int most_queued() const override { return std::max(1, calls_queued(operations())); }
+  void renew(Rank& rank) override;
+  // Also makes the last call once more, whose result must have the same bits.
+  std::optional<Skipped> verify(Rank& rank) override;
+  void release(Rank& rank) noexcept override;
+
+  // Of each phase of the call the median time of some calls, enqueued one by one, of the rank that
+  // takes longest; between prepare() and release(). Collective, inside each().
+  std::vector<std::pair<std::string, double>> time_phases(Rank& rank);
+
+  const ExchangedRows& rows(std::size_t routing) const { return *rows_.at(routing); }
+  const std::string& algorithm() const { return algorithm_; }  // of rank 0, after prepare()
+  const std::string& gemm_algorithm() const { return gemm_algorithm_; }
+
+ private:
+  struct RankState {
+    std::unique_ptr<Operations> operations;
+    std::unique_ptr<MoeMemory> memory;
+    std::vector<std::unique_ptr<MoeLayer>> layers;  // by routing
+    std::unique_ptr<Graph> graph;
+    std::size_t next = 0;  // the next call's routing
+    std::uint64_t fills = 0;
+  };
+
+  RankState& state(const Rank& rank) { return states_.at(static_cast<std::size_t>(rank.local)); }
+  std::size_t operations() const;  // that an enqueue() puts into the launch queue
+  void enqueue_call(RankState& own, Stream& stream, StepTimeline* timeline = nullptr) const;
+  // The layer of the call before the next one.
+  const MoeLayer& last(const RankState& own) const;
+  void capture_calls(RankState& own, Stream& stream);
+
+  Team& team_;
+  const MoeRoutings& routings_;
+  CollectiveSession* const session_;
+  const GraphUse graph_;
+  const Tuning tuning_;
+  std::vector<std::shared_ptr<const ExchangedRows>> rows_;  // by routing
+  std::vector<RankState> states_;                           // by local rank
+  double wire_bytes_ = 0;
+  bool host_driven_ = false;
+  std::size_t queued_ = 0;
+  std::string algorithm_, gemm_algorithm_;
+};
+
+}  // namespace duet

@@ -1,0 +1,109 @@
+// Layers give the right sums on every kind of device, by every exchange.
+#include "moe/moe_work.h"
+
+#include <gtest/gtest.h>
+
+#include "collectives/own_engines.h"
+#include "core/error.h"
+#include "core/label_fixture.h"
+#include "device/machine.h"
+#include "moe/cases.h"
+#include "timing/sampler.h"
+
+namespace duet {
+namespace {
+
+Mode short_mode() {
+  Mode mode;
+  mode.warm_up_seconds = 0;
+  mode.seconds = 0;
+  mode.min_iterations = 2;
+  return mode;
+}
+
+MoeShape small_layer(std::int64_t tokens, std::int64_t experts) {
+  MoeShape shape;
+  shape.part = "test";
+  shape.hidden = 48;
+  shape.width = 40;
+  shape.experts = experts;
+  shape.chosen = 3;
+  shape.tokens = tokens;
+  shape.dtype = DType::fp32;
+  return shape;
+}
+
+class MoeWorkTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    try {
+      machine_ = open_machine(GetParam());
+    } catch (const UsageError& error) {
+      GTEST_SKIP() << error.what();
+    }
+    if (machine_->size() < 2) GTEST_SKIP() << machine_->name() << " has one device";
+    team_.emplace(*machine_);
+  }
+
+  void expect_right(const MoeShape& shape, const Routing& routing, const GraphUse& graph = {}) {
+    const MoeRoutings routings = make_routings(routing, shape, 2, *team_);
+    for (const char* engine : {"dma", "kernel"}) {
+      const auto session = engines_named(*machine_, {engine}).front()->open(*team_);
+      for (const ExchangeKind kind : all_exchanges()) {
+        SCOPED_TRACE(std::string(engine) + " " + name(kind));
+        Tuning tuning;
+        tuning.seconds = 0.01;
+        MoeWork work(*team_, routings, kind, session.get(), graph, tuning);
+        const Sampling sampling = Sampler(*team_).measure(work, short_mode());
+        EXPECT_TRUE(sampling.warnings.empty()) << sampling.warnings.front();
+      }
+    }
+  }
+
+  std::unique_ptr<Machine> machine_;
+  std::optional<Team> team_;
+};
+
+TEST_P(MoeWorkTest, SumsWhatTheChosenExpertsMake) {
+  expect_right(small_layer(37, 4 * team_->size()), {});
+}
+
+TEST_P(MoeWorkTest, ExpertsMayBeWithoutRowsAndRanksToo) {
+  const std::string path = ::testing::TempDir() + "to_one_rank.txt";
+  FILE* const file = std::fopen(path.c_str(), "w");
+  std::fputs("0 1 2\n3 1 0\n", file);
+  std::fclose(file);
+  expect_right(small_layer(5, 4 * team_->size()), parse_routing("file:" + path));
+}
+
+TEST_P(MoeWorkTest, ATokenAlone) { expect_right(small_layer(1, 4 * team_->size()), {}); }
+
+TEST_P(MoeWorkTest, CallsAreCaptured) {
+  expect_right(small_layer(20, 4 * team_->size()), parse_routing("hot:20"), {2, 3});
+}
+
+TEST_P(MoeWorkTest, TimesItsPhases) {
+  const MoeRoutings routings = make_routings({}, small_layer(30, 4 * team_->size()), 3, *team_);
+  const auto session = engines_named(*machine_, {"dma"}).front()->open(*team_);
+  MoeWork work(*team_, routings, ExchangeKind::per_rank, session.get(), {}, {});
+  std::vector<std::string> phases;
+  Sampler(*team_).measure(work, short_mode(), {}, [&](const RunAgain&) {
+    team_->each([&](Rank& rank) {
+      const auto times = work.time_phases(rank);
+      if (rank.local != 0) return;
+      for (const auto& [phase, seconds] : times) {
+        phases.push_back(phase);
+        EXPECT_GT(seconds, 0) << phase;
+      }
+    });
+  });
+  EXPECT_EQ(phases, std::vector<std::string>(std::begin(kMoePhases), std::end(kMoePhases)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, MoeWorkTest,
+                         ::testing::Values("host:2", "host:3", "sim:h200:devices=2", "cuda",
+                                           "cuda:0:2"),
+                         machine_label);
+
+}  // namespace
+}  // namespace duet

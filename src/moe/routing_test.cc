@@ -1,0 +1,141 @@
+// Tokens choose as often as their routing says, and rows move as their choices say.
+#include "moe/routing.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "core/error.h"
+#include "core/message_fixture.h"
+
+namespace duet {
+namespace {
+
+MoeShape shape(std::int64_t tokens, std::int64_t experts, std::int64_t chosen) {
+  MoeShape made;
+  made.part = "test";
+  made.hidden = made.width = 16;
+  made.experts = experts;
+  made.chosen = chosen;
+  made.tokens = tokens;
+  return made;
+}
+
+// How often expert e is chosen, for each expert.
+std::vector<int> counts(const RoutedTokens& routed) {
+  std::vector<int> all(static_cast<std::size_t>(routed.shape.experts));
+  for (const std::int32_t each : routed.experts) ++all[static_cast<std::size_t>(each)];
+  return all;
+}
+
+TEST(Routings, TokensChooseDifferentExpertsWhoseWeightsAddUp) {
+  const RoutedTokens routed = route(parse_routing("zipf:1.2"), shape(500, 32, 8), 1, 2);
+  for (std::int64_t token = 0; token < 1000; ++token) {
+    const std::int32_t* const experts = routed.experts_of(token);
+    EXPECT_EQ(std::set<std::int32_t>(experts, experts + 8).size(), 8u) << token;
+    const float* const weights = routed.weights_of(token);
+    float sum = 0;
+    for (int j = 0; j < 8; ++j) sum += weights[j];
+    EXPECT_NEAR(sum, 1, 1e-5) << token;
+    EXPECT_TRUE(std::is_sorted(weights, weights + 8, std::greater<float>())) << token;
+  }
+}
+
+// Of uniform routing a token reaches a given rank with probability 1 - C(E - E/n, k) / C(E, k).
+TEST(Routings, UniformTokensReachAsManyRanksAsTheyShould) {
+  const std::int64_t experts = 64, chosen = 4, tokens = 5000;
+  const int ranks = 4;
+  const RoutedTokens routed = route({}, shape(tokens, experts, chosen), 3, ranks);
+  double none = 1;
+  for (std::int64_t j = 0; j < chosen; ++j)
+    none *= static_cast<double>(experts - experts / ranks - j) / static_cast<double>(experts - j);
+  const ExchangedRows rows = exchange(ExchangeKind::per_rank, routed);
+  std::uint64_t sent = 0;
+  for (int rank = 0; rank < ranks; ++rank) sent += rows.sent_by(rank);
+  EXPECT_NEAR(static_cast<double>(sent) / (ranks * static_cast<double>(tokens)), ranks * (1 - none),
+              0.02);
+}
+
+TEST(Routings, FollowTheirProbabilities) {
+  const auto one = [](const char* routing) {
+    return counts(route(parse_routing(routing), shape(20000, 8, 1), 5, 2));
+  };
+  for (const int each : one("uniform")) EXPECT_NEAR(each, 5000, 300);
+  const std::vector<int> hot = one("hot:9");
+  EXPECT_NEAR(hot[0], 40000 * 9 / 16, 600);
+  EXPECT_NEAR(hot[5], 40000 / 16, 250);
+  std::vector<int> zipf = one("zipf:1");
+  std::sort(zipf.rbegin(), zipf.rend());
+  const double all = 1 + 1 / 2. + 1 / 3. + 1 / 4. + 1 / 5. + 1 / 6. + 1 / 7. + 1 / 8.;
+  for (int i = 0; i < 8; ++i)
+    EXPECT_NEAR(zipf[static_cast<std::size_t>(i)], 40000 / all / (i + 1), 500) << i;
+}
+
+TEST(Routings, AreTheSameForAnyNumberOfRanks) {
+  const RoutedTokens two = route({}, shape(60, 12, 3), 7, 2),
+                     three = route({}, shape(40, 12, 3), 7, 3);
+  EXPECT_EQ(two.experts, three.experts);
+  EXPECT_EQ(two.weights, three.weights);
+}
+
+TEST(Routings, OfAFileChooseAsItsLinesSay) {
+  const std::string path = ::testing::TempDir() + "routing.txt";
+  std::ofstream(path) << "3 1\n0 2\n";
+  const Routing routing = parse_routing("file:" + path);
+  check(routing, shape(3, 4, 2));
+  const RoutedTokens routed = route(routing, shape(3, 4, 2), 0, 2);
+  EXPECT_EQ(routed.experts, (std::vector<std::int32_t>{3, 1, 0, 2, 3, 1, 0, 2, 3, 1, 0, 2}));
+  EXPECT_EQ(message_of<UsageError>([&] { check(routing, shape(3, 3, 2)); }),
+            "--routing file:" + path + ": line 1: expected 2 different experts of 0 to 2");
+  EXPECT_EQ(message_of<UsageError>([&] { check(routing, shape(3, 4, 3)); }),
+            "--routing file:" + path + ": line 1: expected 3 different experts of 0 to 3");
+}
+
+TEST(Routings, RefuseWhatIsNone) {
+  for (const char* text : {"", "zipf", "zipf:", "zipf:x", "hot:0", "hot:-1", "zipf:1.2x",
+                           "file:", "zipf:inf", "random"}) {
+    EXPECT_EQ(message_of<UsageError>([&] { parse_routing(text); }),
+              std::string("--routing ") + text +
+                  ": expected uniform, zipf:S, hot:N or file:PATH, with numbers above 0");
+  }
+  EXPECT_EQ(message_of<UsageError>([] { parse_routing("file:/nowhere/at/all"); }),
+            "--routing file:/nowhere/at/all: cannot be read");
+}
+
+// Two ranks with two experts each; two tokens a rank.
+TEST(Exchanges, MoveWhatTokensChoose) {
+  RoutedTokens routed{shape(2, 4, 2), 2, {0, 3, 1, 0, 2, 3, 3, 0}, std::vector<float>(8, 0.5f)};
+  const ExchangedRows once = exchange(ExchangeKind::per_rank, routed);
+  EXPECT_EQ(once.sent, (std::vector<std::uint64_t>{2, 1, 1, 2}));
+  EXPECT_EQ(once.rows_of_expert[0], (std::vector<std::int64_t>{3, 1}));
+  EXPECT_EQ(once.multiplied[0], (std::vector<std::int64_t>{0, 1, 2, 1}));
+  EXPECT_EQ(once.rows_of_expert[1], (std::vector<std::int64_t>{1, 3}));
+  EXPECT_EQ(once.wire_rows_sent(0), 1u);
+  EXPECT_EQ(once.wire_rows_received(0), 1u);
+
+  const ExchangedRows each = exchange(ExchangeKind::per_expert, routed);
+  EXPECT_EQ(each.sent, (std::vector<std::uint64_t>{3, 1, 1, 3}));
+  std::vector<std::int64_t> tokens;
+  for (const auto& arrival : each.arrivals[0]) tokens.push_back(arrival.token);
+  EXPECT_EQ(tokens, (std::vector<std::int64_t>{0, 1, 1, 3}));  // by source, expert and token
+  EXPECT_EQ(each.rows_of_expert, once.rows_of_expert);
+
+  const ExchangedRows all = exchange(ExchangeKind::all_gather, routed);
+  EXPECT_EQ(all.sent, (std::vector<std::uint64_t>{2, 2, 2, 2}));
+  EXPECT_EQ(all.multiplied[1], (std::vector<std::int64_t>{2, 0, 2, 3}));
+}
+
+TEST(Shapes, AreRefusedWithWhatIsExpected) {
+  EXPECT_EQ(message_of<UsageError>([] { check(shape(1, 6, 2), 4); }),
+            "moe test: 6 experts: expected a multiple of 4 ranks");
+  EXPECT_EQ(message_of<UsageError>([] { check(shape(1, 4, 5), 2); }),
+            "moe test: 5 experts of a token: expected 1 to 4");
+  EXPECT_EQ(message_of<UsageError>([] { moe_shape_of("gpt-7"); }),
+            "unknown model 'gpt-7': expected deepseek-v3, qwen3-30b, qwen3-235b, mixtral, gpt-oss");
+}
+
+}  // namespace
+}  // namespace duet

@@ -1,0 +1,34 @@
+// The mixture-of-experts layers whose communication is measured.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace duet {
+
+// X (tokens, hidden) of each rank. A token is multiplied by `chosen` of the experts, each of which
+// computes down(silu(gate x) * up x) with gate and up (width, hidden) and down (hidden, width), and
+// gets the weighted sum of their results.
+struct MoeShape {
+  std::string part;  // the model, or "own"
+  std::int64_t hidden = 0, width = 0, experts = 0, chosen = 0;
+  // Whether the weights of a token's experts add up to 1: they are divided by their sum.
+  bool normalised = true;
+  std::int64_t tokens = 0;  // of each rank
+  DType dtype = DType::bf16;
+};
+
+std::vector<std::string> moe_models();
+// A model's layer for so many tokens a rank, without what all tokens share. Throws UsageError for
+// an unknown model.
+MoeShape moe_shape_of(std::string_view model);
+
+// Throws UsageError unless ranks divide the experts, a token can choose so many, and rows are
+// multiples of 16 bytes.
+void check(const MoeShape& shape, int ranks);
+
+}  // namespace duet

@@ -1,0 +1,52 @@
+#include "moe/workload.h"
+
+#include <fmt/format.h>
+
+#include "moe/moe_layer.h"
+
+namespace duet {
+namespace {
+
+// The phases of a call, of the slowest rank each.
+Trace trace_of_moe(const Record& record) {
+  std::vector<double> ends;
+  TraceLane lane{"phases of the slowest rank each", {}};
+  double begin = 0;
+  for (const char* phase : kMoePhases) {
+    const double seconds = record.metrics.value(fmt::format("{}_seconds", phase));
+    if (seconds <= 0) continue;
+    lane.spans.push_back({phase, begin, begin + seconds});
+    begin += seconds;
+  }
+  if (lane.spans.empty()) return {};
+  return {{lane}, {}};
+}
+
+}  // namespace
+
+Rates moe_rates(const Cost& cost, double seconds) {
+  return {{"tokens_per_s", cost.more.value("tokens") / seconds},
+          {"tflops", cost.flop / seconds * 1e-12}};
+}
+
+const Workload& moe_workload() {
+  static const Workload moe = [] {
+    RecordKind records{"moe"};
+    records.quantities = {"tokens"};
+    records.rates = moe_rates;
+    records.figures = {"added_percent", "tokens_per_s", "tflops", "experts_alone_seconds"};
+    for (const char* phase : kMoePhases)
+      records.figures.push_back(fmt::format("{}_seconds", phase));
+    for (const char* phase : {"dispatch", "combine"}) {
+      records.figures.push_back(fmt::format("{}_wire_gb_per_s", phase));
+      records.figures.push_back(fmt::format("{}_logical_gb_per_s", phase));
+    }
+    records.figures.insert(records.figures.end(), {"wire_rows", "rows_max_over_mean"});
+    records.trace = trace_of_moe;
+    records.table.beside = {{"engine", "exchange"}, {"engine"}};
+    return Workload{{records}};
+  }();
+  return moe;
+}
+
+}  // namespace duet
