@@ -10,6 +10,7 @@
 #include "collectives/open_sessions.h"
 #include "core/error.h"
 #include "moe/moe_work.h"
+#include "results/record.h"
 #include "timing/sampler.h"
 #include "timing/statistics.h"
 
@@ -89,7 +90,7 @@ class MoeCases {
   Measurement measure(const MoeShape& shape, const Routing& routing, const MoeWay& way) {
     Measurement result;
     result.id = id_of(shape, routing, way);
-    const MoeRoutings routings = make_routings(routing, shape, options_.routings_in_turn, team());
+    const MoeRoutings& routings = routings_of(shape, routing);
     const MoeWay chosen = way.is_fastest() ? fastest(routings) : way;
     std::vector<MoeWay> ways = {chosen};
     if (chosen.exchanges()) ways.push_back({kExpertsAlone});
@@ -132,6 +133,16 @@ class MoeCases {
       throw UsageError(
           fmt::format("{}; of moe also {}, {}", error.what(), kExpertsAlone, kFastestExchange));
     }
+  }
+
+  // Cases of one shape follow each other.
+  const MoeRoutings& routings_of(const MoeShape& shape, const Routing& routing) {
+    const std::string key = case_key(id_of(shape, routing, {kExpertsAlone}));
+    if (routings_ == nullptr || key != routings_key_) {
+      routings_ = std::make_unique<MoeRoutings>(routing, shape, options_.routings_in_turn, team());
+      routings_key_ = key;
+    }
+    return *routings_;
   }
 
   using Works = std::vector<std::unique_ptr<MoeWork>>;
@@ -218,6 +229,8 @@ class MoeCases {
   std::function<bool()> stop_;
   OpenSessions sessions_;
   std::vector<CollectiveEngine*> engines_;
+  std::string routings_key_;
+  std::unique_ptr<MoeRoutings> routings_;  // of the last case
 };
 
 }  // namespace

@@ -80,7 +80,7 @@ void MoeLayer::add_sending(Rank& rank, CollectiveSession& session) {
   logits_ = {{}, shape().tokens, shape().experts, DType::fp32};
   logits_memory_ = rank.device.allocate(logits_.bytes());
   logits_.span = logits_memory_.span();
-  if (rank.device.has_contents(logits_.span)) rank.device.write(logits_.span, call_.logits.data());
+  if (rank.device.has_contents(logits_.span)) rank.device.write(logits_.span, call_.logits->data());
   add("route", ChooseExperts{logits_, shape().normalised, t.routing});
   if (rows().kind == ExchangeKind::all_gather) {
     add("dispatch", plan_rows(rank, session, t.x, t.received, false));

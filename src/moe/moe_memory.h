@@ -14,7 +14,7 @@ namespace duet {
 struct MoeCall {
   std::shared_ptr<const RoutedTokens> routed;
   std::shared_ptr<const ExchangedRows> rows;
-  std::vector<float> logits;  // of this rank
+  const std::vector<float>* logits = nullptr;  // of this rank; alive while the layer is made
 };
 
 // Rows of a rank: that it sends, its own included, that it receives, and that its experts multiply.

@@ -16,10 +16,10 @@ constexpr std::uint64_t kRoutingSeed = 1;
 constexpr int kTimedCalls = 9;  // whose phases are timed
 
 // The largest of all calls.
-MoeSizes most_of(const std::vector<std::shared_ptr<const ExchangedRows>>& calls, int rank) {
+MoeSizes most_of(const std::vector<MoeCall>& calls, int rank) {
   MoeSizes most;
-  for (const auto& each : calls) {
-    const MoeSizes sizes = sizes_of(*each, rank);
+  for (const MoeCall& each : calls) {
+    const MoeSizes sizes = sizes_of(*each.rows, rank);
     most.sent = std::max(most.sent, sizes.sent);
     most.received = std::max(most.received, sizes.received);
     most.multiplied = std::max(most.multiplied, sizes.multiplied);
@@ -35,35 +35,46 @@ std::string contents(const Tensor& tensor) {
 
 }  // namespace
 
-MoeRoutings make_routings(const Routing& routing, const MoeShape& shape, int count,
-                          const Team& team) {
-  MoeRoutings all;
+MoeRoutings::MoeRoutings(const Routing& routing, const MoeShape& shape, int count,
+                         const Team& team) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t seed = kRoutingSeed + static_cast<std::uint64_t>(i);
-    all.routed.push_back(std::make_shared<RoutedTokens>(route(routing, shape, seed, team.size())));
-    auto& logits = all.logits.emplace_back();
-    for (int local = 0; local < team.local_size(); ++local) {
-      const auto some = router_logits(routing, shape, seed, team.first_local() + local);
-      logits.insert(logits.end(), some.begin(), some.end());
-    }
+    routed_.push_back(std::make_shared<RoutedTokens>(route(routing, shape, seed, team.size())));
+    auto& logits = logits_.emplace_back();
+    for (int local = 0; local < team.local_size(); ++local)
+      logits.push_back(router_logits(routing, shape, seed, team.first_local() + local));
   }
-  return all;
+}
+
+const std::shared_ptr<const ExchangedRows>& MoeRoutings::rows(std::size_t number,
+                                                              ExchangeKind kind) const {
+  auto& known = rows_[{number, kind}];
+  if (known == nullptr) known = std::make_shared<ExchangedRows>(exchange(kind, *routed_[number]));
+  return known;
+}
+
+MoeCall MoeRoutings::call(std::size_t number, ExchangeKind kind, int local) const {
+  return {routed_[number], rows(number, kind), &logits_[number][static_cast<std::size_t>(local)]};
 }
 
 MoeWork::MoeWork(Team& team, const MoeRoutings& routings, ExchangeKind kind,
                  CollectiveSession* session, const GraphUse& graph, const Tuning& tuning)
     : team_(team),
       routings_(routings),
+      kind_(kind),
       session_(session),
       graph_(graph),
       tuning_(tuning),
       states_(static_cast<std::size_t>(team.local_size())) {
-  for (const auto& routed : routings.routed)
-    rows_.push_back(std::make_shared<ExchangedRows>(exchange(kind, *routed)));
+  for (int local = 0; local < team.local_size(); ++local) {
+    auto& calls = calls_.emplace_back();
+    for (std::size_t i = 0; i < routings.count(); ++i)
+      calls.push_back(routings.call(i, kind, local));
+  }
 }
 
 Cost MoeWork::cost() const {
-  const MoeShape& shape = routings_.routed.front()->shape;
+  const MoeShape& shape = routings_.shape();
   const auto tokens = static_cast<double>(team_.size() * shape.tokens);
   Cost cost;
   // Gate, up and down of each of a token's experts.
@@ -76,24 +87,19 @@ Cost MoeWork::cost() const {
 void MoeWork::prepare(Rank& rank, const Placement& placement) {
   RankState& own = state(rank);
   rank.team.free_retired(rank);
-  const MoeShape& shape = routings_.routed.front()->shape;
   own.operations = make_operations(rank.device);
-  own.memory = std::make_unique<MoeMemory>(rank, shape, rows_.front()->kind, session_,
-                                           most_of(rows_, rank.index));
+  const std::vector<MoeCall>& calls = calls_[static_cast<std::size_t>(rank.local)];
+  own.memory = std::make_unique<MoeMemory>(rank, routings_.shape(), kind_, session_,
+                                           most_of(calls, rank.index));
   const auto stream = rank.device.make_stream({placement.priority});
   own.memory->fill_weights(rank.index, *stream);
   own.memory->fill(rank.index, own.fills, *stream);
   stream->synchronize(kMoeDeadline);
-  const auto count = static_cast<std::size_t>(shape.tokens * shape.experts);
   double wire_bytes = 0;
-  for (std::size_t i = 0; i < routings_.count(); ++i) {
-    const auto first = routings_.logits[i].begin() +
-                       static_cast<std::ptrdiff_t>(count * static_cast<std::size_t>(rank.local));
-    MoeCall call{
-        routings_.routed[i], rows_[i], {first, first + static_cast<std::ptrdiff_t>(count)}};
-    own.layers.push_back(std::make_unique<MoeLayer>(rank, std::move(call), session_, *own.memory,
-                                                    *own.operations, tuning_));
-    wire_bytes += own.layers.back()->wire_bytes() / static_cast<double>(routings_.count());
+  for (const MoeCall& call : calls) {
+    own.layers.push_back(
+        std::make_unique<MoeLayer>(rank, call, session_, *own.memory, *own.operations, tuning_));
+    wire_bytes += own.layers.back()->wire_bytes() / static_cast<double>(calls.size());
   }
   if (graph_.launches > 0) capture_calls(own, *stream);
   const std::size_t queued = own.graph != nullptr ? largest_graph(rank, *own.graph, kMoeDeadline)

@@ -1,6 +1,7 @@
 // A mixture-of-experts layer of a team as a Work.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,14 +15,22 @@
 namespace duet {
 
 // Routings that calls take in turns, so that no cache knows the one that is measured.
-struct MoeRoutings {
-  std::vector<std::shared_ptr<const RoutedTokens>> routed;
-  std::vector<std::vector<float>> logits;  // by routing, then by local rank
+class MoeRoutings {
+ public:
+  MoeRoutings(const Routing& routing, const MoeShape& shape, int count, const Team& team);
 
-  std::size_t count() const { return routed.size(); }
+  std::size_t count() const { return routed_.size(); }
+  const MoeShape& shape() const { return routed_.front()->shape; }
+  // What routing `number` asks of a local rank. Not called by two threads at a time.
+  MoeCall call(std::size_t number, ExchangeKind kind, int local) const;
+  const std::shared_ptr<const ExchangedRows>& rows(std::size_t number, ExchangeKind kind) const;
+
+ private:
+  std::vector<std::shared_ptr<const RoutedTokens>> routed_;
+  std::vector<std::vector<std::vector<float>>> logits_;  // by routing and local rank
+  mutable std::map<std::pair<std::size_t, ExchangeKind>, std::shared_ptr<const ExchangedRows>>
+      rows_;  // those that were asked for
 };
-MoeRoutings make_routings(const Routing& routing, const MoeShape& shape, int count,
-                          const Team& team);
 
 class MoeWork : public Work {
  public:
@@ -46,7 +55,7 @@ class MoeWork : public Work {
   // takes longest; between prepare() and release(). Collective, inside each().
   std::vector<std::pair<std::string, double>> time_phases(Rank& rank);
 
-  const ExchangedRows& rows(std::size_t routing) const { return *rows_.at(routing); }
+  const ExchangedRows& rows(std::size_t routing) const { return *routings_.rows(routing, kind_); }
   const std::string& algorithm() const { return algorithm_; }  // of rank 0, after prepare()
   const std::string& gemm_algorithm() const { return gemm_algorithm_; }
 
@@ -69,11 +78,12 @@ class MoeWork : public Work {
 
   Team& team_;
   const MoeRoutings& routings_;
+  const ExchangeKind kind_;
   CollectiveSession* const session_;
   const GraphUse graph_;
   const Tuning tuning_;
-  std::vector<std::shared_ptr<const ExchangedRows>> rows_;  // by routing
-  std::vector<RankState> states_;                           // by local rank
+  std::vector<std::vector<MoeCall>> calls_;  // by local rank and routing
+  std::vector<RankState> states_;            // by local rank
   double wire_bytes_ = 0;
   bool host_driven_ = false;
   std::size_t queued_ = 0;

@@ -46,7 +46,7 @@ class MoeWorkTest : public ::testing::TestWithParam<const char*> {
   }
 
   void expect_right(const MoeShape& shape, const Routing& routing, const GraphUse& graph = {}) {
-    const MoeRoutings routings = make_routings(routing, shape, 2, *team_);
+    const MoeRoutings routings(routing, shape, 2, *team_);
     for (const char* engine : {"dma", "kernel"}) {
       const auto session = engines_named(*machine_, {engine}).front()->open(*team_);
       for (const ExchangeKind kind : all_exchanges()) {
@@ -83,7 +83,7 @@ TEST_P(MoeWorkTest, CallsAreCaptured) {
 }
 
 TEST_P(MoeWorkTest, TimesItsPhases) {
-  const MoeRoutings routings = make_routings({}, small_layer(30, 4 * team_->size()), 3, *team_);
+  const MoeRoutings routings({}, small_layer(30, 4 * team_->size()), 3, *team_);
   const auto session = engines_named(*machine_, {"dma"}).front()->open(*team_);
   MoeWork work(*team_, routings, ExchangeKind::per_rank, session.get(), {}, {});
   std::vector<std::string> phases;
