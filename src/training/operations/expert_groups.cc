@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 namespace duet {
 
 void choose(const float* logits, std::int64_t experts, std::int64_t chosen, bool normalised,
             std::int32_t* choices, float* weights) {
-  std::vector<std::int32_t> order(static_cast<std::size_t>(experts));
-  std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + chosen, order.end(),
-                    [&](std::int32_t a, std::int32_t b) {
-                      return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-                    });
-  std::copy_n(order.begin(), chosen, choices);
+  // Those of the experts so far, in order.
+  std::int64_t count = 0;
+  for (std::int32_t expert = 0; expert < experts; ++expert) {
+    if (count == chosen && logits[expert] <= logits[choices[count - 1]]) continue;
+    std::int64_t at = count < chosen ? count++ : count - 1;
+    for (; at > 0 && logits[choices[at - 1]] < logits[expert]; --at) choices[at] = choices[at - 1];
+    choices[at] = expert;
+  }
   const float largest = logits[choices[0]];
   const auto power = [largest](float logit) { return std::exp(logit - largest); };
   std::transform(choices, choices + chosen, weights,
