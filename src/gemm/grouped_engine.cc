@@ -38,11 +38,6 @@ std::string without_loop(const std::string& engine) {
   return engine.rfind(prefix, 0) == 0 ? engine.substr(prefix.size()) : engine;
 }
 
-bool tunes(const GroupedGemmEngine& engine) {
-  const std::string name = engine.name();
-  return name.find("-tuned") != name.npos || name.find("-autotune") != name.npos;
-}
-
 }  // namespace
 
 void register_grouped_gemm_engine(std::unique_ptr<GroupedGemmEngine> engine) {
@@ -84,9 +79,8 @@ std::unique_ptr<GroupedGemmPlan> plan_grouped_gemm(Device& device,
                                                    const Tuning& tuning) {
   check(problem, buffers);
   GroupedGemmEngines found = grouped_gemm_engines(device.info().kind);
-  std::stable_partition(found.engines.begin(), found.engines.end(), [](const auto* engine) {
-    return engine->name().rfind(kLoopPrefix, 0) != 0;
-  });
+  std::stable_partition(found.engines.begin(), found.engines.end(),
+                        [](const auto* engine) { return !is_loop(*engine); });
   std::vector<std::string> reasons;
   for (GroupedGemmEngine* engine : found.engines) {
     if (tunes(*engine)) continue;

@@ -6,13 +6,21 @@
 #include <map>
 #include <set>
 
+#include "core/units.h"
+
 namespace duet {
 namespace {
+
+constexpr std::uint64_t kSharedWorkspace = 32ull << 20;  // what GPU libraries usually ask for
 
 class LoopPlan : public GroupedGemmPlan {
  public:
   LoopPlan(GemmEngine& engine, Device& device, const GroupedGemmProblem& problem,
            const GemmBuffers& buffers, Tuning tuning) {
+    if (device.info().is_gpu()) {
+      workspace_ = device.allocate(kSharedWorkspace);
+      tuning.workspace = workspace_.span();
+    }
     const std::set<std::int64_t> sizes(problem.rows.begin(), problem.rows.end());
     tuning.seconds /= static_cast<double>(std::max<std::size_t>(1, sizes.size()));
     for (const std::size_t group : filled_groups(problem)) {
@@ -31,7 +39,7 @@ class LoopPlan : public GroupedGemmPlan {
   std::size_t operations() const override { return products_.size(); }
 
   std::uint64_t workspace_bytes() const override {
-    std::uint64_t sum = 0;
+    std::uint64_t sum = workspace_.bytes();
     for (const auto& [rows, plan] : plans_) sum += plan->workspace_bytes();
     return sum;
   }
@@ -56,6 +64,7 @@ class LoopPlan : public GroupedGemmPlan {
     GemmBuffers buffers;
   };
 
+  Buffer workspace_;  // of all plans, which run one after the other; freed after them
   std::map<std::int64_t, std::unique_ptr<GemmPlan>> plans_;  // by rows
   std::vector<Product> products_;                            // of the groups that have rows
 };
@@ -91,6 +100,13 @@ class LoopEngine : public GroupedGemmEngine {
 
 std::unique_ptr<GroupedGemmEngine> make_grouped_loop(GemmEngine& products) {
   return std::make_unique<LoopEngine>(products);
+}
+
+bool is_loop(const GroupedGemmEngine& engine) { return engine.name().rfind(kLoopPrefix, 0) == 0; }
+
+bool tunes(const GroupedGemmEngine& engine) {
+  const std::string name = engine.name();
+  return ends_with(name, "-tuned") || ends_with(name, "-autotune");
 }
 
 }  // namespace duet

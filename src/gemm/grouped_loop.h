@@ -13,4 +13,7 @@ inline constexpr const char* kLoopPrefix = "loop-";  // of its engines' names
 // `products` must outlive it.
 std::unique_ptr<GroupedGemmEngine> make_grouped_loop(GemmEngine& products);
 
+bool is_loop(const GroupedGemmEngine& engine);
+bool tunes(const GroupedGemmEngine& engine);  // over an engine that measures to choose
+
 }  // namespace duet
