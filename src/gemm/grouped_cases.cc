@@ -11,8 +11,6 @@
 namespace duet {
 namespace {
 
-constexpr int kUsualRanks = 8;  // over which a model's experts are divided
-
 struct GroupedSettings {
   Mode mode;
   std::function<bool()> stop;
@@ -148,7 +146,8 @@ class GroupedCases {
                                   const GroupedGemmProblem& problem) const {
     Device& device = machine_.device(target.device);
     for (GroupedGemmEngine* engine : found.engines) {
-      if (is_loop(*engine) && !tunes(*engine) && !engine->unsupported(device, given(problem, true)))
+      if (is_loop(engine->name()) && !tunes(engine->name()) &&
+          !engine->unsupported(device, given(problem, true)))
         return engine;
     }
     return nullptr;
@@ -193,9 +192,8 @@ class GroupedCases {
 
 std::vector<GroupedShape> shapes_of_experts(const ExpertModel& model, int groups,
                                             std::int64_t rows_per_group) {
-  const int its = groups > 0 ? groups : std::max(1, model.experts / kUsualRanks);
-  return {{model.name, "gate_up", its, rows_per_group, 2 * model.width, model.hidden},
-          {model.name, "down", its, rows_per_group, model.hidden, model.width}};
+  return {{model.name, "gate_up", groups, rows_per_group, 2 * model.width, model.hidden},
+          {model.name, "down", groups, rows_per_group, model.hidden, model.width}};
 }
 
 std::vector<std::string> grouped_engine_names(const DeviceInfo& device) {

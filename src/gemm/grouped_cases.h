@@ -25,8 +25,8 @@ struct GroupedShape {
   std::int64_t n = 0, k = 0;
 };
 
-// Both GEMMs of a model's experts: gate_up (N = 2 width, K = hidden) and down (N = hidden, K =
-// width). groups = 0: the experts of one of 8 ranks.
+// Both GEMMs of `groups` of a model's experts: gate_up (N = 2 width, K = hidden) and down (N =
+// hidden, K = width).
 std::vector<GroupedShape> shapes_of_experts(const ExpertModel& model, int groups,
                                             std::int64_t rows_per_group);
 

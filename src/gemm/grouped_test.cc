@@ -177,6 +177,13 @@ TEST(GroupedGemm, SimulatedGroupsFillTheUnitsTogether) {
             0.7 * simulated_seconds("loop-model", problem));
 }
 
+TEST(GroupedGemm, SimulatedStreamsFillThemInPart) {
+  const GroupedGemmProblem problem =
+      grouped(std::vector<std::int64_t>(32, 128), 1024, 4096, DType::bf16);
+  EXPECT_LT(simulated_seconds("streams-model", problem),
+            0.9 * simulated_seconds("loop-model", problem));
+}
+
 TEST(GroupedGemm, ALoopTakesAsLongAsItsProducts) {
   const double one = simulated_seconds("loop-model", grouped({512}, 4096, 4096, DType::bf16));
   const double three =

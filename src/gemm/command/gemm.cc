@@ -62,13 +62,13 @@ class GemmCommand : public Command {
     add_output_flags(*app_, output_);
     offer(*app_, "--dtype", [] { return names_of(gemm_dtypes()); });
     offer(*app_, "--set", shape_set_names);
-    offer(*app_, "--engine", {"onednn",         "openblas",      "fma-peak",
-                              "cublas",         "cublaslt",      "cublaslt-tuned",
-                              "rocblas",        "hipblaslt",     "hipblaslt-tuned",
-                              "model",          "loop-onednn",   "loop-openblas",
-                              "loop-cublas",    "loop-cublaslt", "loop-cublaslt-tuned",
-                              "cublas-grouped", "loop-rocblas",  "loop-hipblaslt",
-                              "loop-model",     "model-grouped", kDenseEngine});
+    offer(*app_, "--engine",
+          {"onednn",          "openblas",       "fma-peak",         "cublas",
+           "cublaslt",        "cublaslt-tuned", "rocblas",          "hipblaslt",
+           "hipblaslt-tuned", "model",          "loop-onednn",      "loop-openblas",
+           "loop-cublas",     "loop-cublaslt",  "streams-cublaslt", "loop-cublaslt-tuned",
+           "cublas-grouped",  "loop-rocblas",   "loop-hipblaslt",   "loop-model",
+           "model-grouped",   kDenseEngine});
     offer(*app_, "--layout", {"nn", "nt", "tn"});
     offer(*app_, "--epilogue", {"none", "gelu", "gelu_backward"});
   }

@@ -11,7 +11,7 @@ namespace duet {
 // The flags of `duet gemm` that belong to --grouped.
 struct GroupedFlags {
   bool grouped = false;
-  std::string groups, models, rows, routing;
+  std::string models, ranks, groups, rows, routing;
 };
 
 void add_grouped_flags(CLI::App& app, GroupedFlags& flags);
