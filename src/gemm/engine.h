@@ -36,7 +36,7 @@ class GemmPlan {
   // device memory.
   virtual void enqueue(Stream& stream, const GemmBuffers& buffers) = 0;
   virtual bool takes_addend() const { return false; }
-  virtual std::uint64_t workspace_bytes() const { return 0; }  // of device memory
+  virtual std::uint64_t workspace_bytes() const { return 0; }  // of device memory, its own
   virtual std::string algorithm() const { return ""; }  // the chosen algorithm, for the journal
   // Why C will hold no product to verify, if so: a simulated device computes small products only.
   virtual std::optional<Skipped> unverifiable(const GemmBuffers&) const { return std::nullopt; }
@@ -52,6 +52,9 @@ struct Tuning {
   // Of a simulated device: memory traffic as a multiple of bytes(problem), where a study shows it;
   // 0: the device's model decides. Other devices ignore it.
   double simulated_traffic = 0;
+  // Memory that the plan may use as its workspace. It belongs to the caller and outlives the plan;
+  // plans that share it must not run at the same time.
+  std::optional<Span> workspace = std::nullopt;
 };
 
 class GemmEngine {

@@ -93,7 +93,8 @@ void register_grouped_gemm_engine(std::unique_ptr<GroupedGemmEngine> engine);
 
 // The engines for a kind of device, and the modules that could not be loaded, which are loaded as
 // gemm_engines() does: for each of its GEMM engines "loop-NAME", which multiplies one group after
-// the other, and then those that multiply all groups by one call.
+// the other, and on GPUs and simulated devices "streams-NAME", which does so on four streams; then
+// those that multiply all groups by one call.
 using GroupedGemmEngines = FoundEngines<GroupedGemmEngine>;
 GroupedGemmEngines grouped_gemm_engines(const std::string& device_kind,
                                         const std::vector<std::string>& wanted = {});

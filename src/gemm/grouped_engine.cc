@@ -12,35 +12,38 @@
 namespace duet {
 namespace {
 
+using Loops = std::vector<std::unique_ptr<GroupedGemmEngine>>;
+
+// Whether products of an engine on several streams are worth a try: not on a CPU, where one product
+// takes all cores, and not for engines that would tune each product alone.
+bool has_streams(const std::string& device_kind, const std::string& engine) {
+  return device_kind != "host" && !tunes(engine);
+}
+
 struct GroupedRegistry {
   GroupedRegistry() { engines.add(make_grouped_model_engine()); }
 
-  // The loop over a GEMM engine, made when it is first asked for.
-  GroupedGemmEngine* loop_over(GemmEngine* engine) {
+  // The loops over a GEMM engine, made when they are first asked for.
+  const Loops& loops_over(GemmEngine* engine) {
     const std::lock_guard<std::mutex> lock(mutex);
-    std::unique_ptr<GroupedGemmEngine>& loop = loops[engine];
-    if (loop == nullptr) loop = make_grouped_loop(*engine);
-    return loop.get();
+    Loops& its = loops[engine];
+    if (its.empty()) {
+      its.push_back(make_grouped_loop(*engine, false));
+      if (has_streams(engine->device_kind(), engine->name())) {
+        its.push_back(make_grouped_loop(*engine, true));
+      }
+    }
+    return its;
   }
 
   EngineRegistry<GroupedGemmEngine> engines;
   std::mutex mutex;  // guards loops
-  std::map<GemmEngine*, std::unique_ptr<GroupedGemmEngine>> loops;
+  std::map<GemmEngine*, Loops> loops;
 };
 
 GroupedRegistry& grouped_registry() {
   static GroupedRegistry instance;
   return instance;
-}
-
-std::string without_loop(const std::string& engine) {
-  const std::string prefix = kLoopPrefix;
-  return engine.rfind(prefix, 0) == 0 ? engine.substr(prefix.size()) : engine;
-}
-
-bool tunes(const GroupedGemmEngine& engine) {
-  const std::string name = engine.name();
-  return name.find("-tuned") != name.npos || name.find("-autotune") != name.npos;
 }
 
 }  // namespace
@@ -52,14 +55,16 @@ void register_grouped_gemm_engine(std::unique_ptr<GroupedGemmEngine> engine) {
 GroupedGemmEngines grouped_gemm_engines(const std::string& device_kind,
                                         const std::vector<std::string>& wanted) {
   std::vector<std::string> of_products;
-  std::transform(wanted.begin(), wanted.end(), std::back_inserter(of_products), without_loop);
+  std::transform(wanted.begin(), wanted.end(), std::back_inserter(of_products), engine_of_products);
   const GemmEngines products = gemm_engines(device_kind, of_products);
   GroupedGemmEngines found;
   for (GemmEngine* engine : products.engines) {
-    found.engines.push_back(grouped_registry().loop_over(engine));
+    for (const auto& loop : grouped_registry().loops_over(engine)) {
+      found.engines.push_back(loop.get());
+    }
   }
   for (const auto& [missing, reason] : products.unavailable) {
-    found.unavailable.emplace_back(kLoopPrefix + missing, reason);
+    found.unavailable.emplace_back("loop-" + missing, reason);
   }
   for (GroupedGemmEngine* engine : grouped_registry().engines.of_kind(device_kind)) {
     found.engines.push_back(engine);
@@ -70,7 +75,8 @@ GroupedGemmEngines grouped_gemm_engines(const std::string& device_kind,
 std::vector<std::string> grouped_gemm_engine_names_of(const std::string& device_kind) {
   std::vector<std::string> names;
   for (const std::string& each : gemm_engine_names_of(device_kind)) {
-    names.push_back(kLoopPrefix + each);
+    names.push_back("loop-" + each);
+    if (has_streams(device_kind, each)) names.push_back("streams-" + each);
   }
   for (const GroupedGemmEngine* engine : grouped_registry().engines.of_kind(device_kind)) {
     names.push_back(engine->name());
@@ -84,12 +90,11 @@ std::unique_ptr<GroupedGemmPlan> plan_grouped_gemm(Device& device,
                                                    const Tuning& tuning) {
   check(problem, buffers);
   GroupedGemmEngines found = grouped_gemm_engines(device.info().kind);
-  std::stable_partition(found.engines.begin(), found.engines.end(), [](const auto* engine) {
-    return engine->name().rfind(kLoopPrefix, 0) != 0;
-  });
+  std::stable_partition(found.engines.begin(), found.engines.end(),
+                        [](const auto* engine) { return !is_loop(engine->name()); });
   std::vector<std::string> reasons;
   for (GroupedGemmEngine* engine : found.engines) {
-    if (tunes(*engine)) continue;
+    if (tunes(engine->name())) continue;
     const auto skipped = engine->unsupported(device, problem);
     if (!skipped) return engine->plan(device, problem, buffers, tuning);
     reasons.push_back(fmt::format("{}: {}", engine->name(), skipped->reason));

@@ -7,7 +7,10 @@
 #include <algorithm>
 
 #include "core/message_fixture.h"
+#include "device/graph.h"
+#include "device/machine.h"
 #include "gemm/grouped_work.h"
+#include "gemm/routing.h"
 #include "gemm/verification.h"
 #include "timing/sampler.h"
 
@@ -22,45 +25,141 @@ GroupedGemmProblem grouped(std::vector<std::int64_t> rows, std::int64_t n, std::
   return {std::move(rows), n, k, dtype, default_output(dtype), layout};
 }
 
+Tuning brief_tuning() {
+  Tuning tuning;
+  tuning.seconds = 0.02;
+  return tuning;
+}
+
 Sampling sampled(GroupedGemmEngine& engine, const GroupedGemmProblem& problem,
                  const std::string& device) {
   const auto machine = open_machine(device);
   Team team(*machine, {0});
-  GroupedGemmWork work(engine, problem);
+  GroupedGemmWork work(engine, problem, brief_tuning());
   Mode mode;
   mode.min_iterations = mode.max_iterations = 2;
   mode.warm_up_seconds = 0;
   return Sampler(team).measure(work, mode);
 }
 
-// Runs an engine on all kRows, types and layouts that it has; returns how many it ran.
-int run_all(GroupedGemmEngine& engine, const std::string& device) {
-  const auto machine = open_machine(device);
-  int ran = 0;
-  for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
-    for (const Layout layout : {Layout::nn, Layout::nt}) {
-      for (const auto& rows : kRows) {
-        const GroupedGemmProblem problem = grouped(rows, 37, 65, dtype, layout);
-        if (engine.unsupported(machine->device(0), problem)) continue;
-        SCOPED_TRACE(engine.name() + " " + name(problem));
-        EXPECT_TRUE(sampled(engine, problem, device).verified);
-        ++ran;
-      }
+// On a machine of each kind.
+class GroupedEngines : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    try {
+      machine_ = open_machine(GetParam());
+    } catch (const UsageError& error) {
+      GTEST_SKIP() << "skipped: " << error.what();
     }
   }
-  return ran;
+
+  Device& device() { return machine_->device(0); }
+  GroupedGemmEngines engines() { return grouped_gemm_engines(device().info().kind); }
+
+  // Whether the engine can.
+  bool run(GroupedGemmEngine& engine, const GroupedGemmProblem& problem) {
+    if (engine.unsupported(device(), problem)) return false;
+    SCOPED_TRACE(engine.name() + " " + name(problem));
+    EXPECT_TRUE(sampled(engine, problem, GetParam()).verified);
+    return true;
+  }
+
+  std::unique_ptr<Machine> machine_;
+};
+
+TEST_P(GroupedEngines, MultiplyEveryGroup) {
+  for (GroupedGemmEngine* engine : engines().engines) {
+    int ran = 0;
+    for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
+      for (const Layout layout : {Layout::nn, Layout::nt}) {
+        for (const auto& rows : kRows) {
+          ran += run(*engine, grouped(rows, 37, 65, dtype, layout)) ? 1 : 0;
+          ran += run(*engine, grouped(rows, 64, 96, dtype, layout)) ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_GT(ran, 0) << engine->name();
+  }
 }
 
-TEST(GroupedGemm, EveryEngineOfTheHostMultipliesEveryGroup) {
-  const GroupedGemmEngines found = grouped_gemm_engines("host");
-  for (GroupedGemmEngine* engine : found.engines) EXPECT_GT(run_all(*engine, "host"), 0);
+// Groups as an expert layer has them, most of different sizes.
+TEST_P(GroupedEngines, MultiplySkewedGroups) {
+  const std::vector<std::int64_t> rows = rows_of_groups(parse_routing("zipf:1.2"), 24, 13);
+  EXPECT_EQ(*std::min_element(rows.begin(), rows.end()), 1);
+  for (GroupedGemmEngine* engine : engines().engines) {
+    run(*engine, grouped(rows, 128, 64, DType::bf16));
+  }
 }
 
-TEST(GroupedGemm, SimulatedEnginesMultiplyEveryGroup) {
-  const GroupedGemmEngines found = grouped_gemm_engines("sim");
-  EXPECT_EQ(found.engines.size(), 2u);
-  for (GroupedGemmEngine* engine : found.engines) EXPECT_GT(run_all(*engine, "sim:h200-4"), 0);
+// The matrices of a test, and what plans write.
+struct SmallGroups {
+  explicit SmallGroups(Device& on)
+      : device(on),
+        a(on.allocate(bytes_of_a(problem))),
+        b(on.allocate(bytes_of_b(problem))),
+        c(on.allocate(bytes_of_c(problem))) {
+    std::vector<float> left(3 * 4), right(3 * 4 * 4);
+    for (std::size_t i = 0; i < left.size(); ++i) left[i] = static_cast<float>(i);
+    // The identity, none for the group without rows, and twice the identity.
+    for (std::size_t i = 0; i < 4; ++i) right[5 * i] = 1, right[32 + 5 * i] = 2;
+    device.write(a.span(), left.data());
+    device.write(b.span(), right.data());
+    clear();
+  }
+
+  GemmBuffers buffers() const { return {a.span(), b.span(), c.span()}; }
+  void clear() { device.write(c.span(), std::vector<float>(12, -1).data()); }
+  void expect_products() {
+    std::vector<float> got(12);
+    device.read(c.span(), got.data());
+    EXPECT_EQ(got, (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 16, 18, 20, 22}));
+  }
+
+  GroupedGemmProblem problem = grouped({2, 0, 1}, 4, 4);
+  Device& device;
+  Buffer a, b, c;
+};
+
+TEST_P(GroupedEngines, APlanRunsOnAStreamOfTheCaller) {
+  SmallGroups groups(device());
+  const auto plan = plan_grouped_gemm(device(), groups.problem, groups.buffers());
+  const auto stream = device().make_stream();
+  Team team(*machine_, {0});
+  for (int call = 0; call < 2; ++call) {
+    groups.clear();
+    team.each([&](Rank&) {
+      plan->enqueue(*stream);
+      stream->synchronize(10);
+    });
+    groups.expect_products();
+  }
+  EXPECT_GT(plan->operations(), 0u);
 }
+
+TEST_P(GroupedEngines, PlansCanBeCaptured) {
+  for (GroupedGemmEngine* engine : engines().engines) {
+    SCOPED_TRACE(engine->name());
+    SmallGroups groups(device());
+    if (engine->unsupported(device(), groups.problem)) continue;
+    const auto plan = engine->plan(device(), groups.problem, groups.buffers(), brief_tuning());
+    const auto stream = device().make_stream();
+    const auto graph = capture(*stream, [&] { plan->enqueue(*stream); });
+    groups.clear();
+    Team team(*machine_, {0});
+    team.each([&](Rank&) {
+      graph->launch(*stream);
+      stream->synchronize(10);
+    });
+    groups.expect_products();
+  }
+}
+
+const auto kDeviceName = [](const auto& machine) {
+  return machine.param.substr(0, machine.param.find(':'));
+};
+INSTANTIATE_TEST_SUITE_P(Machines, GroupedEngines, testing::Values("host", "sim:h200-4"),
+                         kDeviceName);
+INSTANTIATE_TEST_SUITE_P(Gpus, GroupedEngines, testing::Values("cuda", "hip"), kDeviceName);
 
 double simulated_seconds(const std::string& engine, const GroupedGemmProblem& problem) {
   for (GroupedGemmEngine* each : grouped_gemm_engines("sim").engines) {
@@ -76,6 +175,13 @@ TEST(GroupedGemm, SimulatedGroupsFillTheUnitsTogether) {
       grouped(std::vector<std::int64_t>(32, 128), 1024, 4096, DType::bf16);
   EXPECT_LT(simulated_seconds("model-grouped", problem),
             0.7 * simulated_seconds("loop-model", problem));
+}
+
+TEST(GroupedGemm, SimulatedStreamsFillThemInPart) {
+  const GroupedGemmProblem problem =
+      grouped(std::vector<std::int64_t>(32, 128), 1024, 4096, DType::bf16);
+  EXPECT_LT(simulated_seconds("streams-model", problem),
+            0.9 * simulated_seconds("loop-model", problem));
 }
 
 TEST(GroupedGemm, ALoopTakesAsLongAsItsProducts) {
@@ -143,31 +249,6 @@ TEST(GroupedGemm, TheWorkNoticesWrongGroups) {
   EXPECT_THROW(sampled(incomplete, problem, "sim:h200-4"), Mismatch);
   const std::string message = message_of<Mismatch>([&] { sampled(other, problem, "sim:h200-4"); });
   EXPECT_TRUE(contains(message, "group 0 of 3 rows: C(0, 0)")) << message;
-}
-
-TEST(GroupedGemm, APlanOfTheUsualEngineRunsOnAStreamOfTheCaller) {
-  for (const char* kind : {"host", "sim:h200-4"}) {
-    const auto machine = open_machine(kind);
-    Device& device = machine->device(0);
-    const GroupedGemmProblem problem = grouped({2, 0, 1}, 3, 2);
-    const Buffer a = device.allocate(bytes_of_a(problem)), b = device.allocate(bytes_of_b(problem)),
-                 c = device.allocate(bytes_of_c(problem));
-    const std::vector<float> left{1, 2, 3, 4, 5, 6};
-    const std::vector<float> right{1, 0, 2, 0, 1, 3, 9, 9, 9, 9, 9, 9, 1, 1, 1, 2, 0, -1};
-    device.write(a.span(), left.data());
-    device.write(b.span(), right.data());
-    const auto plan = plan_grouped_gemm(device, problem, {a.span(), b.span(), c.span()});
-    const auto stream = device.make_stream();
-    Team team(*machine, {0});
-    team.each([&](Rank&) {
-      plan->enqueue(*stream);
-      stream->synchronize(10);
-    });
-    std::vector<float> got(9);
-    device.read(c.span(), got.data());
-    EXPECT_EQ(got, (std::vector<float>{1, 2, 8, 3, 4, 18, 17, 5, -1})) << kind;
-    EXPECT_LE(plan->operations(), 2u);
-  }
 }
 
 TEST(GroupedGemm, RefusesWhatDoesNotFit) {

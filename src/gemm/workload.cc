@@ -1,6 +1,7 @@
 #include "gemm/workload.h"
 
 #include "gemm/cases.h"
+#include "gemm/grouped_table.h"
 
 namespace duet {
 namespace {
@@ -11,15 +12,25 @@ double cpu_flop(const CaseId& id) {
   return 2 * axis_number(id, "m") * axis_number(id, "n") * axis_number(id, "k");
 }
 
+double cpu_flop_of_groups(const CaseId& id) {
+  return 2 * axis_number(id, "groups") * axis_number(id, "rows_per_group") * axis_number(id, "n") *
+         axis_number(id, "k");
+}
+
 std::vector<RecordKind> gemm_records() {
-  RecordKind gemm{"gemm"}, peak{"gemm_peak"}, search{"gemm_search"};
+  RecordKind gemm{"gemm"}, peak{"gemm_peak"}, search{"gemm_search"}, grouped{"gemm_grouped"};
   for (RecordKind* kind : {&gemm, &peak, &search}) kind->figures = {"tflops"};
+  grouped.figures = {"tflops", "rows_of_largest", "rows_max_over_mean"};
+  grouped.own_section = true;
+  grouped.table.marks_best = false;  // the dense product is none of the engines
+  grouped.tables = grouped_table;
+  grouped.cpu_flop = cpu_flop_of_groups;
   gemm.table.alone = true;
-  gemm.expect = search.expect = expect_gemm;
-  gemm.peak = peak.peak = peak_of_type;
+  gemm.expect = search.expect = grouped.expect = expect_gemm;
+  gemm.peak = peak.peak = grouped.peak = peak_of_type;
   peak.is_peak = true;
   gemm.cpu_flop = cpu_flop;
-  return {gemm, peak, search};
+  return {gemm, peak, search, grouped};
 }
 
 // GEMM with the timing of the MI350X study (docs/measuring.md).

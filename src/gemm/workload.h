@@ -5,7 +5,7 @@
 
 namespace duet {
 
-// RecordKind::expect of `gemm` and `gemm_search`.
+// RecordKind::expect of `gemm`, `gemm_search` and `gemm_grouped`.
 Expectation expect_gemm(const Record& record, const Site& site);
 
 // The peak that GEMMs of a type are held against: RecordKind::peak.

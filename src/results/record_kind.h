@@ -42,6 +42,10 @@ struct RecordKind {
   // Rates and metrics that have a column in CSV tables; all others are in `other_figures`.
   std::vector<std::string> figures = {};
 
+  // Its cases have a section of their own. Others are in that of the kind whose name is before
+  // their
+  // "_".
+  bool own_section = false;
   TableForm table = {};
   // Of a case that follows from others: an axis that is shown even if all cases share its value.
   std::string answer = {};

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "results/record_kind.h"
 #include "verdict/device_spec.h"
 
 namespace duet {
@@ -59,9 +60,9 @@ void add_job(RunPlan& plan, Machine& machine, Benchmark benchmark, const std::st
   cases.erase(std::remove_if(cases.begin(), cases.end(), again), cases.end());
   if (cases.empty()) return;
   for (Case& one : cases) say_basis(one, machine);
-  // The section of "gemm_peak" and "gemm_search" is "gemm".
+  // "gemm" of "gemm_peak" and "gemm_search".
   const std::string& first = cases.front().id.benchmark;
-  Section section{first.substr(0, first.find('_')),
+  Section section{record_kind(first).own_section ? first : first.substr(0, first.find('_')),
                   name.empty() ? machine.name() : name,
                   hardware(machine),
                   {}};

@@ -7,7 +7,9 @@
 #include "cli/interrupt.h"
 #include "cli/lists.h"
 #include "cli/measure.h"
+#include "core/error.h"
 #include "gemm/cases.h"
+#include "gemm/command/grouped_flags.h"
 #include "gemm/shapes.h"
 #include "gemm/tuning.h"
 
@@ -55,36 +57,78 @@ class GemmCommand : public Command {
     app_->add_flag("--search", search_, "Also search for the shape with the highest rate");
     app_->add_flag("--each-device", each_device_,
                    "Measure each device of a machine separately; default: the first device only");
+    add_grouped_flags(*app_, grouped_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
     offer(*app_, "--dtype", [] { return names_of(gemm_dtypes()); });
     offer(*app_, "--set", shape_set_names);
     offer(*app_, "--engine",
-          {"onednn", "openblas", "fma-peak", "cublas", "cublaslt", "cublaslt-tuned", "rocblas",
-           "hipblaslt", "hipblaslt-tuned", "model"});
+          {"onednn",          "openblas",       "fma-peak",         "cublas",
+           "cublaslt",        "cublaslt-tuned", "rocblas",          "hipblaslt",
+           "hipblaslt-tuned", "model",          "loop-onednn",      "loop-openblas",
+           "loop-cublas",     "loop-cublaslt",  "streams-cublaslt", "loop-cublaslt-tuned",
+           "cublas-grouped",  "loop-rocblas",   "loop-hipblaslt",   "loop-model",
+           "model-grouped",   kDenseEngine});
     offer(*app_, "--layout", {"nn", "nt", "tn"});
     offer(*app_, "--epilogue", {"none", "gelu", "gelu_backward"});
   }
 
   int run(const std::vector<std::string>& line) override {
     require_one_process("gemm");
-    GemmOptions options = parsed();
+    require_flags_that_fit();
+    const GemmOptions options = parsed();
     set_tuning_cache(tuning_cache_);
     RunPlan plan;
     plan.machines = open_machines(devices_, "host");
     for (const auto& machine : plan.machines) {
-      options.device_name = machine->name();
-      options.shapes = shapes_for(*machine);
-      if (dtypes_.empty()) options.dtypes = {default_gemm_dtype(*machine)};
-      options.engines = engines_for(*machine, plan.machines.size() > 1);
-      if (options.engines.empty() && !engines_.empty()) continue;
-      add_job(plan, *machine, gemm_benchmark(*machine, options, interrupted));
+      const std::vector<std::string> engines = engines_for(*machine, plan.machines.size() > 1);
+      if (engines.empty() && !engines_.empty()) continue;
+      add_job(plan, *machine, benchmark_on(*machine, options, engines));
     }
     output_.other_files = {{"--tuning-cache", tuning_cache_}};
     return measure(plan, output_, line);
   }
 
  private:
+  void require_flags_that_fit() const {
+    if (!grouped_.grouped) return require_no_groups(grouped_);
+    refuse_given({{"--set", !sets_.empty()},
+                  {"--search", search_},
+                  {"--accumulate", accumulate_},
+                  {"--epilogue", !epilogue_.empty()}},
+                 "expected without --grouped");
+  }
+
+  Benchmark benchmark_on(Machine& machine, GemmOptions options,
+                         const std::vector<std::string>& engines) const {
+    options.device_name = machine.name();
+    if (dtypes_.empty()) options.dtypes = {default_gemm_dtype(machine)};
+    options.engines = engines;
+    if (grouped_.grouped) {
+      return grouped_gemm_benchmark(machine, grouped_options(options, machine), interrupted);
+    }
+    options.shapes = shapes_for(machine);
+    return gemm_benchmark(machine, options, interrupted);
+  }
+
+  GroupedGemmOptions grouped_options(const GemmOptions& single, Machine& machine) const {
+    GroupedGemmOptions options;
+    options.shapes = grouped_shapes(grouped_, shapes_, machine.device(0).info().is_cpu);
+    options.routings = routings_of(grouped_);
+    options.dtypes = single.dtypes;
+    options.engines = single.engines;
+    options.layouts = single.layouts;
+    if (std::find(options.layouts.begin(), options.layouts.end(), Layout::tn) !=
+        options.layouts.end()) {
+      throw UsageError("--layout tn: expected nn or nt with --grouped");
+    }
+    options.mode = single.mode;
+    options.tuning_seconds = single.tuning_seconds;
+    options.each_device = single.each_device;
+    options.device_name = single.device_name;
+    return options;
+  }
+
   GemmOptions parsed() const {
     GemmOptions options;
     if (!dtypes_.empty()) options.dtypes = parse_list(dtypes_, parse_dtype);
@@ -106,7 +150,9 @@ class GemmCommand : public Command {
     if (engines_.empty()) return {};
     std::vector<std::string> asked = split(engines_, ',');
     if (!several) return asked;
-    const std::vector<std::string> known = gemm_engine_names(machine.device(0).info());
+    const DeviceInfo& info = machine.device(0).info();
+    const std::vector<std::string> known =
+        grouped_.grouped ? grouped_engine_names(info) : gemm_engine_names(info);
     const auto foreign = [&](const std::string& engine) {
       return std::find(known.begin(), known.end(), engine) == known.end();
     };
@@ -124,6 +170,7 @@ class GemmCommand : public Command {
   }
 
   DeviceFlags devices_;
+  GroupedFlags grouped_;
   ModeFlags mode_;
   OutputFlags output_;
   std::string shapes_, sets_, dtypes_, engines_, layouts_, epilogue_, tuning_cache_;

@@ -3,26 +3,20 @@
 #include <limits>
 
 #include "device/gpu/device.h"
-#include "gemm/cublas/check.h"
 #include "gemm/cublas/engines.h"
+#include "gemm/cublas/handle.h"
 #include "gemm/cublas/types.h"
 #include "gemm/engine.h"
 
 namespace duet::cuda {
 namespace {
 
-constexpr std::uint64_t kWorkspace = 32ull << 20;  // PyTorch's on Hopper
 constexpr double kDeadlineSeconds = 120;
 
 class GemmExPlan : public GemmPlan {
  public:
-  GemmExPlan(GpuDevice& device, const GemmProblem& problem)
-      : problem_(problem), workspace_(device.allocate(kWorkspace)) {
-    device.use();
-    cublasHandle_t handle = nullptr;
-    DUET_CUBLAS_CHECK(cublasCreate(&handle));
-    handle_.reset(handle);
-  }
+  GemmExPlan(GpuDevice& device, const GemmProblem& problem, const std::optional<Span>& workspace)
+      : problem_(problem), handle_(device, workspace) {}
 
   void set_algorithm(cublasGemmAlgo_t algorithm) { algorithm_ = algorithm; }
 
@@ -36,16 +30,14 @@ class GemmExPlan : public GemmPlan {
     const ComputeTypes types = compute_types(problem_.dtype);
     const Scales scale = scales(problem_);
     const cudaDataType_t in = *data_type(problem_.dtype), out = *data_type(problem_.output);
-    // cublasSetStream resets the workspace to the library's own, so both are set for every call.
-    DUET_CUBLAS_CHECK(cublasSetStream(handle_.get(), static_cast<cudaStream_t>(stream.native())));
-    DUET_CUBLAS_CHECK(
-        cublasSetWorkspace(handle_.get(), workspace_.span().data, workspace_.bytes()));
-    DUET_CUBLAS_CHECK(cublasGemmEx_64(handle_.get(), operation_b(problem_), operation_a(problem_),
-                                      problem_.n, problem_.m, problem_.k, scale.alpha,
-                                      buffers.b.data, in, leading_b(problem_), buffers.a.data, in,
-                                      leading_a(problem_), scale.beta, buffers.c.data, out,
-                                      problem_.n, types.compute, algorithm_));
+    DUET_CUBLAS_CHECK(cublasGemmEx_64(handle_.on(stream), operation_b(problem_),
+                                      operation_a(problem_), problem_.n, problem_.m, problem_.k,
+                                      scale.alpha, buffers.b.data, in, leading_b(problem_),
+                                      buffers.a.data, in, leading_a(problem_), scale.beta,
+                                      buffers.c.data, out, problem_.n, types.compute, algorithm_));
   }
+
+  std::uint64_t workspace_bytes() const override { return handle_.own_bytes(); }
 
   std::string algorithm() const override {
     const char* call = algorithm_ == CUBLAS_GEMM_AUTOTUNE ? "cublasGemmEx, CUBLAS_GEMM_AUTOTUNE"
@@ -55,8 +47,7 @@ class GemmExPlan : public GemmPlan {
 
  private:
   GemmProblem problem_;
-  Buffer workspace_;  // freed after the handle
-  Handle<cublasHandle_t, cublasDestroy> handle_;
+  PlanHandle handle_;
   cublasGemmAlgo_t algorithm_ = CUBLAS_GEMM_DEFAULT;
   int units_ = 0;
 };
@@ -108,7 +99,8 @@ class GemmExEngine : public GemmEngine {
   // loads its kernel.
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem,
                                  const GemmBuffers& buffers, const Tuning& tuning) override {
-    auto plan = std::make_unique<GemmExPlan>(dynamic_cast<GpuDevice&>(device), problem);
+    auto plan =
+        std::make_unique<GemmExPlan>(dynamic_cast<GpuDevice&>(device), problem, tuning.workspace);
     if (autotune_) plan->set_algorithm(CUBLAS_GEMM_AUTOTUNE);
     const auto stream = device.make_stream({0, tuning.units});
     plan->enqueue(*stream, buffers);

@@ -17,6 +17,7 @@ void register_gemm() {
   register_rocblas_engine();
 #else
   register_cublas_engines();
+  register_cublas_grouped_engine();
 #endif
 }
 

@@ -8,16 +8,18 @@
 #include "gemm/lt/problem.h"
 #include "gemm/lt/tuner.h"
 #include "gemm/tuning.h"
+#include "gemm/workspace.h"
 
 namespace duet::DUET_GPU {
 namespace {
 
 class LtPlan : public GemmPlan {
  public:
-  LtPlan(GpuDevice& device, LtProblem problem, const LtAlgorithm& algorithm)
+  LtPlan(GpuDevice& device, LtProblem problem, const LtAlgorithm& algorithm,
+         const std::optional<Span>& workspace)
       : problem_(std::move(problem)),
         algorithm_(algorithm),
-        workspace_(device.allocate(algorithm.workspace_bytes)) {}
+        workspace_(device, algorithm.workspace_bytes, workspace) {}
 
   void enqueue(Stream& stream, const GemmBuffers& buffers) override {
     stream.device().make_current();
@@ -26,14 +28,14 @@ class LtPlan : public GemmPlan {
   }
 
   bool takes_addend() const override { return true; }
-  std::uint64_t workspace_bytes() const override { return workspace_.bytes(); }
+  std::uint64_t workspace_bytes() const override { return workspace_.own_bytes(); }
   std::string algorithm() const override { return describe(algorithm_) + note_; }
   void set_note(const std::string& note) { note_ = note; }
 
  private:
   LtProblem problem_;
   LtAlgorithm algorithm_;
-  Buffer workspace_;
+  Workspace workspace_;
   std::string note_;
 };
 
@@ -64,7 +66,7 @@ class LtEngine : public GemmEngine {
     const auto first = described.heuristics(kUsualWorkspace, 1);
     if (first.empty())
       throw Unavailable(DUET_LT_LIBRARY " has no algorithm for " + duet::name(problem));
-    return std::make_unique<LtPlan>(gpu, std::move(described), first.front());
+    return std::make_unique<LtPlan>(gpu, std::move(described), first.front(), tuning.workspace);
   }
 
  private:
@@ -81,7 +83,7 @@ class LtEngine : public GemmEngine {
     } else {
       note = " (from the tuning cache)";
     }
-    auto plan = std::make_unique<LtPlan>(device, std::move(described), algorithm);
+    auto plan = std::make_unique<LtPlan>(device, std::move(described), algorithm, tuning.workspace);
     plan->set_note(note);
     return plan;
   }

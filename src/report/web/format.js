@@ -178,9 +178,19 @@ function copyText(c) {
   return commas(way, c.bytes && bytes(c.bytes), launch(c));
 }
 
-function gemmText(c) {
-  const types = c.output && c.output !== c.dtype ? `${c.dtype} to ${c.output}` : c.dtype;
-  return spaces(c.m && shape(c), types, c.layout, c.accumulate && 'accumulated');
+const typesText = (c) =>
+  c.output && c.output !== c.dtype ? `${c.dtype} to ${c.output}` : c.dtype;
+
+const gemmText = (c) =>
+  spaces(c.m && shape(c), typesText(c), c.layout, c.accumulate && 'accumulated');
+
+function groupedText(c) {
+  const rows = `${c.groups} groups of ${c.rows_per_group} rows (${c.routing})`;
+  return commas(
+    spaces(c.model, words(c.part)),
+    `${rows} x ${c.n} x ${c.k}`,
+    spaces(typesText(c), c.layout),
+  );
 }
 
 function collectiveText(c) {
@@ -261,6 +271,7 @@ const trainingText = (c) =>
 
 const TEXTS = [
   [/^copy/, copyText],
+  [/^gemm_grouped$/, groupedText],
   [/^gemm/, gemmText],
   [/^collective/, collectiveText],
   [/^overlap$/, overlapText],

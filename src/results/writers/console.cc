@@ -200,9 +200,11 @@ void ConsoleWriter::end() {
     const std::string missing = missing_lines(results_);
     out_ << figures << (missing.empty() ? "" : "\n") << missing;
   }
-  const auto tables = record_kind(benchmark_).tables;
-  if (tables != nullptr && (detail_ == Detail::every_case || results_.size() <= kShortDerived)) {
-    out_ << tables(results_);
+  if (const auto tables = record_kind(benchmark_).tables) {
+    const std::string text = tables(results_);
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    const bool is_short = results_.size() <= kShortDerived || lines <= kShortRows;
+    if (detail_ == Detail::every_case || is_short) out_ << text;
   }
   out_ << summaries() << warnings() << interval_lines(results_) << doubt_line(results_);
   out_.flush();
