@@ -51,7 +51,7 @@ class MoeCases {
     team().together([&] { engines_ = engines_of(names); });
     for (const MoeShape& shape : options_.shapes) {
       check(shape, team().size());
-      for (const Routing& routing : options_.routings) check(routing, shape);
+      for (const TokenRouting& routing : options_.routings) check(routing, shape);
     }
   }
 
@@ -67,7 +67,7 @@ class MoeCases {
     return all;
   }
 
-  CaseId id_of(const MoeShape& shape, const Routing& routing, const MoeWay& way) {
+  CaseId id_of(const MoeShape& shape, const TokenRouting& routing, const MoeWay& way) {
     CaseId id{"moe",
               options_.device_name,
               way.engine,
@@ -87,7 +87,7 @@ class MoeCases {
     return id;
   }
 
-  Measurement measure(const MoeShape& shape, const Routing& routing, const MoeWay& way) {
+  Measurement measure(const MoeShape& shape, const TokenRouting& routing, const MoeWay& way) {
     Measurement result;
     result.id = id_of(shape, routing, way);
     const MoeRoutings& routings = routings_of(shape, routing);
@@ -136,7 +136,7 @@ class MoeCases {
   }
 
   // Cases of one shape follow each other.
-  const MoeRoutings& routings_of(const MoeShape& shape, const Routing& routing) {
+  const MoeRoutings& routings_of(const MoeShape& shape, const TokenRouting& routing) {
     const std::string key = case_key(id_of(shape, routing, {kExpertsAlone}));
     if (routings_ == nullptr || key != routings_key_) {
       routings_ = std::make_unique<MoeRoutings>(routing, shape, options_.routings_in_turn, team());
@@ -239,7 +239,7 @@ Benchmark moe_benchmark(Machine& machine, const MoeOptions& options, std::functi
   const auto cases = std::make_shared<MoeCases>(machine, options, std::move(stop));
   Benchmark benchmark;
   for (const MoeShape& shape : options.shapes) {
-    for (const Routing& routing : options.routings) {
+    for (const TokenRouting& routing : options.routings) {
       for (const MoeWay& way : cases->ways()) {
         const auto run = [cases, shape, routing, way] {
           try {

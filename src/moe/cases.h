@@ -18,7 +18,7 @@ inline constexpr const char* kFastestExchange = "auto";  // of all others, by a 
 
 struct MoeOptions {
   std::vector<MoeShape> shapes;
-  std::vector<Routing> routings = {{}};
+  std::vector<TokenRouting> routings = {{}};
   std::vector<std::string> engines;  // empty: kExpertsAlone, the usual collectives, dma, kernel
   std::vector<ExchangeKind> exchanges = all_exchanges();
   int routings_in_turn = 3;

@@ -35,7 +35,7 @@ std::string contents(const Tensor& tensor) {
 
 }  // namespace
 
-MoeRoutings::MoeRoutings(const Routing& routing, const MoeShape& shape, int count,
+MoeRoutings::MoeRoutings(const TokenRouting& routing, const MoeShape& shape, int count,
                          const Team& team) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t seed = kRoutingSeed + static_cast<std::uint64_t>(i);

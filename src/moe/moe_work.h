@@ -17,7 +17,7 @@ namespace duet {
 // Routings that calls take in turns, so that no cache knows the one that is measured.
 class MoeRoutings {
  public:
-  MoeRoutings(const Routing& routing, const MoeShape& shape, int count, const Team& team);
+  MoeRoutings(const TokenRouting& routing, const MoeShape& shape, int count, const Team& team);
 
   std::size_t count() const { return routed_.size(); }
   const MoeShape& shape() const { return routed_.front()->shape; }

@@ -45,7 +45,8 @@ class MoeWorkTest : public ::testing::TestWithParam<const char*> {
     team_.emplace(*machine_);
   }
 
-  void expect_right(const MoeShape& shape, const Routing& routing, const GraphUse& graph = {}) {
+  void expect_right(const MoeShape& shape, const TokenRouting& routing,
+                    const GraphUse& graph = {}) {
     const MoeRoutings routings(routing, shape, 2, *team_);
     for (const char* engine : {"dma", "kernel"}) {
       const auto session = engines_named(*machine_, {engine}).front()->open(*team_);
@@ -73,13 +74,13 @@ TEST_P(MoeWorkTest, ExpertsMayBeWithoutRowsAndRanksToo) {
   FILE* const file = std::fopen(path.c_str(), "w");
   std::fputs("0 1 2\n3 1 0\n", file);
   std::fclose(file);
-  expect_right(small_layer(5, 4 * team_->size()), parse_routing("file:" + path));
+  expect_right(small_layer(5, 4 * team_->size()), parse_token_routing("file:" + path));
 }
 
 TEST_P(MoeWorkTest, ATokenAlone) { expect_right(small_layer(1, 4 * team_->size()), {}); }
 
 TEST_P(MoeWorkTest, CallsAreCaptured) {
-  expect_right(small_layer(20, 4 * team_->size()), parse_routing("hot:20"), {2, 3});
+  expect_right(small_layer(20, 4 * team_->size()), parse_token_routing("hot:20"), {2, 3});
 }
 
 TEST_P(MoeWorkTest, TimesItsPhases) {

@@ -61,10 +61,10 @@ std::vector<std::vector<std::int32_t>> read_lines(const std::string& path) {
 }
 
 // The logarithm of each expert's probability, up to a constant.
-std::vector<double> log_probabilities(const Routing& routing, std::int64_t experts) {
+std::vector<double> log_probabilities(const TokenRouting& routing, std::int64_t experts) {
   std::vector<double> logs(static_cast<std::size_t>(experts), 0.0);
-  if (routing.kind == Routing::Kind::hot) logs[0] = std::log(routing.parameter);
-  if (routing.kind != Routing::Kind::zipf) return logs;
+  if (routing.kind == TokenRouting::Kind::hot) logs[0] = std::log(routing.parameter);
+  if (routing.kind != TokenRouting::Kind::zipf) return logs;
   std::vector<std::size_t> order(logs.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [](std::size_t a, std::size_t b) {
@@ -89,7 +89,7 @@ void write_line(const std::vector<std::int32_t>& line, float* logits) {
 
 }  // namespace
 
-std::string Routing::text() const {
+std::string TokenRouting::text() const {
   switch (kind) {
     case Kind::uniform:
       return "uniform";
@@ -103,23 +103,23 @@ std::string Routing::text() const {
   return "";
 }
 
-Routing parse_routing(const std::string& text) {
-  Routing routing;
+TokenRouting parse_token_routing(const std::string& text) {
+  TokenRouting routing;
   const auto begins = [&](const char* with) { return text.rfind(with, 0) == 0; };
   if (text == "uniform") return routing;
   if (begins("zipf:") || begins("hot:")) {
-    routing.kind = begins("zipf:") ? Routing::Kind::zipf : Routing::Kind::hot;
+    routing.kind = begins("zipf:") ? TokenRouting::Kind::zipf : TokenRouting::Kind::hot;
     routing.parameter = parameter_of(text, text.find(':') + 1);
     return routing;
   }
   if (!begins("file:") || text.size() == 5) refuse_routing(text);
-  routing.kind = Routing::Kind::file;
+  routing.kind = TokenRouting::Kind::file;
   routing.path = text.substr(5);
   routing.lines = read_lines(routing.path);
   return routing;
 }
 
-void check(const Routing& routing, const MoeShape& shape) {
+void check(const TokenRouting& routing, const MoeShape& shape) {
   for (std::size_t i = 0; i < routing.lines.size(); ++i) {
     std::vector<std::int32_t> line = routing.lines[i];
     std::sort(line.begin(), line.end());
@@ -132,8 +132,8 @@ void check(const Routing& routing, const MoeShape& shape) {
   }
 }
 
-std::vector<float> router_logits(const Routing& routing, const MoeShape& shape, std::uint64_t seed,
-                                 int rank) {
+std::vector<float> router_logits(const TokenRouting& routing, const MoeShape& shape,
+                                 std::uint64_t seed, int rank) {
   const auto experts = static_cast<std::size_t>(shape.experts);
   const auto tokens = static_cast<std::size_t>(shape.tokens);
   const std::vector<double> logs = log_probabilities(routing, shape.experts);
@@ -141,7 +141,7 @@ std::vector<float> router_logits(const Routing& routing, const MoeShape& shape, 
   const auto first = static_cast<std::size_t>(rank) * tokens;
   for (std::size_t token = 0; token < tokens; ++token) {
     float* const row = &logits[token * experts];
-    if (routing.kind == Routing::Kind::file) {
+    if (routing.kind == TokenRouting::Kind::file) {
       write_line(routing.lines[(seed + first + token) % routing.lines.size()], row);
       continue;
     }
@@ -153,7 +153,8 @@ std::vector<float> router_logits(const Routing& routing, const MoeShape& shape, 
   return logits;
 }
 
-RoutedTokens route(const Routing& routing, const MoeShape& shape, std::uint64_t seed, int ranks) {
+RoutedTokens route(const TokenRouting& routing, const MoeShape& shape, std::uint64_t seed,
+                   int ranks) {
   RoutedTokens routed{shape, ranks, {}, {}};
   const auto chosen = static_cast<std::size_t>(shape.chosen);
   const std::size_t count = static_cast<std::size_t>(ranks * shape.tokens) * chosen;

@@ -14,7 +14,7 @@ namespace duet {
 // How likely experts are. Choices are drawn without replacement: an expert's logit is the logarithm
 // of its probability plus a random number of the Gumbel distribution, and the largest are chosen
 // (Kool, van Hoof, Welling: Stochastic Beams and Where to Find Them, 2019).
-struct Routing {
+struct TokenRouting {
   enum class Kind {
     uniform,
     zipf,  // proportional to 1 / (i + 1)^parameter of expert i of a fixed random order
@@ -26,18 +26,18 @@ struct Routing {
   std::string path;
   std::vector<std::vector<std::int32_t>> lines;
 
-  std::string text() const;  // as parse_routing() takes it
+  std::string text() const;  // as parse_token_routing() takes it
 };
 
 // "uniform", "zipf:1.2", "hot:16", "file:PATH" with a token's experts in a line, separated by
 // blanks, those with larger weights first. Throws UsageError.
-Routing parse_routing(const std::string& text);
+TokenRouting parse_token_routing(const std::string& text);
 // Throws UsageError unless a file's lines have the shape's number of its experts, all different.
-void check(const Routing& routing, const MoeShape& shape);
+void check(const TokenRouting& routing, const MoeShape& shape);
 
 // The logits of a rank's tokens, (tokens, experts), of which a device finds the largest.
-std::vector<float> router_logits(const Routing& routing, const MoeShape& shape, std::uint64_t seed,
-                                 int rank);
+std::vector<float> router_logits(const TokenRouting& routing, const MoeShape& shape,
+                                 std::uint64_t seed, int rank);
 
 // What all ranks' tokens choose, by token of all ranks.
 struct RoutedTokens {
@@ -55,7 +55,8 @@ struct RoutedTokens {
     return &weights[static_cast<std::size_t>(token * shape.chosen)];
   }
 };
-RoutedTokens route(const Routing& routing, const MoeShape& shape, std::uint64_t seed, int ranks);
+RoutedTokens route(const TokenRouting& routing, const MoeShape& shape, std::uint64_t seed,
+                   int ranks);
 
 // How rows go to the ranks of their experts, and back.
 enum class ExchangeKind {

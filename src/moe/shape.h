@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/dtype.h"
 
@@ -22,9 +21,8 @@ struct MoeShape {
   DType dtype = DType::bf16;
 };
 
-std::vector<std::string> moe_models();
-// A model's layer for so many tokens a rank, without what all tokens share. Throws UsageError for
-// an unknown model.
+// A model's layer (gemm/expert_models.h), without what all tokens share; its weights are
+// normalised. Throws UsageError for an unknown model.
 MoeShape moe_shape_of(std::string_view model);
 
 // Throws UsageError unless ranks divide the experts, a token can choose so many, and rows are

@@ -11,6 +11,7 @@
 #include "cli/measure.h"
 #include "cli/network_flags.h"
 #include "core/error.h"
+#include "gemm/expert_models.h"
 #include "moe/cases.h"
 
 namespace duet {
@@ -49,7 +50,8 @@ class MoeCommand : public Command {
     add("--top-k", chosen_, "COUNT", "How many experts a token chooses; default the model's");
     add("--dtype", dtypes_, "LIST", "bf16, fp32; default bf16, on CPUs fp32");
     add("--routing", routings_, "LIST",
-        "How likely experts are: uniform, zipf:S (proportional to 1/i^S), hot:N (one expert N times "
+        "How likely experts are: uniform, zipf:S (proportional to 1/i^S), hot:N (one expert N "
+        "times "
         "as likely as each other), file:PATH (of each token a line with its experts); default "
         "uniform");
     add("--routings", in_turn_, "COUNT",
@@ -73,7 +75,11 @@ class MoeCommand : public Command {
     add_network_flags(*app_, network_);
     add_mode_flags(*app_, mode_);
     add_output_flags(*app_, output_);
-    offer(*app_, "--model", moe_models);
+    offer(*app_, "--model", [] {
+      std::vector<std::string> names;
+      for (const ExpertModel& each : expert_models()) names.push_back(each.name);
+      return names;
+    });
     offer(*app_, "--dtype", {"bf16", "fp32"});
     offer(*app_, "--routing", {"uniform", "zipf:1", "hot:16", "file:"});
     offer(*app_, "--engine", {"none", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
@@ -107,7 +113,7 @@ class MoeCommand : public Command {
     MoeOptions options;
     if (!engines_.empty()) options.engines = split(engines_, ',');
     if (!exchanges_.empty()) options.exchanges = parse_list(exchanges_, parse_exchange);
-    if (!routings_.empty()) options.routings = parse_list(routings_, parse_routing);
+    if (!routings_.empty()) options.routings = parse_list(routings_, parse_token_routing);
     if (!in_turn_.empty())
       options.routings_in_turn = parse_number(in_turn_, 1, "--routings", kMostRoutings);
     options.tuning_seconds = tuning_seconds_;
