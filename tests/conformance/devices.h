@@ -24,6 +24,11 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
   // The last device: device(0) if the machine has one device only.
   Device& peer() { return machine_->device(machine_->size() - 1); }
   bool two_devices() const { return machine_->size() > 1; }
+  // Whether the peer is another piece of hardware, not this one for a second rank.
+  bool peer_is_another() {
+    return two_devices() &&
+           (device().info().bus.empty() || device().info().bus != peer().info().bus);
+  }
 
   Buffer filled(Device& owner, std::size_t bytes, const Fill& fill,
                 MemoryKind kind = MemoryKind::device);

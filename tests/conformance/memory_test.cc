@@ -237,7 +237,7 @@ TEST_P(Memory, IsAdoptedWhereItIsTheDevicesOwn) {
   if (device().info().cpu_addressable) return;
   char word[8];
   EXPECT_THROW(device().adopt(word, sizeof word), BadArgument);
-  if (!two_devices()) return;
+  if (!peer_is_another()) return;
   EXPECT_THROW(peer().adopt(buffer.span().data, buffer.bytes()), BadArgument);
 }
 
