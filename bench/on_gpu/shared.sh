@@ -1,15 +1,25 @@
 # What needs several ranks, on one GPU that two ranks share. Sourced by on_gpu.sh.
 
+# PROGRAM ARGUMENT...: two processes, each of which has rank 0's GPU.
+two_on_one_gpu() {
+  local rank pids=() code=0
+  for rank in 0 1; do
+    MASTER_ADDR=127.0.0.1 MASTER_PORT=${PORT:-29519} WORLD_SIZE=2 RANK=$rank \
+      timeout -s KILL "${LIMIT:-100}" "$@" --device cuda:0 &
+    pids+=($!)
+  done
+  for rank in "${pids[@]}"; do wait "$rank" || code=$?; done
+  return "$code"
+}
+
 check_shared() {
-  find_nccl
-  export DUET_TEST_GPUS=cuda:0:2
-  say "two ranks on one GPU: what devices do"
+  say "two ranks of one process: what devices do"
   must timeout 200 "$build/tests/conformance_test" --gtest_filter='*cuda_0_2*' --gtest_brief=1
-  say "collectives, layers, experts, training, the runtime"
-  must timeout 200 "$build/tests/collectives_test" --gtest_filter='Machines/*' --gtest_brief=1
-  must timeout 100 "$build/tests/layer_test" --gtest_filter='*cuda_0_2*:*/5' --gtest_brief=1
-  must timeout 100 "$build/tests/moe_test" --gtest_filter='*cuda_0_2*' --gtest_brief=1
-  must timeout 100 "$build/tests/training_test" --gtest_filter='*cuda_0_2*' --gtest_brief=1
-  must timeout 100 "$build/tests/runtime_test" --gtest_filter='Machines/*' --gtest_brief=1
   under_sanitizer "packets" 100 "$build/tests/conformance_test" '*PacketKernels*cuda_0_2*'
+  say "two processes: collectives, layers, experts, every result verified"
+  must two_on_one_gpu "$duet" collective all --engine dma,kernel -b 1K -e 4M -f 64 --seconds 0.01
+  must two_on_one_gpu "$duet" layer gather-gemm,gemm-scatter,gemm-reduce,reduce-norm --shapes 256x256x256 \
+    --engine dma,kernel,pieces --seconds 0.01 --tuning-seconds 0.1
+  must two_on_one_gpu "$duet" moe --hidden 256 --width 256 --experts 16 --top-k 4 --tokens 64,300 \
+    --engine dma,kernel --seconds 0.01 --tuning-seconds 0.1
 }

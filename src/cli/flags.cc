@@ -218,7 +218,7 @@ void add_device_flags(CLI::App& app, DeviceFlags& flags, const std::string& defa
   app.add_option(
          "--device", flags.devices,
          "Devices to use; may be given several times: host, host:4 (the CPU's cores as four "
-         "devices), cuda, cuda:0,1, cuda:0:2 (two ranks that share GPU 0, to try programs), hip, "
+         "devices), cuda, cuda:0,1, cuda:0:2 (two ranks that share GPU 0), hip, "
          "sim:h200:devices=4 (alias sim:h200-4), "
          "sim:FILE.toml; sim with :nodes=N (and :rails=round-robin) is a cluster; default: " +
              default_text)

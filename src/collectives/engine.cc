@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "collectives/own_engines.h"
 #include "collectives/session/lanes.h"
@@ -24,6 +26,20 @@ EngineRegistry<CollectiveEngine>& registry() {
   }();
   static_cast<void>(built_in_added);
   return engines;
+}
+
+// A call that frees a GPU's memory waits for all that the process has enqueued on it, so for a
+// stream that waits for another rank.
+void require_own_devices(Machine& machine) {
+  std::set<std::string> buses;
+  for (int i = 0; i < machine.size(); ++i) {
+    const DeviceInfo& info = machine.device(i).info();
+    if (info.bus.empty() || buses.insert(info.bus).second) continue;
+    throw UsageError(fmt::format(
+        "{}: collectives of ranks that share a GPU need a process for each: expected --device {} "
+        "in each of several processes",
+        machine.name(), info.name));
+  }
 }
 
 }  // namespace
@@ -69,6 +85,7 @@ CollectiveEngines collective_engines(const std::string& device_kind,
 
 std::vector<CollectiveEngine*> engines_named(Machine& machine,
                                              const std::vector<std::string>& names) {
+  require_own_devices(machine);
   const std::string kind = machine.device(0).info().kind;
   const std::vector<CollectiveEngine*> chosen = engines_of_names(
       "collective", machine.name(), names,

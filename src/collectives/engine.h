@@ -179,7 +179,8 @@ CollectiveEngines collective_engines(const std::string& device_kind,
                                      const std::vector<std::string>& wanted = {});
 
 // The machine's engines of these names, in their order; all of them if `names` is empty. Throws
-// UsageError for a name that it does not have, and where it has no engine.
+// UsageError for a name that it does not have, where it has no engine, and where ranks share a
+// device.
 std::vector<CollectiveEngine*> engines_named(Machine& machine,
                                              const std::vector<std::string>& names);
 

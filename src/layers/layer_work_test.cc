@@ -126,7 +126,7 @@ TEST_P(LayerWorkTest, OfOddRowsIsReduced) {
 
 INSTANTIATE_TEST_SUITE_P(Machines, LayerWorkTest,
                          ::testing::Values("host:2", "host:3", "sim:h200:devices=2",
-                                           "sim:h200:devices=3", "cuda", "cuda:0:2"));
+                                           "sim:h200:devices=3", "cuda"));
 
 // An attention's two linears follow each other, of inputs of their own.
 TEST(LayerWork, OfAModelIsRight) {

@@ -81,7 +81,7 @@ class ParallelTest : public ::testing::TestWithParam<std::tuple<const char*, con
 
 inline auto parallel_machines() {
   return ::testing::Combine(
-      ::testing::Values("host:4", "host:3", "sim:h200:devices=2", "cuda", "cuda:0:2"),
+      ::testing::Values("host:4", "host:3", "sim:h200:devices=2", "cuda"),
       ::testing::Values("dma", "kernel"));
 }
 
