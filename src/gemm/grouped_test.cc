@@ -199,6 +199,14 @@ TEST(GroupedGemm, CostsNoMatrixOfAnEmptyGroup) {
   EXPECT_EQ(problem.first_row(2), 2);
 }
 
+// So that no engine takes a kernel that reads beyond what rows are aligned to.
+TEST(GroupedGemm, TellsHowItsPartsAreAligned) {
+  EXPECT_EQ(product_of(grouped({1, 1}, 128, 7168, DType::bf16), 1).alignment, 256);
+  EXPECT_EQ(product_of(grouped({1, 1}, 2880, 2880, DType::bf16), 1).alignment, 128);
+  EXPECT_EQ(product_of(grouped({1, 1}, 128, 65, DType::bf16), 1).alignment, 2);
+  EXPECT_EQ(product_of(grouped({1, 1}, 37, 64), 1).alignment, 4);
+}
+
 // What an engine may do wrong.
 enum class GroupedFault { none, skips_a_group, next_matrix, writes_nothing };
 
