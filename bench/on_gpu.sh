@@ -2,6 +2,8 @@
 # Checks and measures Duet on a machine with NVIDIA GPUs, from a build folder made there or elsewhere.
 #   bench/on_gpu.sh check        the gpu tests, every engine verified, compute-sanitizer
 #   bench/on_gpu.sh gemm OUT     the studies' shapes, journals into OUT; beside torch.matmul
+#   bench/on_gpu.sh grouped OUT  experts' grouped GEMMs verified, and beside torch._grouped_mm; ROUTING, RANKS,
+#                                ROWS, LAYOUT, ROUNDS choose
 #   bench/on_gpu.sh quick OUT    the suite quick on the GPUs with --check, its journal and report
 #   bench/on_gpu.sh check_collectives   every one checked, captured, by processes of which one dies
 #   bench/on_gpu.sh collectives OUT   Duet's beside NCCL's, journals into OUT; COLLECTIVES names some
@@ -59,7 +61,7 @@ failed=0
 for part in bench/on_gpu/*.sh; do source "$part"; done
 
 case "${1:-}" in
-  check | gemm | quick | check_collectives | collectives | healthy | reductions | preloaded | preloaded_layers | preloaded_training | preloaded_ends | nccl_tests | nccl_tests_options | tune_drop_in | nodes | auto | copy | overlap | \
+  check | gemm | grouped | quick | check_collectives | collectives | healthy | reductions | preloaded | preloaded_layers | preloaded_training | preloaded_ends | nccl_tests | nccl_tests_options | tune_drop_in | nodes | auto | copy | overlap | \
     check_layers | check_python | check_torch | layers | check_moe | moe | check_shared | \
     check_halo | halo | halo_processes | packets | fabric | fabric_memory | node | advise | check_train | parallel | \
     qwen3 | train | curves | parallel_curves) "$1" ;;

@@ -29,6 +29,17 @@ gemm() {
     --cache "$out/tuning.json" ${TORCH_OPTIONS:-}
 }
 
+# ROUTING, RANKS, ROWS, LAYOUT, ROUNDS choose.
+grouped() {
+  say "grouped GEMMs, every engine verified"
+  must timeout 120 "$build/tests/gemm_test" --gtest_filter='Gpus/*' --gtest_brief=1
+  say "beside torch._grouped_mm"
+  export PYTHONUNBUFFERED=1
+  must timeout "${LIMIT:-400}" python3 bench/grouped_against_torch.py --duet "$duet" --out "$out" \
+    --routing "${ROUTING:-uniform}" --ranks "${RANKS:-8}" --rows "${ROWS:-32,128,512}" \
+    --layout "${LAYOUT:-nn}" --rounds "${ROUNDS:-1}"
+}
+
 copy() {
   say "plain cudaMemcpyAsync"
   must "$build/bench/bench_cuda_memcpy"

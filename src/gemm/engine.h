@@ -31,9 +31,8 @@ struct GemmBuffers {
 class GemmPlan {
  public:
   virtual ~GemmPlan() = default;
-  // Multiplies matrices of the problem's sizes, in memory of the plan's device and aligned to 256
-  // bytes; they must live until the call is done. Any number of calls; never blocks or allocates
-  // device memory.
+  // Multiplies matrices of the problem's sizes and alignment, in memory of the plan's device; they
+  // must live until the call is done. Any number of calls; never blocks or allocates device memory.
   virtual void enqueue(Stream& stream, const GemmBuffers& buffers) = 0;
   virtual bool takes_addend() const { return false; }
   virtual std::uint64_t workspace_bytes() const { return 0; }  // of device memory, its own

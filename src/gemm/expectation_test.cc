@@ -40,6 +40,15 @@ TEST_F(GemmExpectations, SmallGemmsHaveABoundAlone) {
   EXPECT_NE(expectation.unknown.find("small"), std::string::npos);
 }
 
+TEST_F(GemmExpectations, GroupsHaveABoundAlone) {
+  Record groups = gemm(8192, 8192, 8192);
+  groups.id.benchmark = "gemm_grouped";
+  const Expectation expectation = expect_gemm(groups, site());
+  EXPECT_DOUBLE_EQ(*expectation.bound, 1000);
+  EXPECT_FALSE(expectation.expected.has_value());
+  EXPECT_NE(expectation.unknown.find("groups"), std::string::npos);
+}
+
 TEST_F(GemmExpectations, AnElementTypeWithoutPromiseOrExperienceIsNotGuessed) {
   EXPECT_FALSE(expect_gemm(gemm(8192, 8192, 8192, "int8"), site()).bound.has_value());
   const Expectation fp16 = expect_gemm(gemm(8192, 8192, 8192, "fp16"), site());

@@ -15,6 +15,14 @@ std::uint64_t bytes_of_one_b(const GroupedGemmProblem& problem) {
   return matrix_bytes(problem.k, problem.n, problem.dtype);
 }
 
+// A part of A or C begins at any row, one of B behind any other.
+int alignment_of_parts(const GroupedGemmProblem& problem) {
+  const std::uint64_t steps = matrix_bytes(1, problem.k, problem.dtype) |
+                              matrix_bytes(1, problem.n, problem.output) | bytes_of_one_b(problem);
+  const std::uint64_t lowest = steps & (~steps + 1);  // its lowest bit
+  return static_cast<int>(std::min<std::uint64_t>(kMatrixAlignment, lowest));
+}
+
 void require_size(const char* matrix, const Span& span, std::uint64_t wanted,
                   const GroupedGemmProblem& problem) {
   if (span.bytes == wanted) return;
@@ -64,8 +72,10 @@ std::uint64_t bytes_of_c(const GroupedGemmProblem& problem) {
 }
 
 GemmProblem product_of(const GroupedGemmProblem& problem, std::size_t group) {
-  return {problem.rows.at(group), problem.n,      problem.k,
-          problem.dtype,          problem.output, problem.layout};
+  GemmProblem product{problem.rows.at(group), problem.n,      problem.k,
+                      problem.dtype,          problem.output, problem.layout};
+  product.alignment = alignment_of_parts(problem);
+  return product;
 }
 
 GemmBuffers part_of(const GroupedGemmProblem& problem, const GemmBuffers& buffers,

@@ -117,7 +117,10 @@ class LoopPlan : public GroupedGemmPlan {
     return sum;
   }
 
-  std::string algorithm() const override { return lanes_.front().algorithm(); }
+  std::string algorithm() const override {
+    const std::string first = lanes_.front().algorithm();
+    return sides_.empty() ? first : fmt::format("{} streams; {}", lanes_.size(), first);
+  }
 
   std::optional<Skipped> unverifiable() const override {
     for (const LoopLane& lane : lanes_) {
@@ -156,12 +159,12 @@ class LoopEngine : public GroupedGemmEngine {
 
   std::optional<Skipped> unsupported(Device& device,
                                      const GroupedGemmProblem& problem) const override {
-    std::set<std::int64_t> seen;
-    for (const std::size_t group : filled_groups(problem)) {
-      if (!seen.insert(problem.rows[group]).second) continue;
-      if (auto skipped = products_.unsupported(device, product_of(problem, group))) return skipped;
-    }
-    return std::nullopt;
+    // The largest group stands for all: what a library has seldom depends on the rows, and plan()
+    // throws Unavailable where another group cannot be multiplied.
+    if (problem.rows_of_largest() == 0) return std::nullopt;
+    const auto largest = std::max_element(problem.rows.begin(), problem.rows.end());
+    const auto group = static_cast<std::size_t>(largest - problem.rows.begin());
+    return products_.unsupported(device, product_of(problem, group));
   }
 
   std::unique_ptr<GroupedGemmPlan> plan(Device& device, const GroupedGemmProblem& problem,

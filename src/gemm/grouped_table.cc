@@ -29,6 +29,9 @@ std::vector<GroupedLine> lines_of(const std::vector<Record>& results,
     if (fresh) {
       lines.push_back({record.id, {}});
       lines.back().id.engine.clear();
+      if (!axis_word(record.id, "model").empty()) {
+        lines.back().id.axes = record.id.axes.without({"n", "k"});  // those of the model's part
+      }
     }
     lines[place->second].by_engine[record.id.engine] = &record;
     index_of(engines, record.id.engine);

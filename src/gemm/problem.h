@@ -19,6 +19,9 @@ enum class Layout {
 std::string_view name(Layout layout);
 Layout parse_layout(std::string_view text);  // throws UsageError
 
+// Of matrices that Device::allocate() made.
+inline constexpr int kMatrixAlignment = 256;
+
 struct GemmProblem {
   std::int64_t m = 0, n = 0, k = 0;
   DType dtype = DType::bf16;   // of A and B
@@ -28,8 +31,9 @@ struct GemmProblem {
   Epilogue epilogue = Epilogue::none;  // another one only where it does not accumulate
   // Of fp8: A and B are multiplied by factors in device memory (GemmBuffers).
   bool scaled = false;
-  bool a_is_e5m2 = false;  // of fp8: A is E5M2, as gradients may be; B is E4M3
-  bool fast_sums = false;  // of fp8: partial sums may have fewer bits than fp32
+  bool a_is_e5m2 = false;            // of fp8: A is E5M2, as gradients may be; B is E4M3
+  bool fast_sums = false;            // of fp8: partial sums may have fewer bits than fp32
+  int alignment = kMatrixAlignment;  // bytes, of the addresses of all matrices: a power of two
 };
 
 // The usual output type for an input type: fp32 for tf32, bf16 for fp8, int32 for int8, otherwise

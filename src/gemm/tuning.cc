@@ -118,8 +118,10 @@ void TuningCache::store(const std::string& key, const TunedChoice& choice) {
 }
 
 std::string tuning_key(const TuningKey& key, const GemmProblem& problem, bool flushed) {
-  return fmt::format("{} | {} | {} | {} -> {}{}", key.device_model, key.library, key.engine,
-                     name(problem), name(problem.output), flushed ? " | flushed" : "");
+  const bool usual = problem.alignment == kMatrixAlignment;
+  return fmt::format("{} | {} | {} | {} -> {}{}{}", key.device_model, key.library, key.engine,
+                     name(problem), name(problem.output), flushed ? " | flushed" : "",
+                     usual ? "" : fmt::format(" | aligned to {}", problem.alignment));
 }
 
 void set_tuning_cache(const std::string& path) {

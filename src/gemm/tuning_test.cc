@@ -135,6 +135,9 @@ TEST(TuningKey, TellsApartWhatChangesTheChoice) {
   other = p;
   other.output = DType::fp32;
   EXPECT_NE(tuning_key(key, p), tuning_key(key, other));
+  other = p;
+  other.alignment = 16;
+  EXPECT_NE(tuning_key(key, p), tuning_key(key, other));
   EXPECT_NE(tuning_key(key, p), tuning_key({"NVIDIA H100", key.library, key.engine}, p));
 }
 

@@ -81,6 +81,20 @@ function messagesHaveWords() {
   );
 }
 
+function groupsHaveWords() {
+  const groups = { groups: 32, rows_per_group: 128, routing: 'zipf:1.2', n: 4096, k: 7168 };
+  const types = { dtype: 'bf16', output: 'bf16', layout: 'nn' };
+  assert.equal(
+    caseText({ benchmark: 'gemm_grouped', case: { ...groups, ...types } }),
+    '32 groups of 128 rows (zipf:1.2) x 4096 x 7168, bf16 nn',
+  );
+  const expert = { model: 'deepseek-v3', part: 'gate_up' };
+  assert.equal(
+    caseText({ benchmark: 'gemm_grouped', case: { ...expert, ...groups, ...types } }),
+    'deepseek-v3 gate up, 32 groups of 128 rows (zipf:1.2) x 4096 x 7168, bf16 nn',
+  );
+}
+
 function trainingHasWords() {
   const step = { model: 'small', recipe: 'amp', batch: 32, sequence: 512, layers: 6 };
   assert.equal(
@@ -192,6 +206,7 @@ export function plainChecks() {
   unitsAreTheConsoles();
   theFastestOfAllIsMarked();
   messagesHaveWords();
+  groupsHaveWords();
   trainingHasWords();
   flopAreCounted();
   curvesAreTold();

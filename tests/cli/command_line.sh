@@ -37,6 +37,15 @@ refuses 'expected one of fp32' gemm --dtype fp7
 refuses 'unknown GEMM engine' gemm --device sim:mi300x-8 --engine abacus
 refuses 'nn' gemm --layout tt
 refuses 'expected one of none, gelu, gelu_backward' gemm --epilogue relu
+refuses 'expected equal, uniform or zipf:S' gemm --grouped --routing zipf:none
+refuses 'expected one of deepseek-v3' gemm --grouped --model llama
+refuses 'expected a divisor of the 8 experts' gemm --grouped --model mixtral --ranks 3
+refuses 'expected without --groups' gemm --grouped --groups 2 --ranks 2
+refuses 'expected without --shapes' gemm --grouped --shapes 8x8x8 --model mixtral
+refuses 'expected nn or nt' gemm --grouped --layout tn
+refuses 'expected without --grouped' gemm --grouped --search
+refuses 'expected with --grouped' gemm --routing uniform
+refuses 'host has loop-' gemm --grouped --engine onednn
 refuses 'expected without --accumulate' gemm --epilogue gelu --accumulate
 refuses 'is not a size' copy --sizes 7q
 refuses 'MIN <= MAX' copy --sizes 2M..1M

@@ -25,6 +25,9 @@ golden copy_curves copy --device sim:h200-4 --kind peer,host_to_device --pattern
   --one-way --matrix 0 --sizes 4K,64K,1M,4M --grid 1,16 --block 256
 golden gemm gemm --device sim:mi300x-8 --shapes 8192x8192x8192,16384x8192x7168,96x80x64 \
   --dtype bf16,int8 --layout nn,nt
+golden gemm_grouped gemm --grouped --device sim:h200-4 --model mixtral --ranks 4 --rows-per-group 512 \
+  --routing equal,zipf:1.2
+golden gemm_groups gemm --grouped --device sim:h200-4 --shapes 20x64x48 --groups 6 --routing zipf:2
 golden collectives collective all_gather,all_to_all --device sim:mi300x-8 \
   --engine dma,vendor-model -b 1M -e 1G -f 4
 golden overlap overlap training --device sim:mi300x-8 --policy serial,priority,dma,partition:8

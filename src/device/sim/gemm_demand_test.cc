@@ -58,6 +58,21 @@ TEST(GemmDemand, SplitsKWhereUnitsAreLeft) {
   EXPECT_EQ(gemm_demand(device, few).workgroups, 25);
 }
 
+// 30 products of 5 tiles: two waves together, where one after the other they take 30. Rows that
+// fill no whole tile count as one.
+TEST(GemmDemand, GroupsFillTheUnitsTogether) {
+  const DeviceModel device = gemm_device();
+  const std::vector<GemmSize> groups(30, gemm_size(128, 5 * 256, 64));
+  const Demand demand = grouped_gemm_demand(device, groups);
+  EXPECT_EQ(demand.workgroups, 150);
+  EXPECT_DOUBLE_EQ(demand.flop, 30 * 2.0 * 128 * 5 * 256 * 64);
+  EXPECT_DOUBLE_EQ(demand.memory_bytes, 30 * groups.front().memory_bytes);
+  EXPECT_NEAR(demand.efficiency, 1, 1e-9);
+  const Demand thin = grouped_gemm_demand(device, {gemm_size(32, 256, 64), gemm_size(32, 256, 64)});
+  EXPECT_EQ(thin.workgroups, 2);
+  EXPECT_NEAR(thin.efficiency, 0.25, 1e-9);
+}
+
 TEST(GemmDemand, HasTheTrafficOfAStudyOnlyWhereItIsGiven) {
   const DeviceModel device = load_platform("mi300x-8").device;
   GemmSize shape = gemm_size(8192, 57344, 8192);

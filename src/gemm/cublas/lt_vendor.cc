@@ -19,6 +19,20 @@ Value config(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoConfigAttribute
   return value;
 }
 
+// Whether the algorithm's kernels can read and write at such addresses.
+bool runs_aligned_to(const cublasLtMatmulAlgo_t& algo, int alignment) {
+  for (auto operand :
+       {CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES, CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES, CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES}) {
+    std::uint32_t least = 0;
+    std::size_t written = 0;
+    static_cast<void>(
+        cublasLtMatmulAlgoCapGetAttribute(&algo, operand, &least, sizeof least, &written));
+    if (least > static_cast<std::uint32_t>(alignment)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string describe(const LtAlgorithm& algorithm) {
@@ -50,12 +64,12 @@ LtTypes lt_types(const GpuDevice&, const GemmProblem& problem) {
           scale.beta};
 }
 
-void prefer_always(cublasLtMatmulPreference_t preference) {
+void prefer_always(cublasLtMatmulPreference_t preference, int alignment) {
   prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions);
   for (auto operand :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    prefer(preference, operand, kAlignment);
+    prefer(preference, operand, static_cast<std::uint32_t>(alignment));
   }
 }
 
@@ -68,6 +82,7 @@ std::string lt_version(cublasLtHandle_t) {
 }
 
 bool LtProblem::check(LtAlgorithm& algorithm) const {
+  if (!runs_aligned_to(algorithm.algo, problem_.alignment)) return false;
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status =
       cublasLtMatmulAlgoCheck(handle_.get(), operation_.get(), b_.get(), a_.get(), c_.get(),

@@ -85,7 +85,8 @@ LtTypes lt_types(const GpuDevice& device, const GemmProblem& problem) {
   return types;
 }
 
-void prefer_always(ltMatmulPreference_t) {}
+// The library has no preference of alignment.
+void prefer_always(ltMatmulPreference_t, int) {}
 
 // Sums are in fp32 on all of AMD's matrix units.
 void allow_fast_sums(ltMatmulDesc_t) {}

@@ -19,7 +19,7 @@ void set_epilogue(ltMatmulDesc_t operation, const GemmProblem& problem) {
       problem.epilogue == Epilogue::gelu ? ltEpilogueGeluAux : ltEpilogueDgelu);
   set(operation, ltDescEpilogueAuxLd, problem.n);
   // Stands for that of a call: ranking algorithms looks at its alignment.
-  const auto aux = static_cast<std::uintptr_t>(kAlignment);
+  const auto aux = static_cast<std::uintptr_t>(kMatrixAlignment);
   set(operation, ltDescEpilogueAux, aux);
 }
 
@@ -27,7 +27,7 @@ void set_epilogue(ltMatmulDesc_t operation, const GemmProblem& problem) {
 void set_scales(ltMatmulDesc_t operation, const GemmProblem& problem) {
   if (problem.fast_sums) allow_fast_sums(operation);
   if (!problem.scaled) return;
-  const auto scale = static_cast<std::uintptr_t>(kAlignment);
+  const auto scale = static_cast<std::uintptr_t>(kMatrixAlignment);
   set(operation, ltDescScaleA, scale);
   set(operation, ltDescScaleB, scale);
 }
@@ -60,7 +60,7 @@ std::vector<LtAlgorithm> LtProblem::heuristics(std::uint64_t workspace_bytes, in
   DUET_LT_CHECK(ltMatmulPreferenceCreate(&made));
   const Handle<ltMatmulPreference_t, ltMatmulPreferenceDestroy> preference(made);
   prefer(made, ltPreferMaxWorkspace, workspace_bytes);
-  prefer_always(made);
+  prefer_always(made, problem_.alignment);
   std::vector<ltMatmulHeuristicResult_t> results(static_cast<std::size_t>(count));
   int returned = 0;
   const ltStatus_t status =

@@ -10,7 +10,6 @@
 
 namespace duet::DUET_GPU {
 
-constexpr std::uint32_t kAlignment = 256;               // bytes, of Duet's buffers
 constexpr std::uint64_t kMostWorkspace = 256ull << 20;  // bytes, that tuning may take
 
 class LtProblem {

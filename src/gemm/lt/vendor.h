@@ -36,8 +36,8 @@ struct LtTypes {
 // Throws Unavailable for a type that the library does not have on this device.
 LtTypes lt_types(const GpuDevice& device, const GemmProblem& problem);
 
-// What is asked of every algorithm beside its workspace.
-void prefer_always(ltMatmulPreference_t preference);
+// What is asked of every algorithm beside its workspace. `alignment`: bytes, of all matrices.
+void prefer_always(ltMatmulPreference_t preference, int alignment);
 // Lets partial sums of fp8 have fewer bits than fp32, where the library has such kernels.
 void allow_fast_sums(ltMatmulDesc_t operation);
 
