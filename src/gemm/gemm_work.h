@@ -48,16 +48,6 @@ class GemmWork : public Work {
   }
   void keep_initial(const Rank& rank, RankOperands& own) const;
   void fill_inputs(const Rank& rank, RankOperands& own, Stream& stream) const;
-  void require_written(Device& device, const Span& c) const;
-  void require_rows(Device& device, const RankOperands& own) const;
-  // Throws Mismatch unless an element of `what` ("C") is near what is expected of it.
-  struct Element {
-    const char* what;
-    std::int64_t row, column;
-  };
-  void require_near(Device& device, const Element& element, double got, double wanted,
-                    double allowed) const;
-  // Sampled row `row` of C, or of aux.
 
   GemmEngine& engine_;
   GemmProblem problem_;
