@@ -13,10 +13,10 @@ namespace duet {
 namespace {
 
 constexpr NamedValue<InjectedFault> kInjected[] = {
-    {InjectedFault::memory, "memory"},   {InjectedFault::link, "link"},
-    {InjectedFault::core, "core"},       {InjectedFault::slow, "slow"},
-    {InjectedFault::counter, "counter"}, {InjectedFault::xid, "xid"},
-    {InjectedFault::lost, "lost"}};
+    {InjectedFault::memory, "memory"}, {InjectedFault::link, "link"},
+    {InjectedFault::core, "core"},     {InjectedFault::collective, "collective"},
+    {InjectedFault::slow, "slow"},     {InjectedFault::counter, "counter"},
+    {InjectedFault::xid, "xid"},       {InjectedFault::lost, "lost"}};
 
 bool is_number(std::string_view text, int& number) {
   const char* const end = text.data() + text.size();

@@ -7,13 +7,14 @@
 namespace duet {
 
 enum class InjectedFault {
-  memory,   // a bit of memory that is only kept changes
-  link,     // a bit changes in what arrives from another device, or from the host
-  core,     // a bit of a product changes
-  slow,     // the device makes two multiplications for each one that counts
-  counter,  // a counter of the driver grows by one
-  xid,      // the driver reports an error, XID 79
-  lost,     // the device fails
+  memory,      // a bit of memory that is only kept changes
+  link,        // a bit changes in what arrives from another device, or from the host
+  core,        // a bit of a product changes
+  collective,  // a bit of what a collective brings changes; of one device: nothing
+  slow,        // the device makes two multiplications for each one that counts
+  counter,     // a counter of the driver grows by one
+  xid,         // the driver reports an error, XID 79
+  lost,        // the device fails
 };
 
 struct Injection {

@@ -200,6 +200,13 @@ std::vector<SoakFinding> SoakKept::check(const SoakRoundPlan& plan, int rank, in
   return findings;
 }
 
+bool SoakKept::shrink() {
+  constexpr std::size_t kShare = 8;
+  if (blocks_.empty()) return false;
+  blocks_.resize(blocks_.size() - std::max<std::size_t>(1, blocks_.size() / kShare));
+  return true;
+}
+
 std::uint64_t SoakKept::bytes() const {
   std::uint64_t sum = 0;
   for (const Buffer& block : blocks_) sum += block.bytes();

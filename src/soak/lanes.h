@@ -74,6 +74,7 @@ class SoakCall {
 
   double wire_bytes() const { return call_->wire_bytes(); }
   std::uint64_t bytes() const { return receive_->span().bytes; }
+  Span received() const { return receive_->span(); }
   Stream& stream() { return *stream_; }
 
  private:
@@ -94,6 +95,8 @@ class SoakKept {
 
   void fill(const SoakRoundPlan& plan, int rank);  // blocks
   std::vector<SoakFinding> check(const SoakRoundPlan& plan, int rank, int& wrong) const;
+  // Frees an eighth of it, or the last block. False if none is left.
+  bool shrink();
   std::uint64_t bytes() const;
   const Span& first() const { return blocks_.front().span(); }
 

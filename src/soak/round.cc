@@ -79,30 +79,25 @@ class SoakRunner::Running {
     }
   }
 
-  // Memory must not be freed while work may still use it.
-  ~Running() {
-    std::vector<Stream*> streams;
-    for (const Lanes& lanes : lanes_) {
-      if (lanes.products != nullptr) streams.push_back(&lanes.products->stream());
-      if (lanes.call != nullptr) streams.push_back(&lanes.call->stream());
-      if (lanes.copies == nullptr) continue;
-      for (Stream* stream : lanes.copies->streams()) streams.push_back(stream);
-    }
-    if (round_.lost) run_dry(runner_.machine_, streams, kDryDeadline);
-  }
+  ~Running() { free_lanes(); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
 
+  // Throws OutOfMemory.
   void run() {
-    const double begin = runner_.machine_.now();
-    begin_ = begin;
+    begin_ = runner_.machine_.now();
     try {
       team().each([this](Rank& rank) { guarded(rank); });
+    } catch (const OutOfMemory&) {
+      failed_ = true;
+      throw;
     } catch (const std::exception& error) {
-      round_.lost = true;
+      failed_ = round_.lost = true;
       if (round_.findings.empty()) {
         round_.findings.push_back({SoakFault::lost, runner_.machine_.name(), error.what()});
       }
     }
-    round_.seconds = runner_.machine_.now() - begin;
+    round_.seconds = runner_.machine_.now() - begin_;
     for (const Lanes& lanes : lanes_) {
       round_.tflops.push_back(lanes.seconds > 0 ? lanes.flop / lanes.seconds / 1e12 : 0);
     }
@@ -141,12 +136,15 @@ class SoakRunner::Running {
     round_.wrong += results;
   }
 
+  std::vector<Stream*> streams() const;
+  void free_lanes() noexcept;
   void guarded(Rank& rank);
   void on_rank(Rank& rank);
   void prepare(Rank& rank);
   void compare_devices(Rank& rank);
   void batch(Rank& rank, int number);
   void transfer(Rank& rank, int number);
+  void plant_in_transfers(Rank& rank);
   // `counts`: their time is that of a product while all else runs.
   void check_products(Rank& rank, int number, bool counts);
   void decide(int number, double seconds);
@@ -165,11 +163,42 @@ class SoakRunner::Running {
   int sets_[2] = {1, 1};
 };
 
+std::vector<Stream*> SoakRunner::Running::streams() const {
+  std::vector<Stream*> all;
+  for (const Lanes& lanes : lanes_) {
+    if (lanes.products != nullptr) all.push_back(&lanes.products->stream());
+    if (lanes.call != nullptr) all.push_back(&lanes.call->stream());
+    if (lanes.copies == nullptr) continue;
+    for (Stream* stream : lanes.copies->streams()) all.push_back(stream);
+  }
+  return all;
+}
+
+// Memory must not be freed while work may still use it. A device that is lost never ends its work,
+// and a call that frees its memory may not return: all of it is left to the end of the process.
+void SoakRunner::Running::free_lanes() noexcept {
+  if (!failed_) return;
+  run_dry(runner_.machine_, streams(), kDryDeadline);
+  const auto idle = [](Stream* stream) {
+    try {
+      return stream->idle();
+    } catch (const std::exception&) {
+      return false;
+    }
+  };
+  const std::vector<Stream*> all = streams();
+  if (std::all_of(all.begin(), all.end(), idle)) return;
+  static auto* const left = new std::vector<std::vector<Lanes>>;
+  left->push_back(std::move(lanes_));
+}
+
 // The first rank that fails names the device; the others fail because of it.
 void SoakRunner::Running::guarded(Rank& rank) {
   try {
     on_rank(rank);
   } catch (const PeerFailed&) {
+    throw;
+  } catch (const OutOfMemory&) {
     throw;
   } catch (const std::exception& error) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -251,7 +280,7 @@ void SoakRunner::Running::batch(Rank& rank, int number) {
   team().barrier("the other ranks' buffers to be filled", kSoakDeadline);
   transfer(rank, number);
   team().barrier("the other ranks' transfers", kSoakDeadline);
-  if (planted(InjectedFault::link, rank) && number == 1) flip_bit(own.copies->arrived(), 815);
+  if (number == 1) plant_in_transfers(rank);
   step(rank, "comparing results");
   int wrong = 0;
   add(own.copies->check(number, wrong));
@@ -268,6 +297,14 @@ void SoakRunner::Running::batch(Rank& rank, int number) {
     }
   }
   if (rank.index == 0) decide(number, runner_.machine_.now() - begin);
+}
+
+void SoakRunner::Running::plant_in_transfers(Rank& rank) {
+  const Lanes& own = lanes_of(rank);
+  if (planted(InjectedFault::link, rank)) flip_bit(own.copies->arrived(), 815);
+  if (planted(InjectedFault::collective, rank) && own.call != nullptr) {
+    flip_bit(own.call->received(), 33);
+  }
 }
 
 void SoakRunner::Running::transfer(Rank& rank, int number) {
@@ -425,6 +462,22 @@ std::vector<SoakCollective> SoakRunner::possible_collectives() {
   return possible;
 }
 
+// What the round needs beside the memory that is kept depends on its shapes and libraries.
+void SoakRunner::run_fitting(SoakRound& round) {
+  const SoakRound begun = round;
+  for (;;) {
+    try {
+      return Running(*this, round).run();
+    } catch (const OutOfMemory&) {
+      engines_.close();
+      bool freed = false;
+      for (const auto& each : kept_) freed = each->shrink() || freed;
+      if (!freed) throw;
+      round = begun;
+    }
+  }
+}
+
 SoakRound SoakRunner::run(int number) {
   SoakRound round;
   round.round = number;
@@ -432,7 +485,7 @@ SoakRound SoakRunner::run(int number) {
   round.engine = engines_.gemm().name();
   round.plan = soak_round(menu_, options_.seed, number);
   round.product = name(round.plan.gemm);
-  Running(*this, round).run();
+  run_fitting(round);
   if (round.lost) engines_.close();
   step_(fmt::format("round {}: asking the drivers", number));
   watch_.sample(0);

@@ -57,12 +57,14 @@ class SoakRunner {
              std::function<void(const std::string&)> step);
   ~SoakRunner();
 
+  // Throws OutOfMemory where the round does not fit even without memory that is kept.
   SoakRound run(int round);
   const SoakMenu& menu() const { return menu_; }
   std::uint64_t kept_bytes() const;  // of all devices together
 
  private:
   class Running;
+  void run_fitting(SoakRound& round);
   void make_menu();
   std::vector<SoakCollective> possible_collectives();
 

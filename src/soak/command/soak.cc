@@ -40,7 +40,8 @@ constexpr double kUsualHours = 1, kMostHours = 24 * 366;
 constexpr double kMinute = 60, kHour = 3600;
 constexpr int kMostSoakRounds = 1'000'000'000;
 // A round that takes this much longer than it should is given up, whatever it waits for.
-constexpr double kRoundGrace = 600;
+constexpr double kRoundGrace = 300;
+constexpr double kEndGrace = 60;  // to free what a failed run leaves
 constexpr double kUsualSlowBelow = 0.7;
 constexpr std::int64_t kMostSeed = std::int64_t{1} << 53;  // whole numbers of JSON's readers
 
@@ -129,8 +130,9 @@ class SoakCommand : public Command {
         "Growth of counters in the whole run that is no finding, such as "
         "corrected_errors=10,pcie_replays=2");
     add("--inject", inject_, "LIST",
-        "Plant faults to try alarms, as FAULT@ROUND:DEVICE: memory, link or core change a bit, "
-        "slow, counter, xid, lost; the device by its number");
+        "Plant faults to try alarms, as FAULT@ROUND:DEVICE: memory, link, core or collective "
+        "change a "
+        "bit, slow, counter, xid, lost; the device by its number");
   }
 
   void check_flags() const {
@@ -178,7 +180,9 @@ class SoakCommand : public Command {
     const Environment environment = make_environment({machine_.get()}, {line, false, 1, {}});
     Outputs outputs = open_journal_of_run(environment);
     options.seed = seed_of_run();
-    set_last_words(last_words(line));
+    resume_text_ = resume_text(line);
+    set_last_words(one_line(
+        fmt::format("duet soak: STOPPED {}: interrupted; {}", report_.host, resume_text_)));
     if (outputs.journal) outputs.journal->write(journal_line(environment));
     add_checks();
     step.set("allocating memory");
@@ -194,8 +198,11 @@ class SoakCommand : public Command {
       progress.clear();
       keep(round, outputs);
     }
+    time_limit.restart(kRoundGrace);
     add_checks();
     if (outputs.journal) outputs.journal->write(journal_line(make_end(nullptr)));
+    step.set("freeing memory");
+    time_limit.restart(kEndGrace);
   }
 
   Outputs open_journal_of_run(const Environment& environment) {
@@ -228,10 +235,9 @@ class SoakCommand : public Command {
     return earlier;
   }
 
-  std::string last_words(const std::vector<std::string>& line) const {
-    std::string words = fmt::format("duet soak: STOPPED {}: interrupted", report_.host);
-    if (json_.empty()) return words;
-    return one_line(words + "; resume with: " + quote_command(line) + (resume_ ? "" : " --resume"));
+  std::string resume_text(const std::vector<std::string>& line) const {
+    if (json_.empty()) return "with --json FILE it could be resumed";
+    return "resume with: " + quote_command(line) + (resume_ ? "" : " --resume");
   }
 
   static int progress_columns() {
@@ -335,6 +341,7 @@ class SoakCommand : public Command {
     write_prometheus();
     if (verbose_) text_out() << lines_of(report_);
     text_out() << one_line_of(report_) << std::endl;
+    if (report_.interrupted) complain(resume_text_);
     if (is_faulty(report_) || report_.interrupted) return 1;
     return unwritten_ ? 2 : 0;
   }
@@ -365,6 +372,7 @@ class SoakCommand : public Command {
   std::mutex mutex_;  // guards report_ against the thread of TimeLimit
   SoakReport report_;
   std::size_t resumed_ = 0;  // rounds of an earlier run, after whose findings this one goes on
+  std::string resume_text_;  // how a run that is interrupted goes on
   bool unwritten_ = false;
 };
 
