@@ -14,6 +14,11 @@ namespace {
 constexpr Fill kUnwritten{FillKind::constant, 0xDB, 0, DType::fp32};
 constexpr const char* kHost = "host";
 
+// Its kernels run before those of products that wait for compute units.
+std::unique_ptr<Stream> urgent_stream(Device& device) {
+  return device.make_stream({device.info().priorities - 1});
+}
+
 }  // namespace
 
 SoakCopies::SoakCopies(Rank& rank, const SoakRoundPlan& plan) : rank_(rank), plan_(plan) {
@@ -40,7 +45,8 @@ void SoakCopies::add(SoakLane lane, std::uint64_t bytes, Executor executor) {
   if (lane == kSoakToHost) copying.to = kHost;
   copying.source = own.allocate(bytes, kind(kSoakFromHost));
   copying.destination = to->allocate(bytes, kind(kSoakToHost));
-  copying.stream = own.make_stream();
+  copying.stream = urgent_stream(own);
+  copying.poisons = urgent_stream(*to);
   copies_.push_back(std::move(copying));
 }
 
@@ -50,11 +56,12 @@ Fill SoakCopies::contents(const Copying& copying, int batch) const {
 
 void SoakCopies::renew(int batch) {
   for (const Copying& each : copies_) {
-    const auto other = each.destination.span().owner->make_stream();
     each.stream->fill(each.source.span(), contents(each, batch));
-    other->fill(each.destination.span(), kUnwritten);
+    each.poisons->fill(each.destination.span(), kUnwritten);
+  }
+  for (const Copying& each : copies_) {
     each.stream->synchronize(kSoakDeadline);
-    other->synchronize(kSoakDeadline);
+    each.poisons->synchronize(kSoakDeadline);
   }
 }
 
@@ -110,12 +117,15 @@ const Span& SoakCopies::arrived() const { return copies_.front().destination.spa
 
 std::vector<Stream*> SoakCopies::streams() const {
   std::vector<Stream*> all;
-  for (const Copying& each : copies_) all.push_back(each.stream.get());
+  for (const Copying& each : copies_) {
+    all.push_back(each.stream.get());
+    all.push_back(each.poisons.get());
+  }
   return all;
 }
 
 SoakCall::SoakCall(Rank& rank, CollectiveSession& session, const SoakRoundPlan& plan)
-    : rank_(rank), plan_(plan), stream_(rank.device.make_stream()) {
+    : rank_(rank), plan_(plan), stream_(urgent_stream(rank.device)) {
   session.free_retired(rank);  // memory of earlier plans
   const Collective& collective = plan.collective;
   send_ = session.allocate(rank, send_bytes(collective, rank.index, rank.size));

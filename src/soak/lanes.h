@@ -50,6 +50,7 @@ class SoakCopies {
     std::string from, to;  // "cuda:0", "host"
     Executor executor = Executor::dma;
     std::unique_ptr<Stream> stream;
+    std::unique_ptr<Stream> poisons;  // of the destination's device
   };
   void add(SoakLane lane, std::uint64_t bytes, Executor executor);
   Fill contents(const Copying& copying, int batch) const;

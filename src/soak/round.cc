@@ -22,8 +22,9 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
 constexpr int kVirtualBatches = 3;  // compared ones of a round in virtual time
 constexpr double kReadingPeriod = 1;
-constexpr double kDryDeadline = 10;  // after a failure: the device may be gone
-constexpr int kMostProducts = 8;     // of a set
+constexpr double kDryDeadline = 10;       // after a failure: the device may be gone
+constexpr std::size_t kMostOfRound = 16;  // findings that are kept; results are counted
+constexpr int kMostProducts = 16;         // of a set
 
 GemmProblem product(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
                     Layout layout = Layout::nn) {
@@ -124,7 +125,9 @@ class SoakRunner::Running {
   }
   void add(std::vector<SoakFinding> found) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (SoakFinding& each : found) round_.findings.push_back(std::move(each));
+    for (SoakFinding& each : found) {
+      if (round_.findings.size() < kMostOfRound) round_.findings.push_back(std::move(each));
+    }
   }
   void add(const std::optional<SoakFinding>& found) {
     if (!found) return;
@@ -407,9 +410,9 @@ void SoakRunner::make_menu() {
   Device& device = machine_.device(0);
   const DeviceInfo& info = device.info();
   menu_.ranks = machine_.size();
-  menu_.least_bytes = info.is_gpu() ? 16 * kMiB : info.is_cpu ? kMiB / 4 : kMiB / 64;
+  menu_.least_bytes = info.is_gpu() ? 32 * kMiB : info.is_cpu ? kMiB / 4 : kMiB / 64;
   menu_.most_bytes = info.is_gpu()
-                         ? std::clamp<std::uint64_t>(info.memory_bytes / 256, 16 * kMiB, 512 * kMiB)
+                         ? std::clamp<std::uint64_t>(info.memory_bytes / 128, 32 * kMiB, kGiB)
                          : 16 * menu_.least_bytes;
   std::uint64_t largest = 1;
   for (const GemmProblem& problem : products_for(info)) {
@@ -422,7 +425,7 @@ void SoakRunner::make_menu() {
                                   engines_.gemm().name()));
   }
   const std::uint64_t fitting =
-      info.is_gpu() ? info.memory_bytes / 24 / (2 * largest) : std::uint64_t{kMostProducts};
+      info.is_gpu() ? info.memory_bytes / 12 / (2 * largest) : std::uint64_t{kMostProducts};
   most_products_ = static_cast<int>(std::clamp<std::uint64_t>(fitting, 1, kMostProducts));
   menu_.executors = {Executor::dma};
   bool reached = true;

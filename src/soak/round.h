@@ -20,7 +20,7 @@ namespace duet {
 
 struct SoakOptions {
   std::uint64_t seed = 1;
-  double round_seconds = 10;     // by the machine's clock
+  double round_seconds = 15;     // by the machine's clock
   std::uint64_t kept_bytes = 0;  // of each device's memory; 0: usual_kept_bytes()
   SoakAllowances allowed;
   std::vector<Injection> injections;

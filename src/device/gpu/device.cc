@@ -58,7 +58,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   blocks_share_rows_ = load_norm_kernels();
   load_push_kernel();
   adds_in_flight_ = load_add_kernels(properties);
-  service_ = create_stream({});
+  service_ = create_stream({info_.priorities - 1});  // not behind kernels that wait for units
   signals_ = create_stream({info_.priorities - 1});
   DUET_GPU_CHECK(GPU(Malloc)(reinterpret_cast<void**>(&found_), sizeof *found_));
 }
