@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/output_file.h"
 #include "core/prometheus_text.h"
+#include "health/peers.h"
 #include "health/report.h"
 #include "results/environment.h"
 #include "results/host_facts.h"
@@ -156,6 +157,9 @@ class HealthCommand : public Command {
       for (Check& check : machine_checks(*machine, figures.records())) {
         report_.checks.push_back(std::move(check));
       }
+    }
+    for (Check& check : peer_checks(environment, figures.records())) {
+      report_.checks.push_back(std::move(check));
     }
     report_.figures = figures.judged();
     report_.missed = figures.missed();
