@@ -2,23 +2,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <functional>
 #include <iostream>
-#include <mutex>
 #include <optional>
-#include <thread>
 
 #include "cli/as_one.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/interrupt.h"
+#include "cli/node_machines.h"
 #include "cli/outputs.h"
+#include "cli/time_limit.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/output_file.h"
+#include "core/prometheus_text.h"
+#include "health/peers.h"
 #include "health/report.h"
 #include "results/environment.h"
 #include "results/host_facts.h"
@@ -31,70 +29,6 @@ namespace duet {
 namespace {
 
 constexpr double kUsualLimit = 180;  // seconds
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-// "cuda", "hip:0,3".
-bool names_gpus(const std::string& name) {
-  const std::size_t colon = std::min(name.find(':'), name.size());
-  const std::string kind = name.substr(0, colon);
-  return (kind == "cuda" || kind == "hip") &&
-         name.find_first_not_of("0123456789,", std::min(colon + 1, name.size())) == name.npos;
-}
-
-// Ends the process when its time is over, even if a driver's call does not return.
-class TimeLimit {
- public:
-  TimeLimit(double seconds, std::function<void()> last_act)
-      : last_act_(std::move(last_act)), thread_([this, seconds] { wait(seconds); }) {}
-  ~TimeLimit() { end(); }
-
-  // From now on the process is not ended. Does not return if its time is over already.
-  void end() {
-    if (!thread_.joinable()) return;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      done_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
- private:
-  void wait(double seconds) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return done_; })) {
-      return;
-    }
-    last_act_();
-    _exit(1);
-  }
-
-  std::function<void()> last_act_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::thread thread_;
-};
-
-// What the run is doing, for the line that is written when its time is over.
-class Step {
- public:
-  void set(std::string text) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    text_ = std::move(text);
-  }
-  std::string text() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return text_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::string text_ = "opening the devices";
-};
 
 class HealthCommand : public Command {
  public:
@@ -129,7 +63,7 @@ class HealthCommand : public Command {
     open_files();
     report_.host = host_facts().host_name;
     const double limit = seconds_.value_or(kUsualLimit);
-    Step step;
+    RunStep step;
     TimeLimit time_limit(limit, [this, &step, limit] { give_up(step.text(), limit); });
     open(names);
     measure(step, line);
@@ -186,7 +120,10 @@ class HealthCommand : public Command {
   // GPUs that were asked for and cannot be opened are a fault of the node; other names are bad
   // usage.
   void open(const std::vector<std::string>& names) {
-    if (names.empty()) return open_all();
+    if (names.empty()) {
+      plan_.machines = open_gpus_or_host();
+      return;
+    }
     for (const std::string& each : names) {
       try {
         plan_.machines.push_back(open_machine(each));
@@ -200,20 +137,7 @@ class HealthCommand : public Command {
     }
   }
 
-  void open_all() {
-    std::unique_ptr<Machine> host;
-    for (BackendState& state : backends()) {
-      if (state.machine == nullptr) continue;
-      const DeviceInfo& device = state.machine->device(0).info();
-      if (device.is_gpu())
-        plan_.machines.push_back(std::move(state.machine));
-      else if (device.is_cpu)
-        host = std::move(state.machine);
-    }
-    if (plan_.machines.empty()) plan_.machines.push_back(std::move(host));
-  }
-
-  void measure(Step& step, const std::vector<std::string>& line) {
+  void measure(RunStep& step, const std::vector<std::string>& line) {
     catch_interrupts(true);
     set_last_words(fmt::format("duet health: STOPPED {}: interrupted", report_.host));
     std::vector<Machine*> machines;
@@ -234,11 +158,14 @@ class HealthCommand : public Command {
         report_.checks.push_back(std::move(check));
       }
     }
+    for (Check& check : peer_checks(environment, figures.records())) {
+      report_.checks.push_back(std::move(check));
+    }
     report_.figures = figures.judged();
     report_.missed = figures.missed();
   }
 
-  void run_cases(Step& step, const Environment& environment, Figures& figures) {
+  void run_cases(RunStep& step, const Environment& environment, Figures& figures) {
     std::vector<Writer*> writers{&figures};
     std::optional<JournalWriter> writer;
     if (journal_) {
@@ -259,7 +186,7 @@ class HealthCommand : public Command {
   }
 
   // Each case says that it is what runs.
-  void name_steps(Step& step) {
+  void name_steps(RunStep& step) {
     for (Job& job : plan_.jobs) {
       for (Case& one : job.benchmark.cases) {
         one.run = [&step, text = line_of(one.id), run = std::move(one.run)] {

@@ -1,5 +1,3 @@
-// Input data: collectives without reduction move random bytes, from a different seed on every rank.
-// Reductions get small whole numbers, so that the result is exact in any order of addition.
 #include "collectives/collective_work.h"
 
 #include <fmt/format.h>
@@ -8,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "collectives/call_contents.h"
 #include "collectives/cost.h"
 #include "core/error.h"
 #include "core/packing.h"
@@ -101,16 +100,13 @@ void CollectiveWork::allocate(Rank& rank, RankState& own) {
   own.buffers.recv = received < sent ? whole.slice(offset, received) : whole;
 }
 
-// The contents of a rank's input for the given number of the fill. Seeds of consecutive ranks are
-// consecutive, as FillKind::digits_reduced expects.
+std::uint64_t CollectiveWork::seed_of(std::uint64_t fills) const {
+  return (known_.first_seed + fills) * static_cast<std::uint64_t>(team_.size());
+}
+
+// The contents of a rank's input for the given number of the fill.
 Fill CollectiveWork::input(int rank, std::uint64_t fills) const {
-  Fill fill;
-  fill.kind = reduces(collective_.kind) ? FillKind::digits : FillKind::pattern;
-  fill.seed = (known_.first_seed + fills) * static_cast<std::uint64_t>(team_.size()) +
-              static_cast<std::uint64_t>(rank);
-  fill.dtype = collective_.dtype;
-  fill.ranks = team_.size();
-  return fill;
+  return call_input(collective_, team_.size(), rank, seed_of(fills));
 }
 
 // Poisons before it fills the input: in place, the input lies in the poisoned memory.
@@ -237,20 +233,9 @@ void CollectiveWork::require_guards(Rank& rank, const CollectiveMemory& memory,
 }
 
 void CollectiveWork::require_results(Rank& rank, const Span& received, std::uint64_t fills) const {
-  if (reduces(collective_.kind)) {
-    Fill result = input(0, fills);
-    result.kind = FillKind::digits_reduced;
-    result.op = collective_.op;
-    if (collective_.kind == CollectiveKind::reduce_scatter) {
-      result.offset = received.bytes * static_cast<std::uint64_t>(rank.index);
-    }
-    return require(rank, received, result, "what it received");
-  }
-  for (const Move& move : moves(collective_, rank.size)) {
-    if (move.to != rank.index) continue;
-    Fill sent = input(move.from, fills);
-    sent.offset = move.from_offset;
-    require(rank, received.slice(move.to_offset, move.bytes), sent, "what it received");
+  for (const ReceivedPart& part :
+       call_result(collective_, rank.size, rank.index, seed_of(fills), received.bytes)) {
+    require(rank, received.slice(part.offset, part.bytes), part.fill, "what it received");
   }
 }
 

@@ -93,6 +93,7 @@ class CollectiveWork : public Work {
   void capture_calls(Rank& rank, RankState& own, Stream& stream);
   void fill(Rank& rank, RankState& own, Stream& stream) const;
   bool repeatable() const;
+  std::uint64_t seed_of(std::uint64_t fills) const;  // of rank 0
   Fill input(int rank, std::uint64_t fills) const;
   void call_once(RankState& own, Stream& stream) const;
   void delay(const Rank& rank, const RankState& own, int call, Stream& stream) const;

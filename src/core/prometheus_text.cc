@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 namespace duet {
 namespace {
 
@@ -20,6 +22,10 @@ std::string escaped_label(const std::string& text) {
 }
 
 }  // namespace
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 void PrometheusMetric::add(const PrometheusLabels& labels, double value, const char* suffix) {
   std::string inside;

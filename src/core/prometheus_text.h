@@ -28,6 +28,9 @@ class PrometheusMetric {
   std::string samples_;
 };
 
+// The time now in seconds since 1970, as metrics state times.
+double unix_seconds();
+
 inline PrometheusMetric prometheus_gauge(std::string name, const char* help) {
   return {std::move(name), "gauge", help};
 }

@@ -165,11 +165,20 @@ Difference compare_fill(const Fill& fill, const std::byte* data, std::size_t off
   for (std::size_t begin = 0; begin < bytes; begin += sizeof expected) {
     const std::size_t length = std::min(sizeof expected, bytes - begin);
     write_fill(fill, expected, offset + begin, length);
-    if (std::memcmp(expected, data + begin, length) == 0) continue;
-    for (std::size_t i = 0; i < length; ++i) {
-      if (expected[i] == data[begin + i]) continue;
-      if (difference.count++ == 0) difference.first_offset = offset + begin + i;
-    }
+    const Difference found = compare_bytes(data + begin, expected, length);
+    if (found.count == 0) continue;
+    if (difference.count == 0) difference.first_offset = offset + begin + found.first_offset;
+    difference.count += found.count;
+  }
+  return difference;
+}
+
+Difference compare_bytes(const std::byte* data, const std::byte* other, std::size_t bytes) {
+  Difference difference;
+  if (bytes == 0 || std::memcmp(data, other, bytes) == 0) return difference;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (data[i] == other[i]) continue;
+    if (difference.count++ == 0) difference.first_offset = i;
   }
   return difference;
 }

@@ -15,4 +15,7 @@ void write_fill(const Fill& fill, std::byte* data, std::size_t offset, std::size
 Difference compare_fill(const Fill& fill, const std::byte* data, std::size_t offset,
                         std::size_t bytes);
 
+// Where memory differs from other memory of that size.
+Difference compare_bytes(const std::byte* data, const std::byte* other, std::size_t bytes);
+
 }  // namespace duet

@@ -38,6 +38,8 @@ bool has_fault(const FleetNode& node);
 
 // "node7 cuda:3", "node7 cuda:0 - cuda:3", "group leaf2".
 std::string place_text(const FleetSuspect& suspect, const FleetReport& report);
+// "gemm 6 of 6, copy peer 3 of 42; follows: collective all_reduce 4 of 4".
+std::string evidence_text(const FleetSuspect& suspect);
 // A command that tells more of a suspect, to be run on its nodes or, over two nodes, by srun.
 std::string next_command(const FleetSuspect& suspect, const FleetReport& report);
 

@@ -18,18 +18,6 @@ std::string counted(std::size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-// "gemm 6 of 6, copy peer 3 of 42; follows: collective all_reduce 4 of 4".
-std::string evidence_text(const FleetSuspect& suspect) {
-  std::string text;
-  bool follows = false;
-  for (const FleetEvidence& one : suspect.evidence) {
-    if (!text.empty()) text += one.follows && !follows ? "; follows: " : ", ";
-    follows = follows || one.follows;
-    text += fmt::format("{} {} of {}", one.kind, one.slow, one.figures);
-  }
-  return text;
-}
-
 std::string suspects_table(const FleetReport& report, std::size_t most) {
   const auto& suspects = report.judgement.suspects;
   if (suspects.empty()) return "";
@@ -168,6 +156,17 @@ std::string compared_text(const FleetReport& report) {
 }
 
 }  // namespace
+
+std::string evidence_text(const FleetSuspect& suspect) {
+  std::string text;
+  bool follows = false;
+  for (const FleetEvidence& one : suspect.evidence) {
+    if (!text.empty()) text += one.follows && !follows ? "; follows: " : ", ";
+    follows = follows || one.follows;
+    text += fmt::format("{} {} of {}", one.kind, one.slow, one.figures);
+  }
+  return text;
+}
 
 std::string fleet_line(const FleetReport& report) {
   const FleetInput& input = report.input;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "health/peers.h"
 #include "health/report.h"
 
 namespace duet {
@@ -100,6 +101,47 @@ TEST_F(PcieTest, ANarrowerLinkThanBothEndsAllowFails) {
   EXPECT_EQ(check().status, Status::unknown);
   EXPECT_FALSE(pcie_width(root, ""));
   EXPECT_FALSE(pcie_width(root, "0000:2b:00.0"));
+}
+
+// GEMMs of eight GPUs, of which one lacks a share of its rate.
+std::vector<Check> peers_of_eight(int slow, double loss, int gpus = 8) {
+  Environment environment;
+  environment.machines.resize(1);
+  environment.machines[0].name = "cuda";
+  std::vector<Record> records;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    DeviceInfo device;
+    device.name = "cuda:" + std::to_string(gpu);
+    device.kind = "cuda";
+    device.model = "H200";
+    environment.machines[0].devices.push_back(device);
+    for (const std::int64_t side : {1024, 4096, 8192}) {
+      Measurement gemm;
+      gemm.id = {"gemm", device.name, "cublas", {{"m", side}}};
+      const double noise = 0.002 * ((gpu * 7 + side / 1024 * 3) % 5 - 2);
+      const double seconds = 1e-3 * (1 + noise) / (1 - (gpu == slow ? loss : 0));
+      gemm.sampling = Sampling();
+      gemm.sampling->samples = {seconds, seconds, seconds};
+      gemm.cost.flop = 1e12;
+      records.push_back(make_record(gemm));
+    }
+  }
+  return peer_checks(environment, records);
+}
+
+TEST(HealthTest, ADeviceThatIsUnlikeItsPeersIsNamed) {
+  for (const Check& check : peers_of_eight(-1, 0)) {
+    EXPECT_EQ(check.status, Status::ok) << check.device << ": " << check.text;
+  }
+  const std::vector<Check> checks = peers_of_eight(5, 0.2);
+  ASSERT_EQ(checks.size(), 8u);
+  for (const Check& check : checks) {
+    EXPECT_EQ(check.status, check.device == "cuda:5" ? Status::failed : Status::ok) << check.device;
+  }
+  EXPECT_EQ(checks.front().device, "cuda:5");
+  EXPECT_NE(checks.front().text.find("slower than its peers in gemm 3 of 3"), std::string::npos)
+      << checks.front().text;
+  EXPECT_TRUE(peers_of_eight(0, 0.2, 2).empty());  // neither of two is unlike the other
 }
 
 HealthReport report_of(Word word) {

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "core/random.h"
+#include "device/compare_spans.h"
 #include "devices.h"
 
 namespace duet::conformance {
@@ -38,6 +39,29 @@ TEST_P(Memory, IsTheSameSeenByTheCpu) {
       EXPECT_NE(std::string(error.what()), "");
     }
   }
+}
+
+// Spans of any alignment, in device and in pinned memory.
+TEST_P(Memory, IsComparedWithOtherMemory) {
+  const Buffer one = filled(device(), 100003, pattern(3)),
+               other = filled(device(), 100003, pattern(3), MemoryKind::pinned);
+  if (!device().has_contents(one.span())) return;
+  EXPECT_FALSE(compare_spans(one.span(), other.span()));
+  for (const std::size_t at : {0, 77, 99998}) {
+    const unsigned char byte = pattern_byte(3, at) ^ 0x10;
+    device().write(other.slice(at, 1), &byte);
+  }
+  const auto found = compare_spans(one.span(), other.span());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->count, 3u);
+  EXPECT_EQ(found->first_offset, 0u);
+  const auto behind = compare_spans(one.slice(1, 100001), other.slice(1, 100001));
+  ASSERT_TRUE(behind);
+  EXPECT_EQ(behind->count, 2u);
+  EXPECT_EQ(behind->first_offset, 76u);
+  EXPECT_FALSE(compare_spans(one.slice(78, 1000), other.slice(78, 1000)));
+  EXPECT_FALSE(compare_spans(one.slice(0, 0), other.slice(0, 0)));
+  EXPECT_THROW(compare_spans(one.slice(0, 8), other.slice(0, 9)), BadArgument);
 }
 
 TEST_P(Memory, IsADmabufOrSaysWhyNot) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The job of deploy/slurm that compares nodes, under a real Slurm of six nodes on switches, of which
+# The jobs of deploy/slurm that compare nodes and soak, under a real Slurm of six nodes on switches, of which
 # one has slow links: fleet.sh PROGRAM. Rates are low, so that the cores are not the limit.
 source "$(dirname "$0")/check.sh"
 [[ -e $(dirname "$duet")/modules/duet_mpi.so ]] || { echo "skipped: needs the MPI module"; exit 77; }
@@ -18,4 +18,10 @@ submits "the fleet" 1 fleet --rails r0 --link-gbit 0.1 --sizes 64K --window 8 --
 says out.0 '^  node3 .*-[2-4][0-9][.0-9]*%' "the node with slow links"
 [[ $(grep -cE '^  node[0-9]+ ' out.0) == 1 ]] || fail "other nodes are suspects as well: $(cat out.0)"
 [[ -s $(echo fleet-*/fleet.html) ]] || fail "no page"
+
+# All nodes soak with one seed; each finds what is planted, and the job fails.
+submits "a soak" 1 soak --rounds 2 --round-seconds 0.2 --inject core@2:0
+[[ $(grep -cE '^duet soak: FAIL [^ ]+: round 2: core at host:0: ' out.0) == 6 ]] || fail "a soak: $(cat out.0 err.0)"
+says out.0 '^  node3: 1 case failed or left wrong data' "what each node found"
+[[ $(cat soak-*/*.jsonl | grep -o '"seed":[0-9]*' | sort -u | wc -l) == 1 ]] || fail "nodes soak with other seeds"
 finish

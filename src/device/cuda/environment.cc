@@ -77,6 +77,11 @@ std::optional<DeviceHealth> read_health(const std::string& bus) {
   return nvml != nullptr ? nvml->health(bus) : std::nullopt;
 }
 
+std::vector<std::uint64_t> read_new_xids(const std::string& bus) {
+  const Nvml* nvml = Nvml::instance();
+  return nvml != nullptr ? nvml->new_xids(bus) : std::vector<std::uint64_t>();
+}
+
 std::optional<double> read_joules(const std::string& bus) {
   const Nvml* nvml = Nvml::instance();
   return nvml != nullptr ? nvml->joules(bus) : std::nullopt;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <mutex>
+
 #include "core/error.h"
 #include "core/module.h"
 
@@ -9,14 +12,19 @@ namespace duet::cuda {
 namespace {
 
 // Constants of nvml.h.
-constexpr int kClockSm = 1;            // NVML_CLOCK_SM
-constexpr int kClockMemory = 2;        // NVML_CLOCK_MEM
-constexpr int kEccUncorrected = 1;     // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
-constexpr int kSinceDriverLoad = 0;    // NVML_VOLATILE_ECC
-constexpr int kTemperatureGpu = 0;     // NVML_TEMPERATURE_GPU
-constexpr int kFeatureEnabled = 1;     // NVML_FEATURE_ENABLED
-constexpr int kLinkEndGpu = 0;         // NVML_NVLINK_DEVICE_TYPE_GPU
-constexpr unsigned kMostNvLinks = 18;  // NVML_NVLINK_MAX_LINKS
+constexpr int kClockSm = 1;                   // NVML_CLOCK_SM
+constexpr int kClockMemory = 2;               // NVML_CLOCK_MEM
+constexpr int kEccCorrected = 0;              // NVML_MEMORY_ERROR_TYPE_CORRECTED
+constexpr int kEccUncorrected = 1;            // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+constexpr int kSinceDriverLoad = 0;           // NVML_VOLATILE_ECC
+constexpr int kTemperatureGpu = 0;            // NVML_TEMPERATURE_GPU
+constexpr int kFeatureEnabled = 1;            // NVML_FEATURE_ENABLED
+constexpr int kLinkEndGpu = 0;                // NVML_NVLINK_DEVICE_TYPE_GPU
+constexpr unsigned kMostNvLinks = 18;         // NVML_NVLINK_MAX_LINKS
+constexpr unsigned long long kXidEvents = 8;  // nvmlEventTypeXidCriticalError
+
+// nvmlNvLinkErrorCounter_t
+constexpr int kLinkReplays = 0, kLinkRecoveries = 1, kLinkFlitErrors = 2, kLinkDataErrors = 3;
 
 struct Reason {
   unsigned long long bit;
@@ -67,6 +75,11 @@ Nvml::Nvml() {
   library.find({"nvmlDeviceGetEccMode"}, ecc_mode_);
   library.find({"nvmlDeviceGetTotalEccErrors"}, ecc_errors_);
   library.find({"nvmlDeviceGetRemappedRows"}, remapped_rows_);
+  library.find({"nvmlDeviceGetPcieReplayCounter"}, pcie_replays_);
+  library.find({"nvmlDeviceGetNvLinkErrorCounter"}, link_errors_);
+  library.find({"nvmlEventSetCreate"}, make_events_);
+  library.find({"nvmlDeviceRegisterEvents"}, register_events_);
+  library.find({"nvmlEventSetWait_v2"}, next_event_);
   library.find({"nvmlDeviceGetNvLinkState"}, link_state_);
   library.find({"nvmlDeviceGetNvLinkRemotePciInfo_v2"}, link_end_);
   library.find({"nvmlDeviceGetNvLinkRemoteDeviceType"}, link_end_kind_);
@@ -147,7 +160,63 @@ std::optional<DeviceHealth> Nvml::health(const std::string& bus) const {
   unsigned long long bits = 0;
   health.tells_limits = clock_reasons_ != nullptr && clock_reasons_(*device, &bits) == 0;
   add_links(*device, health);
+  add_counters(*device, health);
   return health;
+}
+
+void Nvml::add_counters(Handle device, DeviceHealth& health) const {
+  unsigned long long errors = 0;
+  if (health.ecc.value_or(false) && ecc_errors_ != nullptr &&
+      ecc_errors_(device, kEccCorrected, kSinceDriverLoad, &errors) == 0) {
+    health.corrected_errors = errors;
+  }
+  unsigned replays = 0;
+  if (pcie_replays_ != nullptr && pcie_replays_(device, &replays) == 0) {
+    health.pcie_replays = replays;
+  }
+  health.link_replays = of_all_links(device, kLinkReplays);
+  health.link_recoveries = of_all_links(device, kLinkRecoveries);
+  const auto flits = of_all_links(device, kLinkFlitErrors);
+  const auto data = of_all_links(device, kLinkDataErrors);
+  if (flits || data) health.link_errors = flits.value_or(0) + data.value_or(0);
+}
+
+// nullopt where no link has the counter.
+std::optional<std::uint64_t> Nvml::of_all_links(Handle device, int counter) const {
+  std::optional<std::uint64_t> sum;
+  for (unsigned link = 0; link < kMostNvLinks; ++link) {
+    unsigned long long count = 0;
+    if (link_errors_ == nullptr || link_errors_(device, link, counter, &count) != 0) continue;
+    sum = sum.value_or(0) + count;
+  }
+  return sum;
+}
+
+// The set of a device's events, made once; nullptr where the driver refuses.
+Nvml::EventSet Nvml::events_of(const std::string& bus) const {
+  static std::mutex mutex;
+  static std::map<std::string, EventSet> sets;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [found, fresh] = sets.emplace(bus, nullptr);
+  if (!fresh) return found->second;
+  const std::optional<Handle> device = handle_of(bus);
+  EventSet set = nullptr;
+  if (!device || make_events_ == nullptr || register_events_ == nullptr || next_event_ == nullptr ||
+      make_events_(&set) != 0 || register_events_(*device, kXidEvents, set) != 0) {
+    return nullptr;
+  }
+  return found->second = set;
+}
+
+std::vector<std::uint64_t> Nvml::new_xids(const std::string& bus) const {
+  constexpr std::size_t kMost = 64;  // at a time, so that a flood of them ends
+  std::vector<std::uint64_t> xids;
+  const EventSet set = events_of(bus);
+  EventData event{};
+  while (set != nullptr && xids.size() < kMost && next_event_(set, &event, 0) == 0) {
+    if (event.type == kXidEvents) xids.push_back(event.data);
+  }
+  return xids;
 }
 
 // Links that the GPU does not have give an error, and count as neither.

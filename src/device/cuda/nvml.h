@@ -3,6 +3,7 @@
 // header.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ class Nvml {
   std::optional<Telemetry> telemetry(const std::string& bus) const;
   std::optional<double> joules(const std::string& bus) const;  // the energy counter alone
   std::optional<DeviceHealth> health(const std::string& bus) const;
+  // The XIDs of a device since the last call; the first call begins to listen.
+  std::vector<std::uint64_t> new_xids(const std::string& bus) const;
   std::vector<NvLinkEnd> active_links(const std::string& bus) const;
   std::string driver_version() const;  // "" if unknown
 
@@ -43,7 +46,20 @@ class Nvml {
   };
   static_assert(sizeof(PciInfo) == 68);
 
+  using EventSet = struct nvmlEventSet_st*;
+
+  // nvmlEventData_t
+  struct EventData {
+    Handle device;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
+  };
+  static_assert(sizeof(EventData) == 32);
+
   void add_links(Handle device, DeviceHealth& health) const;
+  void add_counters(Handle device, DeviceHealth& health) const;
+  std::optional<std::uint64_t> of_all_links(Handle device, int counter) const;
+  EventSet events_of(const std::string& bus) const;
   std::optional<Handle> handle_of(const std::string& bus) const;
 
   Result (*init_)() = nullptr;
@@ -59,6 +75,11 @@ class Nvml {
   Result (*ecc_errors_)(Handle, int kind, int counter, unsigned long long*) = nullptr;
   // Rows corrected, rows with uncorrectable errors, whether some wait for a reset, and failures.
   Result (*remapped_rows_)(Handle, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
+  Result (*pcie_replays_)(Handle, unsigned*) = nullptr;
+  Result (*link_errors_)(Handle, unsigned link, int counter, unsigned long long*) = nullptr;
+  Result (*make_events_)(EventSet*) = nullptr;
+  Result (*register_events_)(Handle, unsigned long long types, EventSet) = nullptr;
+  Result (*next_event_)(EventSet, EventData*, unsigned milliseconds) = nullptr;
   Result (*link_state_)(Handle, unsigned, int*) = nullptr;
   Result (*link_end_)(Handle, unsigned, PciInfo*) = nullptr;
   Result (*link_end_kind_)(Handle, unsigned, int*) = nullptr;

@@ -58,7 +58,7 @@ GpuDevice::GpuDevice(GpuMachine& machine, int index, int ordinal)
   blocks_share_rows_ = load_norm_kernels();
   load_push_kernel();
   adds_in_flight_ = load_add_kernels(properties);
-  service_ = create_stream({});
+  service_ = create_stream({info_.priorities - 1});  // not behind kernels that wait for units
   signals_ = create_stream({info_.priorities - 1});
   DUET_GPU_CHECK(GPU(Malloc)(reinterpret_cast<void**>(&found_), sizeof *found_));
 }
@@ -139,6 +139,8 @@ std::optional<Telemetry> GpuDevice::telemetry() { return read_telemetry(info_.bu
 
 std::optional<DeviceHealth> GpuDevice::health() { return read_health(info_.bus); }
 
+std::vector<std::uint64_t> GpuDevice::new_xids() { return read_new_xids(info_.bus); }
+
 std::optional<double> GpuDevice::joules() { return read_joules(info_.bus); }
 
 void GpuDevice::drain(gpuStream_t stream, const char* what) const {
@@ -204,13 +206,26 @@ std::optional<Difference> GpuDevice::check(const Span& span, const Fill& fill) {
     return found.count > 0 ? std::optional<Difference>(found) : std::nullopt;
   }
   machine_.require_reach(*this, span);
+  return search([&] { launch_check(span, fill, found_, service_); });
+}
+
+std::optional<Difference> GpuDevice::compare_spans(const Span& span, const Span& other) {
+  for (const Span& each : {span, other}) {
+    machine_.require_own(each, "compare");
+    machine_.require_reach(*this, each);
+  }
+  return search([&] { launch_compare(span, other, found_, service_); });
+}
+
+// The result of a kernel that `launch` enqueues on the service stream to write found_.
+std::optional<Difference> GpuDevice::search(const std::function<void()>& launch) {
   Difference result;
   const std::lock_guard<std::mutex> lock(service_mutex_);
   use();
   DUET_GPU_CHECK(GPU(MemsetAsync)(&found_->count, 0, sizeof result.count, service_));
   DUET_GPU_CHECK(
       GPU(MemsetAsync)(&found_->first_offset, 0xFF, sizeof result.first_offset, service_));
-  launch_check(span, fill, found_, service_);
+  launch();
   DUET_GPU_CHECK(GPU(MemcpyAsync)(&result, found_, sizeof result, GPU(MemcpyDefault), service_));
   drain(service_, "check");
   if (result.count == 0) return std::nullopt;

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "device/compare_spans.h"
 #include "device/device.h"
 #include "device/device_health.h"
 #include "device/engine_streams.h"
@@ -19,7 +21,7 @@ class GpuMachine;
 class UnitPartition;
 
 // One GPU of a machine.
-class GpuDevice : public Device, public HealthSource, public EngineStreams {
+class GpuDevice : public Device, public HealthSource, public EngineStreams, public SpanComparer {
  public:
   // `ordinal` is the runtime's number of the device.
   GpuDevice(GpuMachine& machine, int index, int ordinal);
@@ -39,6 +41,8 @@ class GpuDevice : public Device, public HealthSource, public EngineStreams {
   std::optional<Difference> check(const Span& span, const Fill& fill) override;
   std::optional<Telemetry> telemetry() override;
   std::optional<DeviceHealth> health() override;
+  std::vector<std::uint64_t> new_xids() override;
+  std::optional<Difference> compare_spans(const Span& span, const Span& other) override;
   std::optional<double> joules() override;
   Span adopt(void* data, std::uint64_t bytes) override;
   MemoryDescriptor export_memory(const Span& span) override;
@@ -81,6 +85,7 @@ class GpuDevice : public Device, public HealthSource, public EngineStreams {
   std::unique_ptr<CpuView> view_own(const Span& span) override;
   void drain(gpuStream_t stream, const char* what) const;
   void transfer(void* to, const void* from, std::size_t bytes);
+  std::optional<Difference> search(const std::function<void()>& launch);
 
   GpuMachine& machine_;
   const int index_;

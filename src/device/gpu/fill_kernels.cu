@@ -63,6 +63,11 @@ struct Finding {
     ++count;
     if (offset < first) first = offset;
   }
+  __device__ void add_to(Difference* result) const {
+    if (count == 0) return;
+    atomicAdd(reinterpret_cast<unsigned long long*>(&result->count), count);
+    atomicMin(reinterpret_cast<unsigned long long*>(&result->first_offset), first);
+  }
 };
 
 __global__ void check_kernel(Words w, gpu::ByteSequence sequence, Difference* result) {
@@ -85,9 +90,26 @@ __global__ void check_kernel(Words w, gpu::ByteSequence sequence, Difference* re
   for (std::uint64_t i = w.head + 8 * w.count + my.thread; i < w.bytes; i += my.stride) {
     finding.compare(i, w.data[i], gpu::byte_at(sequence, i));
   }
-  if (finding.count == 0) return;
-  atomicAdd(reinterpret_cast<unsigned long long*>(&result->count), finding.count);
-  atomicMin(reinterpret_cast<unsigned long long*>(&result->first_offset), finding.first);
+  finding.add_to(result);
+}
+
+// `words` words of 8 bytes, which must then be aligned in both, and the bytes after them.
+__global__ void compare_kernel(const unsigned char* data, const unsigned char* other,
+                               std::uint64_t words, std::uint64_t bytes, Difference* result) {
+  const GridPosition my = my_position();
+  Finding finding;
+  const auto* const found = reinterpret_cast<const std::uint64_t*>(data);
+  const auto* const expected = reinterpret_cast<const std::uint64_t*>(other);
+  for (std::uint64_t i = my.thread; i < words; i += my.stride) {
+    if (found[i] == expected[i]) continue;
+    for (int k = 0; k < 8; ++k) {
+      finding.compare(8 * i + k, data[8 * i + k], other[8 * i + k]);
+    }
+  }
+  for (std::uint64_t i = 8 * words + my.thread; i < bytes; i += my.stride) {
+    finding.compare(i, data[i], other[i]);
+  }
+  finding.add_to(result);
 }
 
 struct ToFloat {
@@ -186,9 +208,22 @@ void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStre
   DUET_GPU_CHECK(GPU(GetLastError)());
 }
 
+void launch_compare(const Span& span, const Span& other, Difference* found, gpuStream_t stream) {
+  const auto* const data = reinterpret_cast<const unsigned char*>(span.data);
+  const auto* const expected = reinterpret_cast<const unsigned char*>(other.data);
+  const bool aligned =
+      (reinterpret_cast<std::uintptr_t>(data) | reinterpret_cast<std::uintptr_t>(expected)) % 8 ==
+      0;
+  const std::uint64_t words = aligned ? span.bytes / 8 : 0;
+  compare_kernel<<<grid_for(aligned ? words : span.bytes), dim3(kBlock), 0, stream>>>(
+      data, expected, words, span.bytes, found);
+  DUET_GPU_CHECK(GPU(GetLastError)());
+}
+
 void load_fill_kernels() {
   load_kernel(fill_kernel);
   load_kernel(check_kernel);
+  load_kernel(compare_kernel);
   load_kernel(normal_kernel<float, ToFloat>);
   load_kernel(normal_kernel<std::uint16_t, ToFp16>);
   load_kernel(normal_kernel<std::uint16_t, ToBf16>);

@@ -33,6 +33,9 @@ void launch_fill(const Span& span, const Fill& fill, gpuStream_t stream);
 // Adds to found->count and lowers found->first_offset; `found` is in device memory.
 void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream);
 
+// Likewise where the spans, of equal size, differ. They need no alignment.
+void launch_compare(const Span& span, const Span& other, Difference* found, gpuStream_t stream);
+
 // launch_fill() and launch_check() for digits; those two functions call them.
 void launch_digits(const Span& span, const Fill& fill, gpuStream_t stream);
 void launch_digits_check(const Span& span, const Fill& fill, Difference* found, gpuStream_t stream);

@@ -31,6 +31,7 @@ void describe(int ordinal, const gpuDeviceProp_t& properties, DeviceInfo& info);
 
 std::optional<Telemetry> read_telemetry(const std::string& bus);
 std::optional<DeviceHealth> read_health(const std::string& bus);
+std::vector<std::uint64_t> read_new_xids(const std::string& bus);
 std::optional<double> read_joules(const std::string& bus);
 
 // A device at one end of a link: the runtime's number and the PCI address.

@@ -53,6 +53,7 @@ class SmiCalls : public Smi {
     if (health.ecc.value_or(false) && ecc_errors_ != nullptr &&
         ecc_errors_(*device, kSmiMemoryController, &errors) == 0) {
       health.uncorrected_errors = errors.uncorrectable;
+      health.corrected_errors = errors.correctable;
     }
     add_pages(*device, health);
     return health;

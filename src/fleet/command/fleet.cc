@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +13,7 @@
 #include "core/error.h"
 #include "core/names.h"
 #include "core/output_file.h"
+#include "core/prometheus_text.h"
 #include "fleet/names.h"
 #include "fleet/report.h"
 #include "fleet/rounds.h"
@@ -31,10 +31,6 @@ constexpr NamedValue<NodeNaming> kNodeNamings[] = {{NodeNaming::host, "host"},
                                                    {NodeNaming::file, "file"}};
 constexpr NamedValue<Repeats> kRepeats[] = {{Repeats::median, "median"},
                                             {Repeats::latest, "latest"}};
-
-double now_in_unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 class FleetCommand : public Command {
  public:
@@ -183,7 +179,7 @@ class FleetCommand : public Command {
     }
     if (!prometheus_.empty()) {
       OutputFile::replace_whole(prometheus_, kFleetPrometheusHead,
-                                fleet_prometheus(report, now_in_unix_seconds()));
+                                fleet_prometheus(report, unix_seconds()));
     }
     if (!page_.empty()) {
       OutputFile::replace_whole(page_, kReportHead, fleet_page(fleet_page_data(report)));

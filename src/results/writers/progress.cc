@@ -23,7 +23,10 @@ void Progress::start(const CaseId& id) {
   started_ = now_();
   std::string text = fmt::format("[{}/{}] ", done_ + 1, done_ + left_);
   if (done_ > 0) text += fmt::format("about {} left: ", duration_text(spent_ / done_ * left_));
-  text += line_of(id);
+  show(text + line_of(id));
+}
+
+void Progress::show(const std::string& text) {
   // One column stays free: a full line would scroll.
   command_terminal(out_, "\r");
   out_ << text.substr(0, static_cast<std::size_t>(width_ - 1));

@@ -19,9 +19,10 @@ class Progress {
   Progress(std::ostream& out, int width, std::function<double()> now);
 
   void plan(int cases) { left_ = cases; }
-  void start(const CaseId& id);  // shows the line
-  void done();                   // counts the case as done and removes the line
-  void clear();                  // removes the line
+  void start(const CaseId& id);        // shows the line
+  void done();                         // counts the case as done and removes the line
+  void show(const std::string& text);  // as the line
+  void clear();                        // removes the line
 
  private:
   std::ostream& out_;

@@ -271,6 +271,18 @@ void launch_check(const Span& span, const Fill& fill, Difference* found, gpuStre
   });
 }
 
+void launch_compare(const Span& span, const Span& other, Difference* found, gpuStream_t stream) {
+  launch_on_host(stream, [span, other, found](const View& view) {
+    const Difference now =
+        compare_bytes(view.bytes(span.data, span.bytes, "a comparison"),
+                      view.bytes(other.data, span.bytes, "a comparison"), span.bytes);
+    if (now.count == 0) return;
+    Difference* const all = view.at(found, sizeof *found, "a comparison's result");
+    all->count += now.count;
+    all->first_offset = std::min(all->first_offset, now.first_offset);
+  });
+}
+
 void launch_local_kernel(const gpu::LocalKernelTable& table, DType dtype, Reduction op, int blocks,
                          gpuStream_t stream) {
   launch_on_host(stream, [table, how = Reducing{dtype, op}, blocks](const View& view) {

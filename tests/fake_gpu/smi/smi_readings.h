@@ -26,6 +26,7 @@ void expect_memory_errors(const Smi& smi) {
   ASSERT_TRUE(good && bad && silent);
   EXPECT_EQ(good->ecc, true);
   EXPECT_EQ(good->uncorrected_errors, 0);
+  EXPECT_EQ(good->corrected_errors, 3);
   EXPECT_EQ(good->remap_pending, false);
   EXPECT_EQ(bad->uncorrected_errors, 2);
   EXPECT_EQ(bad->remap_pending, true);
