@@ -32,7 +32,7 @@ gemm() {
 # ROUTING, RANKS, ROWS, LAYOUT, ROUNDS choose.
 grouped() {
   say "grouped GEMMs, every engine verified"
-  must timeout 120 "$build/tests/gemm_test" --gtest_filter='Gpus/*' --gtest_brief=1
+  must timeout 150 "$build/tests/gemm_test" --gtest_filter='Gpus/*' --gtest_brief=1
   say "beside torch._grouped_mm"
   export PYTHONUNBUFFERED=1
   must timeout "${LIMIT:-400}" python3 bench/grouped_against_torch.py --duet "$duet" --out "$out" \

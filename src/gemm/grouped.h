@@ -56,9 +56,12 @@ class GroupedGemmPlan {
  public:
   virtual ~GroupedGemmPlan() = default;
   // Enqueues C = A x B of every group on a stream of the plan's device. Any number of calls, whose
-  // work must not run at the same time; never blocks or allocates device memory. Further streams
-  // that a plan uses fork from `stream` and join it again.
+  // work must not run at the same time; never allocates device memory, and blocks only if blocks().
+  // Further streams that a plan uses fork from `stream` and join it again.
   virtual void enqueue(Stream& stream) = 0;
+  // Whether enqueue() returns only when earlier work of the stream is done: a Work that calls it is
+  // host_driven().
+  virtual bool blocks() const { return false; }
   // What one enqueue() puts into the device's launch queue.
   virtual std::size_t operations() const = 0;
   virtual std::uint64_t workspace_bytes() const { return 0; }  // of device memory

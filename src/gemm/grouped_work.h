@@ -20,6 +20,7 @@ class GroupedGemmWork : public Work {
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
+  bool host_driven() const override { return plan_ != nullptr && plan_->blocks(); }
   int most_queued() const override;
   void renew(Rank& rank) override;
   std::optional<Skipped> verify(Rank& rank) override;

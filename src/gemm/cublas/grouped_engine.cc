@@ -1,7 +1,13 @@
 // cublasGemmGroupedBatchedEx as an engine: all groups by one call. Sizes are arrays of the host,
 // and the addresses of the matrices arrays of the device.
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <future>
 #include <map>
+#include <thread>
 
+#include "core/thread.h"
 #include "gemm/cublas/engines.h"
 #include "gemm/cublas/handle.h"
 #include "gemm/cublas/types.h"
@@ -15,6 +21,35 @@ namespace {
 
 constexpr double kGroupedDeadlineSeconds = 120;
 constexpr std::uint64_t kAlignedRow = 16;  // bytes; cuBLAS's kernels load so much at once
+
+// Whether a call returns only when earlier work of the stream is done, as copies of pageable memory
+// may: behind a wait that ends when the call has returned, or else after kPatience.
+bool blocks_behind_a_wait(Device& device, Stream& stream, const std::function<void()>& call) {
+  constexpr std::chrono::milliseconds kPatience{300};
+  const Buffer word = device.allocate(sizeof(std::uint64_t), MemoryKind::pinned);
+  const std::uint64_t closed = 0;
+  device.write(word.span(), &closed);
+  const Semaphore gate = semaphore_at(word, 0);
+  std::promise<void> returned;
+  bool blocked = false;
+  std::thread opener =
+      start_thread("the probe of cuBLAS", [&, has_returned = returned.get_future()] {
+        blocked = has_returned.wait_for(kPatience) == std::future_status::timeout;
+        device.signal(gate, 1);
+      });
+  std::exception_ptr error;
+  try {
+    stream.wait(gate, 1);
+    call();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  returned.set_value();
+  opener.join();
+  stream.synchronize(kGroupedDeadlineSeconds);
+  if (error) std::rethrow_exception(error);
+  return blocked;
+}
 
 // The arguments of the call. A "group" of cuBLAS is all products of one size; those without rows
 // are left out.
@@ -98,19 +133,24 @@ class GroupedPlan : public GroupedGemmPlan {
     DUET_CUBLAS_CHECK(arguments_.call(handle_.on(stream), problem_));
   }
 
+  bool blocks() const override { return blocks_; }
+  void set_blocks(bool blocks) { blocks_ = blocks; }
+
   // The library's kernel, and a few that prepare its arguments.
   std::size_t operations() const override { return 4; }
 
   std::uint64_t workspace_bytes() const override { return handle_.own_bytes(); }
 
   std::string algorithm() const override {
-    return fmt::format("cublasGemmGroupedBatchedEx, {} sizes", arguments_.sizes());
+    return fmt::format("cublasGemmGroupedBatchedEx, {} sizes{}", arguments_.sizes(),
+                       blocks_ ? ", a call waits for earlier work" : "");
   }
 
  private:
   GroupedGemmProblem problem_;
   GroupedArguments arguments_;
   PlanHandle handle_;
+  bool blocks_ = false;
 };
 
 class GroupedEngine : public GroupedGemmEngine {
@@ -134,7 +174,8 @@ class GroupedEngine : public GroupedGemmEngine {
     return std::nullopt;
   }
 
-  // Makes one call, in which the library loads its kernel.
+  // Makes two calls: in the first the library loads its kernel, the second tells whether calls
+  // block.
   std::unique_ptr<GroupedGemmPlan> plan(Device& device, const GroupedGemmProblem& problem,
                                         const GemmBuffers& buffers, const Tuning& tuning) override {
     check(problem, buffers);
@@ -143,6 +184,7 @@ class GroupedEngine : public GroupedGemmEngine {
     const auto stream = device.make_stream({0, tuning.units});
     plan->enqueue(*stream);
     stream->synchronize(kGroupedDeadlineSeconds);
+    plan->set_blocks(blocks_behind_a_wait(device, *stream, [&] { plan->enqueue(*stream); }));
     return plan;
   }
 };
