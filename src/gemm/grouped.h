@@ -104,9 +104,9 @@ GroupedGemmEngines grouped_gemm_engines(const std::string& device_kind,
 // The names of these engines. Modules that have a single engine are not loaded for it.
 std::vector<std::string> grouped_gemm_engine_names_of(const std::string& device_kind);
 
-// A plan by the engine that the device usually takes: of those that can run the problem, one that
-// multiplies all groups by one call, else the loop over the first GEMM engine that does not tune.
-// Throws Unavailable with the reasons where none can.
+// A plan by the engine that the device usually takes: of those that can run the problem and
+// do not tune, one that multiplies groups on several streams, or, of small groups, all by one call;
+// else the first one. Throws Unavailable with the reasons where none can.
 std::unique_ptr<GroupedGemmPlan> plan_grouped_gemm(Device& device,
                                                    const GroupedGemmProblem& problem,
                                                    const GemmBuffers& buffers,

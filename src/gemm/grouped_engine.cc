@@ -46,6 +46,16 @@ GroupedRegistry& grouped_registry() {
   return instance;
 }
 
+// From so many FLOP of a group on, on average, products on several streams are faster than one call
+// for all. On an H200 cublasGemmGroupedBatchedEx reaches 320 TFLOP/s at most, and below that loops
+// wait for their launches (docs/measuring.md).
+constexpr double kFlopOfStreams = 1.6e9;
+
+double flop_of_group(const GroupedGemmProblem& problem) {
+  return flop(problem) /
+         static_cast<double>(std::max<std::size_t>(1, filled_groups(problem).size()));
+}
+
 }  // namespace
 
 void register_grouped_gemm_engine(std::unique_ptr<GroupedGemmEngine> engine) {
@@ -90,8 +100,10 @@ std::unique_ptr<GroupedGemmPlan> plan_grouped_gemm(Device& device,
                                                    const Tuning& tuning) {
   check(problem, buffers);
   GroupedGemmEngines found = grouped_gemm_engines(device.info().kind);
-  std::stable_partition(found.engines.begin(), found.engines.end(),
-                        [](const auto* engine) { return !is_loop(engine->name()); });
+  const bool by_one_call = flop_of_group(problem) < kFlopOfStreams;
+  std::stable_partition(found.engines.begin(), found.engines.end(), [&](const auto* engine) {
+    return by_one_call ? !is_loop(engine->name()) : has_several_streams(engine->name());
+  });
   std::vector<std::string> reasons;
   for (GroupedGemmEngine* engine : found.engines) {
     if (tunes(engine->name())) continue;

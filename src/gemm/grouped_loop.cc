@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kSharedWorkspace = 32ull << 20;  // what GPU libraries usually ask for
 constexpr std::size_t kStreams = 4;
+constexpr std::size_t kKernelsOfProduct = 2;  // of a K that is split, the second one adds
 constexpr const char* kLoop = "loop-";
 constexpr const char* kOnStreams = "streams-";
 
@@ -107,7 +108,7 @@ class LoopPlan : public GroupedGemmPlan {
 
   std::size_t operations() const override {
     std::size_t sum = 3 * sides_.size() + (begin_ != nullptr ? 1 : 0);
-    for (const LoopLane& lane : lanes_) sum += lane.size();
+    for (const LoopLane& lane : lanes_) sum += kKernelsOfProduct * lane.size();
     return sum;
   }
 
@@ -187,6 +188,8 @@ std::unique_ptr<GroupedGemmEngine> make_grouped_loop(GemmEngine& products,
 }
 
 bool is_loop(const std::string& engine) { return engine_of_products(engine) != engine; }
+
+bool has_several_streams(const std::string& engine) { return engine.rfind(kOnStreams, 0) == 0; }
 
 std::string engine_of_products(const std::string& engine) {
   for (const std::string_view prefix : {kLoop, kOnStreams}) {

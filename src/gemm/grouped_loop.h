@@ -15,6 +15,7 @@ std::unique_ptr<GroupedGemmEngine> make_grouped_loop(GemmEngine& products, bool 
 
 // Whether make_grouped_loop() made it, and the engine that it calls; else the engine itself.
 bool is_loop(const std::string& engine);
+bool has_several_streams(const std::string& engine);  // "streams-NAME"
 std::string engine_of_products(const std::string& engine);
 
 bool tunes(const std::string& engine);  // whether it measures to choose an algorithm

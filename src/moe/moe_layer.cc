@@ -151,7 +151,8 @@ double MoeLayer::wire_bytes() const {
 }
 
 bool MoeLayer::host_driven() const {
-  return std::any_of(plans_.begin(), plans_.end(),
+  return up_->blocks() || down_->blocks() ||
+         std::any_of(plans_.begin(), plans_.end(),
                      [](const auto& plan) { return plan->host_driven(); });
 }
 
