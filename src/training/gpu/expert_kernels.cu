@@ -108,39 +108,60 @@ __device__ Before sums_before(int value) {
   return {sums[my] - value, sums[kGroupThreads - 1]};
 }
 
+// Calls take(token, j, group, choice) for each entry of the tokens [begin, end). Choices are loaded
+// kChoices at a time: one alone would wait for memory.
+template <typename Take>
+__device__ void each_entry(const Grouping& g, std::int64_t begin, std::int64_t end, Take take) {
+  constexpr int kChoices = 8;
+  const int chosen = g.groups.chosen;
+  for (std::int64_t token = begin; token < end; ++token) {
+    const std::int32_t* const choices = g.choices + token * g.columns;
+    for (int first = 0; first < chosen; first += kChoices) {
+      std::int32_t choice[kChoices];
+#pragma unroll
+      for (int j = 0; j < kChoices; ++j) choice[j] = first + j < chosen ? choices[first + j] : -1;
+#pragma unroll
+      for (int j = 0; j < kChoices; ++j) {
+        if (first + j >= chosen) break;
+        const int group = g.groups.group(choice[j]);
+        const bool is_entry =
+            !g.groups.once || group < 0 || !g.groups.repeats(choices, first + j, group);
+        if (is_entry) take(token, first + j, group, choice[j]);
+      }
+    }
+  }
+}
+
 // A block for each group. A thread has neighbouring tokens, so that their entries keep their order.
 __global__ void group_rows_kernel(Grouping g) {
-  const int own = static_cast<int>(blockIdx.x), chosen = g.groups.chosen;
+  const int own = static_cast<int>(blockIdx.x);
   const std::int64_t each = (g.count + kGroupThreads - 1) / kGroupThreads;
   const std::int64_t begin = threadIdx.x * each, last = begin + each;
   const std::int64_t end = last < g.count ? last : g.count;
   int mine = 0, lower = 0;  // entries of this group, and of groups before it
-  for (std::int64_t token = begin; token < end; ++token) {
-    const std::int32_t* const choices = g.choices + token * g.columns;
-    for (int j = 0; j < chosen; ++j) {
-      const int group = g.groups.group(choices[j]);
-      if (group < 0 || group > own || !g.groups.begins_entry(choices, j)) continue;
-      ++(group == own ? mine : lower);
-    }
-  }
+  each_entry(g, begin, end, [&](std::int64_t, int, int group, std::int32_t) {
+    if (group >= 0 && group < own) ++lower;
+    if (group == own) ++mine;
+  });
   std::int64_t at = sums_before(lower).all;
   at += sums_before(mine).own;
-  for (std::int64_t token = begin; token < end; ++token) {
-    const std::int32_t* const choices = g.choices + token * g.columns;
-    std::int32_t* const places = g.places + token * (g.groups.once ? g.groups.groups : chosen);
-    if (g.groups.once) places[own] = -1;
-    for (int j = 0; j < chosen; ++j) {
-      const int group = g.groups.group(choices[j]);
-      if (group < 0 && own == 0 && !g.groups.once) places[j] = -1;
-      if (group != own || !g.groups.begins_entry(choices, j)) continue;
-      places[g.groups.once ? own : j] = static_cast<std::int32_t>(at);
-      if (at < g.most) {
-        g.tokens[at] = static_cast<std::int32_t>(token);
-        if (g.sorted != nullptr) g.sorted[at] = choices[j];
-      }
-      ++at;
-    }
+  if (g.groups.once) {
+    for (std::int64_t token = begin; token < end; ++token)
+      g.places[token * g.groups.groups + own] = -1;
   }
+  each_entry(g, begin, end, [&](std::int64_t token, int j, int group, std::int32_t choice) {
+    const bool leaves_out = group < 0 && own == 0 && !g.groups.once;
+    if (group != own && !leaves_out) return;
+    std::int32_t& place = g.groups.once ? g.places[token * g.groups.groups + own]
+                                        : g.places[token * g.groups.chosen + j];
+    place = leaves_out ? -1 : static_cast<std::int32_t>(at);
+    if (leaves_out) return;
+    if (at < g.most) {
+      g.tokens[at] = static_cast<std::int32_t>(token);
+      if (g.sorted != nullptr) g.sorted[at] = choice;
+    }
+    ++at;
+  });
 }
 
 // `units`: of a row.

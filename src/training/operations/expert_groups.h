@@ -15,17 +15,21 @@ struct ExpertGroups {
 
   // -1: none.
   DUET_HOST_DEVICE int group(std::int32_t choice) const {
-    const std::int32_t at = choice - first;
-    return at >= 0 && at / per_group < groups ? at / per_group : -1;
+    if (choice < first) return -1;
+    const std::int32_t at = per_group == 1 ? choice - first : (choice - first) / per_group;
+    return at < groups ? at : -1;
+  }
+  // Whether a choice before choice j of a token is in the same group, `own`.
+  DUET_HOST_DEVICE bool repeats(const std::int32_t* choices, int j, int own) const {
+    for (int before = 0; before < j; ++before) {
+      if (group(choices[before]) == own) return true;
+    }
+    return false;
   }
   // Whether choice j of a token is an entry; of those that become one entry, the first one is.
   DUET_HOST_DEVICE bool begins_entry(const std::int32_t* choices, int j) const {
     const int own = group(choices[j]);
-    if (own < 0 || !once) return own >= 0;
-    for (int before = 0; before < j; ++before) {
-      if (group(choices[before]) == own) return false;
-    }
-    return true;
+    return own >= 0 && !(once && repeats(choices, j, own));
   }
 };
 
