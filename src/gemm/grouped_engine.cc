@@ -49,7 +49,7 @@ GroupedRegistry& grouped_registry() {
 // From so many FLOP of a group on, on average, products on several streams are faster than one call
 // for all. On an H200 cublasGemmGroupedBatchedEx reaches 320 TFLOP/s at most, and below that loops
 // wait for their launches (docs/measuring.md).
-constexpr double kFlopOfStreams = 1.6e9;
+constexpr double kFlopOfStreams = 2e9;
 
 double flop_of_group(const GroupedGemmProblem& problem) {
   return flop(problem) /
