@@ -217,7 +217,7 @@ void SoakRunner::Running::on_rank(Rank& rank) {
   compare_devices(rank);
   step(rank, "filling the memory that is kept");
   kept(rank).fill(round_.plan, rank.index);
-  if (planted(InjectedFault::memory, rank)) flip_bit(kept(rank).first(), 4711);
+  if (planted(InjectedFault::memory, rank)) kept(rank).flip_bit();
   if (planted(InjectedFault::lost, rank)) throw Error("the device was lost (--inject)");
   const int repeats = planted(InjectedFault::slow, rank) ? 2 : 1;
   lanes_of(rank).products->enqueue(1, 1, repeats);
@@ -392,7 +392,8 @@ SoakRunner::SoakRunner(Machine& machine, const SoakOptions& options, std::functi
   const DeviceInfo& info = machine.device(0).info();
   const std::uint64_t asked =
       options_.kept_bytes > 0 ? options_.kept_bytes : usual_kept_bytes(info);
-  const std::uint64_t block = info.is_gpu() ? kGiB : kMiB;
+  // A simulated device's blocks have contents only if they are small.
+  const std::uint64_t block = info.is_gpu() ? kGiB : info.is_cpu ? 64 * kMiB : kMiB;
   for (int i = 0; i < machine.size(); ++i) {
     kept_.push_back(std::make_unique<SoakKept>(machine.device(i), asked, block));
   }
