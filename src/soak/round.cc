@@ -38,14 +38,16 @@ GemmProblem product(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
   return problem;
 }
 
-// Of a GPU large enough to draw its full power. Of a CPU short, and of a simulated device small
-// enough to be computed.
+// A GPU on which the products that draw its full power, and all else, have room.
+bool is_large(const DeviceInfo& info) { return info.is_gpu() && info.memory_bytes > 4 * kGiB; }
+
+// Of a CPU short, and of a simulated device small enough to be computed.
 std::vector<GemmProblem> products_for(const DeviceInfo& info) {
   if (info.is_cpu) {
     return {product(512, 512, 512, DType::fp32), product(384, 768, 512, DType::fp32, Layout::nt),
             product(640, 512, 384, DType::fp32, Layout::tn)};
   }
-  if (!info.is_gpu()) {
+  if (!is_large(info)) {
     return {product(128, 128, 128, DType::bf16), product(96, 160, 128, DType::bf16, Layout::nt),
             product(160, 96, 64, DType::fp16), product(64, 128, 192, DType::fp32)};
   }
@@ -411,8 +413,8 @@ void SoakRunner::make_menu() {
   Device& device = machine_.device(0);
   const DeviceInfo& info = device.info();
   menu_.ranks = machine_.size();
-  menu_.least_bytes = info.is_gpu() ? 32 * kMiB : info.is_cpu ? kMiB / 4 : kMiB / 64;
-  menu_.most_bytes = info.is_gpu()
+  menu_.least_bytes = is_large(info) ? 32 * kMiB : info.is_cpu ? kMiB / 4 : kMiB / 64;
+  menu_.most_bytes = is_large(info)
                          ? std::clamp<std::uint64_t>(info.memory_bytes / 128, 32 * kMiB, kGiB)
                          : 16 * menu_.least_bytes;
   std::uint64_t largest = 1;
@@ -426,7 +428,7 @@ void SoakRunner::make_menu() {
                                   engines_.gemm().name()));
   }
   const std::uint64_t fitting =
-      info.is_gpu() ? info.memory_bytes / 12 / (2 * largest) : std::uint64_t{kMostProducts};
+      is_large(info) ? info.memory_bytes / 12 / (2 * largest) : std::uint64_t{kMostProducts};
   most_products_ = static_cast<int>(std::clamp<std::uint64_t>(fitting, 1, kMostProducts));
   menu_.executors = {Executor::dma};
   bool reached = true;
