@@ -217,6 +217,11 @@ bool SoakKept::shrink() {
   return true;
 }
 
+void SoakKept::flip_bit() {
+  constexpr std::size_t kOffset = 4711;
+  if (!blocks_.empty()) duet::flip_bit(blocks_.front().span(), kOffset);
+}
+
 std::uint64_t SoakKept::bytes() const {
   std::uint64_t sum = 0;
   for (const Buffer& block : blocks_) sum += block.bytes();

@@ -99,7 +99,7 @@ class SoakKept {
   // Frees an eighth of it, or the last block. False if none is left.
   bool shrink();
   std::uint64_t bytes() const;
-  const Span& first() const { return blocks_.front().span(); }
+  void flip_bit();  // of the first block, if there is one
 
  private:
   static Fill contents(const SoakRoundPlan& plan, int rank, std::size_t block);

@@ -38,14 +38,16 @@ GemmProblem product(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
   return problem;
 }
 
-// Of a GPU large enough to draw its full power. Of a CPU short, and of a simulated device small
-// enough to be computed.
+// A GPU on which the products that draw its full power, and all else, have room.
+bool is_large(const DeviceInfo& info) { return info.is_gpu() && info.memory_bytes > 4 * kGiB; }
+
+// Of a CPU short, and of a simulated device small enough to be computed.
 std::vector<GemmProblem> products_for(const DeviceInfo& info) {
   if (info.is_cpu) {
     return {product(512, 512, 512, DType::fp32), product(384, 768, 512, DType::fp32, Layout::nt),
             product(640, 512, 384, DType::fp32, Layout::tn)};
   }
-  if (!info.is_gpu()) {
+  if (!is_large(info)) {
     return {product(128, 128, 128, DType::bf16), product(96, 160, 128, DType::bf16, Layout::nt),
             product(160, 96, 64, DType::fp16), product(64, 128, 192, DType::fp32)};
   }
@@ -217,7 +219,7 @@ void SoakRunner::Running::on_rank(Rank& rank) {
   compare_devices(rank);
   step(rank, "filling the memory that is kept");
   kept(rank).fill(round_.plan, rank.index);
-  if (planted(InjectedFault::memory, rank)) flip_bit(kept(rank).first(), 4711);
+  if (planted(InjectedFault::memory, rank)) kept(rank).flip_bit();
   if (planted(InjectedFault::lost, rank)) throw Error("the device was lost (--inject)");
   const int repeats = planted(InjectedFault::slow, rank) ? 2 : 1;
   lanes_of(rank).products->enqueue(1, 1, repeats);
@@ -392,7 +394,8 @@ SoakRunner::SoakRunner(Machine& machine, const SoakOptions& options, std::functi
   const DeviceInfo& info = machine.device(0).info();
   const std::uint64_t asked =
       options_.kept_bytes > 0 ? options_.kept_bytes : usual_kept_bytes(info);
-  const std::uint64_t block = info.is_gpu() ? kGiB : kMiB;
+  // A simulated device's blocks have contents only if they are small.
+  const std::uint64_t block = info.is_gpu() ? kGiB : info.is_cpu ? 64 * kMiB : kMiB;
   for (int i = 0; i < machine.size(); ++i) {
     kept_.push_back(std::make_unique<SoakKept>(machine.device(i), asked, block));
   }
@@ -410,8 +413,8 @@ void SoakRunner::make_menu() {
   Device& device = machine_.device(0);
   const DeviceInfo& info = device.info();
   menu_.ranks = machine_.size();
-  menu_.least_bytes = info.is_gpu() ? 32 * kMiB : info.is_cpu ? kMiB / 4 : kMiB / 64;
-  menu_.most_bytes = info.is_gpu()
+  menu_.least_bytes = is_large(info) ? 32 * kMiB : info.is_cpu ? kMiB / 4 : kMiB / 64;
+  menu_.most_bytes = is_large(info)
                          ? std::clamp<std::uint64_t>(info.memory_bytes / 128, 32 * kMiB, kGiB)
                          : 16 * menu_.least_bytes;
   std::uint64_t largest = 1;
@@ -425,7 +428,7 @@ void SoakRunner::make_menu() {
                                   engines_.gemm().name()));
   }
   const std::uint64_t fitting =
-      info.is_gpu() ? info.memory_bytes / 12 / (2 * largest) : std::uint64_t{kMostProducts};
+      is_large(info) ? info.memory_bytes / 12 / (2 * largest) : std::uint64_t{kMostProducts};
   most_products_ = static_cast<int>(std::clamp<std::uint64_t>(fitting, 1, kMostProducts));
   menu_.executors = {Executor::dma};
   bool reached = true;

@@ -41,9 +41,9 @@ struct SoakRound {
   double flop = 0, wire_bytes = 0, compared_bytes = 0;
   double wrong = 0;  // results
   // By device, in the machine's order.
-  std::vector<double> tflops;  // of its multiplications while all else ran
-  std::vector<WatchedDevice> devices;
-  std::vector<std::string> limits;  // of their clocks: "power cap"; "": none
+  std::vector<double> tflops;          // of its multiplications while all else ran
+  std::vector<WatchedDevice> devices;  // of a run's last round; of earlier ones empty
+  std::vector<std::string> limits;     // of their clocks: "power cap"; "": none
   std::vector<SoakFinding> findings;
   bool cut_short = false;  // by the user
   bool lost = false;       // a device or wait failed: later rounds cannot run

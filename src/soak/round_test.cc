@@ -112,6 +112,22 @@ TEST(SoakRoundsOf, StopWhenAsked) {
   EXPECT_TRUE(runner.run(1).cut_short);
 }
 
+TEST(SoakKeptMemory, ShrinksUntilNothingIsLeft) {
+  const auto machine = open_machine("host");
+  constexpr std::uint64_t kMiB = 1 << 20;
+  SoakKept kept(machine->device(0), 17 * kMiB, kMiB);
+  EXPECT_EQ(kept.bytes(), 17 * kMiB);
+  EXPECT_TRUE(kept.shrink());
+  EXPECT_EQ(kept.bytes(), 15 * kMiB);
+  int left = 0;
+  while (kept.shrink()) ++left;
+  EXPECT_LT(left, 17);
+  EXPECT_EQ(kept.bytes(), 0u);
+  int wrong = 0;
+  kept.fill({}, 0);
+  EXPECT_TRUE(kept.check({}, 0, wrong).empty());
+}
+
 // Devices that make another product of the same inputs are told from each other.
 TEST(SoakGemms, FirstProductsAreComparedBetweenDevices) {
   const auto machine = open_machine("sim:h200-4");

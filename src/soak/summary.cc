@@ -72,7 +72,8 @@ std::string ratios_text(const SoakReport& report) {
 }
 
 std::string shown(const RoundFinding& one) {
-  return one_line(fmt::format("round {}: {}", one.round, text_of(one.finding)));
+  const std::string text = text_of(one.finding);
+  return one_line(one.round > 0 ? fmt::format("round {}: {}", one.round, text) : text);
 }
 
 // All that is wrong, the most important first.
@@ -118,6 +119,7 @@ std::vector<RoundFinding> findings_of(const SoakReport& report) {
     for (const SoakFinding& finding : round.findings) all.push_back({round.round, finding});
   }
   for (RoundFinding& one : slow_rounds(report)) all.push_back(std::move(one));
+  for (RoundFinding& one : slow_devices(report)) all.push_back(std::move(one));
   return all;
 }
 

@@ -10,7 +10,7 @@
 namespace duet {
 
 struct RoundFinding {
-  int round = 0;
+  int round = 0;  // 0: all of them together
   SoakFinding finding;
 };
 
@@ -37,6 +37,10 @@ SoakTotals totals_of(const SoakReport& report);
 // A rate below the share of the median of its product's rates, over all rounds and devices of one
 // model; of each such device and round. Fewer than five rates are not judged.
 std::vector<RoundFinding> slow_rounds(const SoakReport& report);
+
+// Devices that are likely or surely slower than the others in all rounds together, by the judgement
+// of fleets (fleet/judge.h); of three devices or more. Nothing where rates are not judged.
+std::vector<RoundFinding> slow_devices(const SoakReport& report);
 
 // All that was found, in the order of the rounds, slow ones last.
 std::vector<RoundFinding> findings_of(const SoakReport& report);

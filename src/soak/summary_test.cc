@@ -99,6 +99,35 @@ TEST(SoakSummary, RatesAreComparedOnlyWithThoseOfTheirProductAndModel) {
   EXPECT_TRUE(slow_rounds(report).empty());
 }
 
+// Of four devices, whose rates vary by a few thousandths.
+SoakReport four_devices(int slow, double loss) {
+  SoakReport report = report_of(0);
+  report.devices = {"sim:0", "sim:1", "sim:2", "sim:3"};
+  report.models.assign(4, "H200");
+  for (int number = 1; number <= 24; ++number) {
+    std::vector<double> tflops;
+    for (int device = 0; device < 4; ++device) {
+      const double noise = 0.002 * ((device * 7 + number * 3) % 5 - 2);
+      tflops.push_back(100 * (1 + noise) * (device == slow ? 1 - loss : 1));
+    }
+    report.rounds.push_back(round_of(number, tflops, number % 2 == 0 ? "square" : "wide"));
+  }
+  return report;
+}
+
+TEST(SoakSummary, ADeviceThatIsAlwaysSlowerThanTheOthersIsNamed) {
+  EXPECT_TRUE(slow_devices(four_devices(-1, 0)).empty());
+  const SoakReport report = four_devices(2, 0.12);
+  EXPECT_TRUE(slow_rounds(report).empty());
+  const std::vector<RoundFinding> slow = slow_devices(report);
+  ASSERT_EQ(slow.size(), 1u);
+  EXPECT_EQ(slow[0].finding.place, "sim:2");
+  EXPECT_NE(lines_of(report).find("slow at sim:2: 12."), std::string::npos) << lines_of(report);
+  SoakReport unjudged = report;
+  unjudged.slow_below = 0;
+  EXPECT_FALSE(is_faulty(unjudged));
+}
+
 TEST(SoakSummary, IsTheSameOfRecords) {
   SoakReport report = report_of(5);
   report.rounds[1].findings = {{SoakFault::counter, "sim:0", "1 PCIe replays more"},

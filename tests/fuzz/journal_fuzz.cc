@@ -25,6 +25,8 @@
 #include "results/writers/comparison.h"
 #include "results/writers/console.h"
 #include "results/writers/csv.h"
+#include "soak/record.h"
+#include "soak/summary.h"
 #include "verdict/summary.h"
 
 namespace duet {
@@ -97,6 +99,24 @@ void take_for_fleet(const JournalContents& journal) {
   }
 }
 
+// What a soak does with the rounds of the journal that it goes on with.
+void judge_soak(const JournalContents& journal) {
+  SoakReport report;
+  report.devices = {"sim:h200:devices=2:0", "sim:h200:devices=2:1", "another"};
+  report.models.assign(report.devices.size(), "H200");
+  report.slow_below = 0.7;
+  for (const JournalRun& run : journal.runs) {
+    for (const Record& record : run.results) {
+      if (auto round = soak_round_of(record, report.devices)) {
+        report.rounds.push_back(std::move(*round));
+      }
+    }
+  }
+  one_line_of(report);
+  lines_of(report);
+  prometheus_text(report, 0);
+}
+
 void use(const JournalContents& journal, const JournalContents& whole, bool page) {
   for (const Detail detail : {Detail::short_tables, Detail::every_case}) write_all(journal, detail);
   may_refuse([&] { compare_both(journal, whole, /*across=*/false); });
@@ -109,6 +129,7 @@ void use(const JournalContents& journal, const JournalContents& whole, bool page
   may_refuse([&] { check_same_devices(journal.name, journal, now); });
   may_refuse([&] { check_same_processes(journal.name, journal, now); });
   take_for_fleet(journal);
+  judge_soak(journal);
   if (page) make_page(journal);
 }
 

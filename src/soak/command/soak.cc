@@ -282,6 +282,7 @@ class SoakCommand : public Command {
     if (verbose_) text_out() << round_text(round, record) << std::endl;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
+      if (!report_.rounds.empty()) report_.rounds.back().devices.clear();  // readings of sensors
       report_.rounds.push_back(round);
     }
     write_prometheus();

@@ -54,6 +54,13 @@ says '32 measured' 0 collective all_gather,reduce_scatter,all_reduce,broadcast "
 says '6 measured' 0 collective reduce_scatter,all_reduce "${rccl[@]}" rccl --op max,min,avg --in-place out
 says '6 measured' 0 collective all_to_all,all_to_all_v,send_recv,gather,scatter,neighbor_exchange "${rccl[@]}" rccl \
   --in-place out
+# A soak of two GPUs in order, then with planted faults; device 2 has faults that its driver tells.
+soak=(soak --seed 1 --round-seconds 0.1 --memory 1M --slow-below 0)
+says 'duet soak: OK .* 0 wrong results' 0 "${soak[@]}" --device hip:0,1 --rounds 3
+says 'round 1: memory at hip:1: .*; round 2: link at hip:0 > hip:1: .*; round 3: core at hip:1: ' 1 \
+  "${soak[@]}" --device hip:0,1 --rounds 3 --inject memory@1:1,link@2:0,core@3:1
+says 'FAIL .*hip:2: 2 uncorrected memory errors' 1 "${soak[@]}" --device hip:2 --rounds 1
+says 'FAIL .*hip:2: clocks are limited: thermal, of the memory' 1 "${soak[@]}" --device hip:2 --rounds 1
 # What RCCL's versions do not have is skipped, with the reason.
 says 'rccl-8cta needs RCCL 2.30.7 or later, this is 2.22.3; NCCL_MAX_NCHANNELS caps' 1 \
   collective all_reduce "${rccl[@]}" rccl-8cta
