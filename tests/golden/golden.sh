@@ -37,6 +37,9 @@ golden isolated overlap --isolated --device sim:mi300x-8 --compute gemm:8192x819
 golden layers layer gather-gemm,gemm-scatter,gemm-reduce --device sim:h200-4 \
   --shapes 2048x8192x8192 --engine vendor-model,pieces --ranges 2 --streams 1
 
+golden experts moe --device sim:h200-4 --hidden 512 --width 256 --experts 16 --top-k 3 --tokens 96 \
+  --routing uniform,zipf:1 --engine none,vendor-model,dma
+
 golden halo halo --device sim:h200-4 --nx 512 --ny 300 --engine dma,kernel --scaling strong,weak \
   --norm none,device,delayed --overlap yes
 golden halo_graph halo --device sim:mi300x-8 --nx 4096 --engine dma,kernel --graph --verbose
