@@ -80,9 +80,8 @@ class ParallelTest : public ::testing::TestWithParam<std::tuple<const char*, con
 };
 
 inline auto parallel_machines() {
-  return ::testing::Combine(
-      ::testing::Values("host:4", "host:3", "sim:h200:devices=2", "cuda"),
-      ::testing::Values("dma", "kernel"));
+  return ::testing::Combine(::testing::Values("host:4", "host:3", "sim:h200:devices=2", "cuda"),
+                            ::testing::Values("dma", "kernel"));
 }
 
 // "host_4_dma".
