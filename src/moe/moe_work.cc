@@ -157,7 +157,11 @@ void MoeWork::renew(Rank& rank) {
 std::optional<Skipped> MoeWork::verify(Rank& rank) {
   RankState& own = state(rank);
   const MoeLayer& layer = last(own);
-  if (const auto skipped = layer.unverifiable()) return skipped;
+  // A simulated rank without rows has none without contents.
+  const auto skipped = layer.unverifiable();
+  const std::string reason = rank.team.first_reason(rank, skipped ? skipped->reason : "",
+                                                    "the other ranks to verify", kMoeDeadline);
+  if (!reason.empty()) return Skipped{reason};
   layer.verify(rank, own.fills);
   if (session_ == nullptr) return std::nullopt;
   const std::string before = contents(layer.result());

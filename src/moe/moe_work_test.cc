@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "collectives/own_engines.h"
 #include "core/error.h"
 #include "core/label_fixture.h"
@@ -71,9 +73,7 @@ TEST_P(MoeWorkTest, SumsWhatTheChosenExpertsMake) {
 
 TEST_P(MoeWorkTest, ExpertsMayBeWithoutRowsAndRanksToo) {
   const std::string path = ::testing::TempDir() + "to_one_rank.txt";
-  FILE* const file = std::fopen(path.c_str(), "w");
-  std::fputs("0 1 2\n3 1 0\n", file);
-  std::fclose(file);
+  std::ofstream(path) << "0 1 2\n3 1 0\n";
   expect_right(small_layer(5, 4 * team_->size()), parse_token_routing("file:" + path));
 }
 
@@ -81,6 +81,20 @@ TEST_P(MoeWorkTest, ATokenAlone) { expect_right(small_layer(1, 4 * team_->size()
 
 TEST_P(MoeWorkTest, CallsAreCaptured) {
   expect_right(small_layer(20, 4 * team_->size()), parse_token_routing("hot:20"), {2, 3});
+}
+
+// Rank 1 has no rows, and so none without contents.
+TEST(SimulatedMoe, AllRanksLeaveOutTheVerification) {
+  const auto machine = open_machine("sim:h200:devices=2");
+  Team team(*machine);
+  MoeShape shape = small_layer(5, 8);
+  shape.dtype = DType::bf16;
+  const std::string path = ::testing::TempDir() + "to_rank_0.txt";
+  std::ofstream(path) << "0 1 2\n";
+  const MoeRoutings routings(parse_token_routing("file:" + path), shape, 1, team);
+  const auto session = engines_named(*machine, {"dma"}).front()->open(team);
+  MoeWork work(team, routings, ExchangeKind::per_rank, session.get(), {}, {});
+  EXPECT_EQ(Sampler(team).measure(work, short_mode()).warnings.size(), 1u);
 }
 
 TEST_P(MoeWorkTest, TimesItsPhases) {
