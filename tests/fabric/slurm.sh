@@ -68,5 +68,5 @@ for distribution in block cyclic; do
   rm -f nodes.jsonl
 done
 submits "a job of nothing" 2 nonsense
-says err.0 "expected fabric, collectives or fleet, not 'nonsense'" "a job of nothing"
+says err.0 "expected fabric, collectives, fleet or soak, not 'nonsense'" "a job of nothing"
 finish

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 
-#include "cli/as_one.h"
-#include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
-#include "cli/measure.h"
-#include "cli/network_flags.h"
+#include "cli/turns_command.h"
 #include "core/error.h"
 #include "gemm/shapes.h"
 #include "layers/cases.h"
@@ -17,7 +14,6 @@
 namespace duet {
 namespace {
 
-constexpr int kMostGraphCalls = 1000;
 // For CPUs, where a model's layers would take minutes.
 constexpr const char* kShapeOfCpus = "512x512x512";
 
@@ -38,10 +34,10 @@ DType parse_layer_dtype(const std::string& text, const std::vector<std::string>&
   throw UsageError(fmt::format("--dtype {}: expected bf16, fp16, fp32 or fp8_e4m3", text));
 }
 
-class LayerCommand : public Command {
+class LayerCommand : public TurnsCommand {
  public:
   explicit LayerCommand(CLI::App& root)
-      : Command(
+      : TurnsCommand(
             root.add_subcommand("layer",
                                 "Measure multiplications of tensor-parallel layers together with "
                                 "the collective that they wait for, or that waits for them")) {
@@ -54,7 +50,7 @@ class LayerCommand : public Command {
             "them, or all; default gather-gemm,gemm-scatter")
         ->type_name("LIST")
         ->check(not_empty());
-    add_device_flags(*app_, devices_, "host:2; with several processes, one host device each");
+    add_machine_flags();
     add("--model", models_, "LIST",
         "Models whose linears are multiplied: llama70b, llama405b, qwen3-8b, qwen3-32b; default "
         "llama70b, on CPUs a small shape");
@@ -75,20 +71,11 @@ class LayerCommand : public Command {
     add("--streams", streams_, "LIST",
         "pieces: on how many streams the ranges are multiplied, 1 or 2; default both");
     add("--gemm", gemm_, "ENGINE", "The engine that multiplies; default: the first that can");
-    app_->add_option("--tuning-seconds", tuning_seconds_, "Approximate time to tune one problem")
-        ->type_name("S")
-        ->check(seconds_above_0("--tuning-seconds"))
-        ->capture_default_str();
-    add("-G,--cudagraph", graph_, "COUNT",
-        "Capture calls as a graph, and launch it so often for a sample; 0, the default: do not "
-        "capture");
-    add("--graph-calls", graph_calls_, "COUNT", "-G: how many calls are in the graph; default 1");
+    add_call_flags();
     add_energy_flags(*app_, energy_,
                      "Also measure the energy of a call, where the device reports it, with many "
                      "more calls");
-    add_network_flags(*app_, network_);
-    add_mode_flags(*app_, mode_);
-    add_output_flags(*app_, output_);
+    add_run_flags();
     offer(*app_, "layers", [] { return and_also(layer_kinds(), "all"); });
     offer(*app_, "--model", layer_models);
     offer(*app_, "--dtype", {"bf16", "fp16", "fp32", "fp8_e4m3"});
@@ -98,28 +85,18 @@ class LayerCommand : public Command {
   }
 
   int run(const std::vector<std::string>& line) override {
-    const auto processes = Processes::find();
-    return as_one(*processes, [&] { return run_in(*processes, line); });
+    return measure_by_turns(line, [this](Processes* processes) {
+      LayerOptions options = parsed();
+      options.processes = processes;
+      return [this, options](Machine& machine, const std::string& name) mutable {
+        options.device_name = name;
+        options.layers = layers(machine.device(0).info());
+        return layer_benchmark(machine, options, interrupted);
+      };
+    });
   }
 
  private:
-  int run_in(Processes& processes, const std::vector<std::string>& line) {
-    const bool several = processes.size() > 1;
-    LayerOptions options = parsed();
-    if (several) options.processes = &processes;
-    std::vector<std::string> devices = device_names(devices_);
-    if (devices.empty()) devices = {several ? "host" : "host:2"};
-    RunPlan plan;
-    open_own_machines(plan, devices, processes);
-    for (std::size_t i = 0; i < plan.machines.size(); ++i) {
-      Machine& machine = *plan.machines[i];
-      options.device_name = plan.names[i];
-      options.layers = layers(machine.device(0).info());
-      add_job(plan, machine, layer_benchmark(machine, options, interrupted), plan.names[i]);
-    }
-    return measure(plan, output_, line);
-  }
-
   LayerOptions parsed() const {
     LayerOptions options;
     if (!engines_.empty()) options.engines = split(engines_, ',');
@@ -145,20 +122,7 @@ class LayerCommand : public Command {
     if (!sums_.empty()) options.sums = parse_list(sums_, parse_row_sums);
     options.gemm = gemm_;
     options.energy_seconds = energy_seconds_of(energy_);
-    options.tuning_seconds = tuning_seconds_;
-    if (!graph_.empty()) options.graph.launches = parse_number(graph_, 0, "-G");
-    if (options.graph.launches == 0)
-      refuse_given({{"--graph-calls", !graph_calls_.empty()}}, "expected -G as well");
-    if (!graph_calls_.empty())
-      options.graph.calls = parse_number(graph_calls_, 1, "--graph-calls", kMostGraphCalls);
-    if (!mode_.mode.empty() && mode_.mode != "adaptive") {
-      throw UsageError(
-          fmt::format("--mode {}: expected adaptive: layers are measured by turns with their GEMMs",
-                      mode_.mode));
-    }
-    options.mode = mode_of(mode_);
-    options.node_size = node_size_of(network_);
-    options.network = network_of(network_);
+    set(options);
     return options;
   }
 
@@ -214,14 +178,8 @@ class LayerCommand : public Command {
     return all;
   }
 
-  DeviceFlags devices_;
-  ModeFlags mode_;
   EnergyFlags energy_;
-  NetworkFlags network_;
-  OutputFlags output_;
-  std::string kinds_, models_, tokens_, shapes_, dtypes_, engines_, ranges_, sums_, streams_, gemm_,
-      graph_, graph_calls_;
-  double tuning_seconds_ = LayerOptions{}.tuning_seconds;
+  std::string kinds_, models_, tokens_, shapes_, dtypes_, engines_, ranges_, sums_, streams_, gemm_;
 };
 
 }  // namespace

@@ -1,15 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "cli/as_one.h"
-#include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/lists.h"
-#include "cli/measure.h"
-#include "cli/network_flags.h"
+#include "cli/turns_command.h"
 #include "core/error.h"
 #include "gemm/expert_models.h"
 #include "moe/cases.h"
@@ -17,7 +12,6 @@
 namespace duet {
 namespace {
 
-constexpr int kMostCallsOfGraph = 1000;
 constexpr int kMostTokens = 1 << 20, kMostColumns = 1 << 16, kMostExperts = 4096;
 constexpr int kMostRoutings = 64;
 
@@ -31,14 +25,14 @@ MoeShape small_shape() {
   return shape;
 }
 
-class MoeCommand : public Command {
+class MoeCommand : public TurnsCommand {
  public:
   explicit MoeCommand(CLI::App& root)
-      : Command(root.add_subcommand(
+      : TurnsCommand(root.add_subcommand(
             "moe",
             "Measure layers of a mixture of experts: tokens' rows go to the ranks of their experts "
             "(dispatch), are multiplied, and come back (combine)")) {
-    add_device_flags(*app_, devices_, "host:2; with several processes, one host device each");
+    add_machine_flags();
     add("--model", models_, "LIST",
         "Models whose layers are measured: deepseek-v3, qwen3-30b, qwen3-235b, mixtral, gpt-oss; "
         "default deepseek-v3, on CPUs a small shape");
@@ -64,17 +58,8 @@ class MoeCommand : public Command {
         "What moves: all-gather (all rows to all ranks, partial sums back by reduce_scatter), "
         "per-rank (a row once to each rank with one of its experts, one partial sum back), "
         "per-expert (a row to each of its experts, and as many back); default all");
-    app_->add_option("--tuning-seconds", tuning_seconds_, "Approximate time to tune one problem")
-        ->type_name("S")
-        ->check(seconds_above_0("--tuning-seconds"))
-        ->capture_default_str();
-    add("-G,--cudagraph", graph_, "COUNT",
-        "Capture calls as a graph, and launch it so often for a sample; 0, the default: do not "
-        "capture");
-    add("--graph-calls", graph_calls_, "COUNT", "-G: how many calls are in the graph; default 1");
-    add_network_flags(*app_, network_);
-    add_mode_flags(*app_, mode_);
-    add_output_flags(*app_, output_);
+    add_call_flags();
+    add_run_flags();
     offer(*app_, "--model", [] {
       std::vector<std::string> names;
       for (const ExpertModel& each : expert_models()) names.push_back(each.name);
@@ -87,28 +72,18 @@ class MoeCommand : public Command {
   }
 
   int run(const std::vector<std::string>& line) override {
-    const auto processes = Processes::find();
-    return as_one(*processes, [&] { return run_in(*processes, line); });
+    return measure_by_turns(line, [this](Processes* processes) {
+      MoeOptions options = parsed();
+      options.processes = processes;
+      return [this, options](Machine& machine, const std::string& name) mutable {
+        options.device_name = name;
+        options.shapes = shapes(machine.device(0).info().is_cpu);
+        return moe_benchmark(machine, options, interrupted);
+      };
+    });
   }
 
  private:
-  int run_in(Processes& processes, const std::vector<std::string>& line) {
-    const bool several = processes.size() > 1;
-    MoeOptions options = parsed();
-    if (several) options.processes = &processes;
-    std::vector<std::string> devices = device_names(devices_);
-    if (devices.empty()) devices = {several ? "host" : "host:2"};
-    RunPlan plan;
-    open_own_machines(plan, devices, processes);
-    for (std::size_t i = 0; i < plan.machines.size(); ++i) {
-      Machine& machine = *plan.machines[i];
-      options.device_name = plan.names[i];
-      options.shapes = shapes(machine.device(0).info().is_cpu);
-      add_job(plan, machine, moe_benchmark(machine, options, interrupted), plan.names[i]);
-    }
-    return measure(plan, output_, line);
-  }
-
   MoeOptions parsed() const {
     MoeOptions options;
     if (!engines_.empty()) options.engines = split(engines_, ',');
@@ -116,20 +91,7 @@ class MoeCommand : public Command {
     if (!routings_.empty()) options.routings = parse_list(routings_, parse_token_routing);
     if (!in_turn_.empty())
       options.routings_in_turn = parse_number(in_turn_, 1, "--routings", kMostRoutings);
-    options.tuning_seconds = tuning_seconds_;
-    if (!graph_.empty()) options.graph.launches = parse_number(graph_, 0, "-G");
-    if (options.graph.launches == 0)
-      refuse_given({{"--graph-calls", !graph_calls_.empty()}}, "expected -G as well");
-    if (!graph_calls_.empty())
-      options.graph.calls = parse_number(graph_calls_, 1, "--graph-calls", kMostCallsOfGraph);
-    if (!mode_.mode.empty() && mode_.mode != "adaptive") {
-      throw UsageError(fmt::format(
-          "--mode {}: expected adaptive: layers are measured by turns with their experts",
-          mode_.mode));
-    }
-    options.mode = mode_of(mode_);
-    options.node_size = node_size_of(network_);
-    options.network = network_of(network_);
+    set(options);
     return options;
   }
 
@@ -177,13 +139,8 @@ class MoeCommand : public Command {
     return all;
   }
 
-  DeviceFlags devices_;
-  ModeFlags mode_;
-  NetworkFlags network_;
-  OutputFlags output_;
   std::string models_, tokens_, hidden_, width_, experts_, chosen_, dtypes_, routings_, in_turn_,
-      engines_, exchanges_, graph_, graph_calls_;
-  double tuning_seconds_ = MoeOptions{}.tuning_seconds;
+      engines_, exchanges_;
 };
 
 }  // namespace
