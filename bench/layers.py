@@ -142,18 +142,24 @@ def by_turns(torch, dist, ways, seconds, device="cuda"):
 
 
 def record_of(place, engine, case, samples, alone, flop=None):
-    from torch_training.journal import rounded, seconds_record
     seconds = statistics.median(samples)
     added = {} if engine == "torch-none" else {
         "added_percent": 100 * (seconds / alone - 1), "gemm_seconds": alone,
         "added_seconds": seconds - alone}
     flop = flop or 2.0 * case["m"] * case["n"] * case["k"]
-    return {"type": "result", "schema": 1, "benchmark": "layer", "device": place.name,
+    return result(place, "layer", engine, case, samples, {"tflops": flop / seconds / 1e12}, {"flop": flop}, added)
+
+
+def result(place, benchmark, engine, case, samples, rates, cost, metrics):
+    """A record of what was measured by turns."""
+    from torch_training.journal import rounded, seconds_record
+    values = lambda figures: {name: rounded(value) for name, value in figures.items()}
+    return {"type": "result", "schema": 1, "benchmark": benchmark, "device": place.name,
             "engine": engine, "case": case, "outcome": "measured",
             "seconds": seconds_record(samples), "mode": "turns", "warm_ups": 8, "flushed": False,
-            "verified": True, "rates": {"tflops": rounded(flop / seconds / 1e12)},
-            "cost": {"flop": flop, "memory_bytes": 0.0, "wire_bytes": 0.0},
-            "metrics": {name: rounded(value) for name, value in added.items()}, "notes": {},
+            "verified": True, "rates": values(rates),
+            "cost": {"flop": 0.0, "memory_bytes": 0.0, "wire_bytes": 0.0, **cost},
+            "metrics": values(metrics), "notes": {},
             "warnings": [], "samples": [rounded(each) for each in samples]}
 
 
@@ -224,20 +230,21 @@ def table(paths):
         print(f"| {part} | {m} | {alone:.1f} | " + " | ".join(texts) + " |")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--model", default="llama70b", help="models, separated by commas")
-    parser.add_argument("--tokens", default="512,2048,4096,8192", help="rows of all ranks together")
+def command(text, measure_all, print_table, model, tokens, tokens_text):
+    """The command line of this program and its like: `text` is its help."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--model", default=model, help="models, separated by commas")
+    parser.add_argument("--tokens", default=tokens, help=tokens_text)
     parser.add_argument("--seconds", type=float, default=0.3, help="of measuring each way")
     parser.add_argument("--json", help="journal to append to")
     parser.add_argument("--table", nargs="+", metavar="JOURNAL", help="instead, print journals as a table")
     arguments = parser.parse_args()
     if arguments.table:
-        return table(arguments.table)
+        return print_table(arguments.table)
     if "RANK" not in os.environ:
         sys.exit("expected to be started by torchrun")
-    return measure(arguments)
+    return measure_all(arguments)
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, measure, table, "llama70b", "512,2048,4096,8192", "rows of all ranks together")

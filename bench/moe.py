@@ -14,11 +14,9 @@ All are measured by turns: a sample is the mean of a group of calls on the slowe
 dispatch (all before the experts) and the combine (all behind them) by themselves. Some sums of each are
 compared with a plain loop over experts.
 """
-import argparse
 import json
 import os
 import statistics
-import sys
 
 import layers
 
@@ -154,21 +152,15 @@ class Layer:
 
 
 def record_of(place, engine, case, samples, parts):
-    from torch_training.journal import rounded, seconds_record
     seconds, alone = statistics.median(samples), parts["alone"]
     tokens = case["ranks"] * case["tokens"]
     flop = 6.0 * tokens * case["top_k"] * case["width"] * case["hidden"]
     metrics = {} if engine == "torch-none" else {
         "added_percent": 100 * (seconds / alone - 1), "experts_alone_seconds": alone,
         "dispatch_seconds": parts["dispatch"], "combine_seconds": parts["combine"]}
-    return {"type": "result", "schema": 1, "benchmark": "moe", "device": place.name,
-            "engine": engine, "case": case, "outcome": "measured",
-            "seconds": seconds_record(samples), "mode": "turns", "warm_ups": 8, "flushed": False,
-            "verified": True,
-            "rates": {"tokens_per_s": rounded(tokens / seconds), "tflops": rounded(flop / seconds / 1e12)},
-            "cost": {"flop": flop, "memory_bytes": 0.0, "wire_bytes": 0.0, "tokens": float(tokens)},
-            "metrics": {name: rounded(value) for name, value in metrics.items()}, "notes": {},
-            "warnings": [], "samples": [rounded(each) for each in samples]}
+    return layers.result(place, "moe", engine, case, samples,
+                         {"tokens_per_s": tokens / seconds, "tflops": flop / seconds / 1e12},
+                         {"flop": flop, "tokens": float(tokens)}, metrics)
 
 
 def measure(arguments):
@@ -237,20 +229,5 @@ def table(paths):
                   f"{spent[0] * 1e6:.0f} | {spent[1] * 1e6:.0f} | {metrics['added_percent']:+.1f}% |")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--model", default="deepseek-v3", help="models, separated by commas")
-    parser.add_argument("--tokens", default="128,4096,8192", help="tokens of each rank")
-    parser.add_argument("--seconds", type=float, default=0.3, help="of measuring each way")
-    parser.add_argument("--json", help="journal to append to")
-    parser.add_argument("--table", nargs="+", metavar="JOURNAL", help="instead, print journals as a table")
-    arguments = parser.parse_args()
-    if arguments.table:
-        return table(arguments.table)
-    if "RANK" not in os.environ:
-        sys.exit("expected to be started by torchrun")
-    return measure(arguments)
-
-
 if __name__ == "__main__":
-    main()
+    layers.command(__doc__, measure, table, "deepseek-v3", "128,4096,8192", "tokens of each rank")

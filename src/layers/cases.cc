@@ -13,14 +13,13 @@
 #include "gemm/engine.h"
 #include "layers/layer_work.h"
 #include "timing/energy_meter.h"
+#include "timing/fastest.h"
 #include "timing/power_draw.h"
 #include "timing/sampler.h"
 #include "timing/statistics.h"
 
 namespace duet {
 namespace {
-
-constexpr double kTrialSeconds = 0.05;  // of each way, where the fastest is chosen
 
 // An engine of layers, and for kPieces one way of it.
 struct LayerEngine {
@@ -206,11 +205,15 @@ class LayerCases {
     return works;
   }
 
-  std::vector<Sampling> by_turns(const Works& works, const Mode& mode,
-                                 const AfterSamples& after = {}) {
+  static std::vector<Work*> all_of(const Works& works) {
     std::vector<Work*> all;
     for (const auto& each : works) all.push_back(each.get());
-    return Sampler(team(), stop_).measure_by_turns(all, mode, {}, after);
+    return all;
+  }
+
+  std::vector<Sampling> by_turns(const Works& works, const Mode& mode,
+                                 const AfterSamples& after = {}) {
+    return Sampler(team(), stop_).measure_by_turns(all_of(works), mode, {}, after);
   }
 
   // How long the slowest rank waits for its first rows, and for what follows its last ones.
@@ -260,15 +263,9 @@ class LayerCases {
   LayerEngine fastest(const Layer& layer, GemmEngine& gemm) {
     std::vector<LayerEngine> ways = ways_of(layer);
     for (const CollectiveEngine* engine : engines_) ways.push_back({engine->name()});
-    Mode mode = options_.mode;
-    mode.seconds = kTrialSeconds;
-    mode.relative_interval = 0;
-    const std::vector<Sampling> sampled = by_turns(works_of(layer, gemm, ways), mode);
-    const auto best = std::min_element(
-        sampled.begin(), sampled.end(), [](const Sampling& one, const Sampling& other) {
-          return summarise(one.samples).median < summarise(other.samples).median;
-        });
-    return ways[static_cast<std::size_t>(best - sampled.begin())];
+    const Works works = works_of(layer, gemm, ways);
+    Sampler sampler(team(), stop_);
+    return ways[fastest_by_trial(sampler, all_of(works), options_.mode)];
   }
 
   // `sampled`: of the case and of the multiplication alone; then, where that is another, of the

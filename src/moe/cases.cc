@@ -11,13 +11,12 @@
 #include "core/error.h"
 #include "moe/moe_work.h"
 #include "results/record.h"
+#include "timing/fastest.h"
 #include "timing/sampler.h"
 #include "timing/statistics.h"
 
 namespace duet {
 namespace {
-
-constexpr double kTrialSeconds = 0.05;  // of each way, where the fastest is chosen
 
 // An engine and how rows move by it; of kExpertsAlone they do not.
 struct MoeWay {
@@ -159,11 +158,15 @@ class MoeCases {
     return works;
   }
 
-  std::vector<Sampling> by_turns(const Works& works, const Mode& mode,
-                                 const AfterSamples& after = {}) {
+  static std::vector<Work*> all_of(const Works& works) {
     std::vector<Work*> all;
     for (const auto& each : works) all.push_back(each.get());
-    return Sampler(team(), stop_).measure_by_turns(all, mode, {}, after);
+    return all;
+  }
+
+  std::vector<Sampling> by_turns(const Works& works, const Mode& mode,
+                                 const AfterSamples& after = {}) {
+    return Sampler(team(), stop_).measure_by_turns(all_of(works), mode, {}, after);
   }
 
   CollectiveSession& session(const std::string& name) {
@@ -180,15 +183,9 @@ class MoeCases {
       for (const ExchangeKind exchange : options_.exchanges)
         ways.push_back({engine->name(), exchange});
     }
-    Mode mode = options_.mode;
-    mode.seconds = kTrialSeconds;
-    mode.relative_interval = 0;
-    const std::vector<Sampling> sampled = by_turns(works_of(routings, ways), mode);
-    const auto best = std::min_element(
-        sampled.begin(), sampled.end(), [](const Sampling& one, const Sampling& other) {
-          return summarise(one.samples).median < summarise(other.samples).median;
-        });
-    return ways[static_cast<std::size_t>(best - sampled.begin())];
+    const Works works = works_of(routings, ways);
+    Sampler sampler(team(), stop_);
+    return ways[fastest_by_trial(sampler, all_of(works), options_.mode)];
   }
 
   static void add_figures(Measurement& result, const std::vector<Sampling>& sampled,

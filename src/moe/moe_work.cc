@@ -39,10 +39,14 @@ MoeRoutings::MoeRoutings(const TokenRouting& routing, const MoeShape& shape, int
                          const Team& team) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t seed = kRoutingSeed + static_cast<std::uint64_t>(i);
-    routed_.push_back(std::make_shared<RoutedTokens>(route(routing, shape, seed, team.size())));
-    auto& logits = logits_.emplace_back();
-    for (int local = 0; local < team.local_size(); ++local)
-      logits.push_back(router_logits(routing, shape, seed, team.first_local() + local));
+    RoutedTokens routed{shape, team.size(), {}, {}};
+    auto& own = logits_.emplace_back();
+    for (int rank = 0; rank < team.size(); ++rank) {
+      std::vector<float> logits = router_logits(routing, shape, seed, rank);
+      add_tokens(routed, logits);
+      if (team.is_local(rank)) own.push_back(std::move(logits));
+    }
+    routed_.push_back(std::make_shared<RoutedTokens>(std::move(routed)));
   }
 }
 
@@ -166,6 +170,7 @@ std::optional<Skipped> MoeWork::verify(Rank& rank) {
   if (session_ == nullptr) return std::nullopt;
   const std::string before = contents(layer.result());
   const auto stream = rank.device.make_stream();
+  // A peer may write to the result from its call's begin on.
   rank.team.barrier("all ranks to repeat a call", kMoeDeadline);
   layer.enqueue(*stream);
   stream->synchronize(kMoeDeadline);

@@ -11,17 +11,10 @@
 #include "device/machine.h"
 #include "moe/cases.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 
 namespace duet {
 namespace {
-
-Mode short_mode() {
-  Mode mode;
-  mode.warm_up_seconds = 0;
-  mode.seconds = 0;
-  mode.min_iterations = 2;
-  return mode;
-}
 
 MoeShape small_layer(std::int64_t tokens, std::int64_t experts) {
   MoeShape shape;
@@ -57,7 +50,7 @@ class MoeWorkTest : public ::testing::TestWithParam<const char*> {
         Tuning tuning;
         tuning.seconds = 0.01;
         MoeWork work(*team_, routings, kind, session.get(), graph, tuning);
-        const Sampling sampling = Sampler(*team_).measure(work, short_mode());
+        const Sampling sampling = Sampler(*team_).measure(work, short_mode(2));
         EXPECT_TRUE(sampling.warnings.empty()) << sampling.warnings.front();
       }
     }
@@ -94,7 +87,7 @@ TEST(SimulatedMoe, AllRanksLeaveOutTheVerification) {
   const MoeRoutings routings(parse_token_routing("file:" + path), shape, 1, team);
   const auto session = engines_named(*machine, {"dma"}).front()->open(team);
   MoeWork work(team, routings, ExchangeKind::per_rank, session.get(), {}, {});
-  EXPECT_EQ(Sampler(team).measure(work, short_mode()).warnings.size(), 1u);
+  EXPECT_EQ(Sampler(team).measure(work, short_mode(2)).warnings.size(), 1u);
 }
 
 TEST_P(MoeWorkTest, TimesItsPhases) {
@@ -102,7 +95,7 @@ TEST_P(MoeWorkTest, TimesItsPhases) {
   const auto session = engines_named(*machine_, {"dma"}).front()->open(*team_);
   MoeWork work(*team_, routings, ExchangeKind::per_rank, session.get(), {}, {});
   std::vector<std::string> phases;
-  Sampler(*team_).measure(work, short_mode(), {}, [&](const RunAgain&) {
+  Sampler(*team_).measure(work, short_mode(2), {}, [&](const RunAgain&) {
     team_->each([&](Rank& rank) {
       const auto times = work.time_phases(rank);
       if (rank.local != 0) return;

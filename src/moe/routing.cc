@@ -153,21 +153,23 @@ std::vector<float> router_logits(const TokenRouting& routing, const MoeShape& sh
   return logits;
 }
 
+void add_tokens(RoutedTokens& routed, const std::vector<float>& logits) {
+  const MoeShape& shape = routed.shape;
+  std::size_t at = routed.experts.size();
+  const std::size_t end = at + static_cast<std::size_t>(shape.tokens * shape.chosen);
+  routed.experts.resize(end);
+  routed.weights.resize(end);
+  for (std::int64_t token = 0; at < end; ++token, at += static_cast<std::size_t>(shape.chosen)) {
+    choose(&logits[static_cast<std::size_t>(token * shape.experts)], shape.experts, shape.chosen,
+           shape.normalised, &routed.experts[at], &routed.weights[at]);
+  }
+}
+
 RoutedTokens route(const TokenRouting& routing, const MoeShape& shape, std::uint64_t seed,
                    int ranks) {
   RoutedTokens routed{shape, ranks, {}, {}};
-  const auto chosen = static_cast<std::size_t>(shape.chosen);
-  const std::size_t count = static_cast<std::size_t>(ranks * shape.tokens) * chosen;
-  routed.experts.resize(count);
-  routed.weights.resize(count);
-  std::size_t at = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::vector<float> logits = router_logits(routing, shape, seed, rank);
-    for (std::int64_t token = 0; token < shape.tokens; ++token, at += chosen) {
-      choose(&logits[static_cast<std::size_t>(token * shape.experts)], shape.experts, shape.chosen,
-             shape.normalised, &routed.experts[at], &routed.weights[at]);
-    }
-  }
+  for (int rank = 0; rank < ranks; ++rank)
+    add_tokens(routed, router_logits(routing, shape, seed, rank));
   return routed;
 }
 

@@ -55,6 +55,8 @@ struct RoutedTokens {
     return &weights[static_cast<std::size_t>(token * shape.chosen)];
   }
 };
+// What the next rank's tokens choose, of its logits.
+void add_tokens(RoutedTokens& routed, const std::vector<float>& logits);
 RoutedTokens route(const TokenRouting& routing, const MoeShape& shape, std::uint64_t seed,
                    int ranks);
 
