@@ -19,6 +19,8 @@ struct SoakCollective {
   DType dtype = DType::int8;
 };
 
+inline constexpr std::uint64_t kSoakMiB = 1 << 20, kSoakGiB = 1 << 30;
+
 // What rounds draw from: the same for the same machine.
 struct SoakMenu {
   int ranks = 1;
@@ -27,6 +29,7 @@ struct SoakMenu {
   std::vector<SoakCollective> collectives;  // empty: none
   // Of a copy to another device and of a collective (size_bytes() of collective.h).
   std::uint64_t least_bytes = 0, most_bytes = 0;
+  int most_products = 1;  // of a set of SoakGemm
 };
 
 struct SoakRoundPlan {

@@ -7,68 +7,28 @@
 #include <cmath>
 #include <exception>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "core/error.h"
 #include "results/record.h"
 #include "soak/difference.h"
 #include "soak/gemm_lane.h"
+#include "soak/menu.h"
 #include "timing/prepared.h"
 
 namespace duet {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
 constexpr int kVirtualBatches = 3;  // compared ones of a round in virtual time
 constexpr double kReadingPeriod = 1;
 constexpr double kDryDeadline = 10;       // after a failure: the device may be gone
 constexpr std::size_t kMostOfRound = 16;  // findings that are kept; results are counted
-constexpr int kMostProducts = 16;         // of a set
-
-GemmProblem product(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype,
-                    Layout layout = Layout::nn) {
-  GemmProblem problem;
-  problem.m = m;
-  problem.n = n;
-  problem.k = k;
-  problem.dtype = dtype;
-  problem.output = default_output(dtype);
-  problem.layout = layout;
-  return problem;
-}
-
-// A GPU on which the products that draw its full power, and all else, have room.
-bool is_large(const DeviceInfo& info) { return info.is_gpu() && info.memory_bytes > 4 * kGiB; }
-
-// Of a CPU short, and of a simulated device small enough to be computed.
-std::vector<GemmProblem> products_for(const DeviceInfo& info) {
-  if (info.is_cpu) {
-    return {product(512, 512, 512, DType::fp32), product(384, 768, 512, DType::fp32, Layout::nt),
-            product(640, 512, 384, DType::fp32, Layout::tn)};
-  }
-  if (!is_large(info)) {
-    return {product(128, 128, 128, DType::bf16), product(96, 160, 128, DType::bf16, Layout::nt),
-            product(160, 96, 64, DType::fp16), product(64, 128, 192, DType::fp32)};
-  }
-  return {product(8192, 8192, 8192, DType::bf16),
-          product(16384, 8192, 4096, DType::bf16, Layout::nt),
-          product(8192, 8192, 16384, DType::bf16, Layout::tn),
-          product(8192, 16384, 8192, DType::fp16),
-          product(8192, 8192, 8192, DType::tf32),
-          product(8192, 8192, 8192, DType::int8),
-          product(4096, 4096, 4096, DType::fp32)};
-}
-
-std::uint64_t product_bytes(const GemmProblem& problem) {
-  return static_cast<std::uint64_t>(problem.m * problem.n) * size_of(problem.output);
-}
 
 }  // namespace
 
 std::uint64_t usual_kept_bytes(const DeviceInfo& info) {
   if (info.is_gpu()) return info.memory_bytes / 4 * 3;
-  return info.is_cpu ? 16 * kMiB : kMiB;
+  return info.is_cpu ? 16 * kSoakMiB : kSoakMiB;
 }
 
 // One round, on all ranks.
@@ -244,7 +204,7 @@ void SoakRunner::Running::prepare(Rank& rank) {
   Lanes& own = lanes_of(rank);
   rank.device.make_current();
   own.products = std::make_unique<SoakGemm>(rank, runner_.engines_.gemm(), round_.plan,
-                                            runner_.most_products_);
+                                            runner_.menu_.most_products);
   own.copies = std::make_unique<SoakCopies>(rank, round_.plan);
   if (session_ != nullptr) own.call = std::make_unique<SoakCall>(rank, *session_, round_.plan);
 }
@@ -358,7 +318,8 @@ void SoakRunner::Running::decide(int number, double seconds) {
   const double of_one = number > 1 ? own.seconds / (own.flop / flop(round_.plan.gemm))
                                    : lanes_.front().products->wait(1) / last;
   const double fitting = of_one > 0 ? std::ceil(seconds / of_one) : 1;
-  group_ = static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(runner_.most_products_)));
+  group_ =
+      static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(runner_.menu_.most_products)));
 }
 
 // The rest of the round, in which a simulated device multiplies without contents.
@@ -390,12 +351,12 @@ SoakRunner::SoakRunner(Machine& machine, const SoakOptions& options, std::functi
       step_(std::move(step)),
       engines_(machine),
       watch_(machine, options.allowed, injections_) {
-  make_menu();
+  menu_ = soak_menu(machine, engines_);
   const DeviceInfo& info = machine.device(0).info();
   const std::uint64_t asked =
       options_.kept_bytes > 0 ? options_.kept_bytes : usual_kept_bytes(info);
   // A simulated device's blocks have contents only if they are small.
-  const std::uint64_t block = info.is_gpu() ? kGiB : info.is_cpu ? 64 * kMiB : kMiB;
+  const std::uint64_t block = info.is_gpu() ? kSoakGiB : info.is_cpu ? 64 * kSoakMiB : kSoakMiB;
   for (int i = 0; i < machine.size(); ++i) {
     kept_.push_back(std::make_unique<SoakKept>(machine.device(i), asked, block));
   }
@@ -407,65 +368,6 @@ std::uint64_t SoakRunner::kept_bytes() const {
   std::uint64_t sum = 0;
   for (const auto& each : kept_) sum += each->bytes();
   return sum;
-}
-
-void SoakRunner::make_menu() {
-  Device& device = machine_.device(0);
-  const DeviceInfo& info = device.info();
-  menu_.ranks = machine_.size();
-  menu_.least_bytes = is_large(info) ? 32 * kMiB : info.is_cpu ? kMiB / 4 : kMiB / 64;
-  menu_.most_bytes = is_large(info)
-                         ? std::clamp<std::uint64_t>(info.memory_bytes / 128, 32 * kMiB, kGiB)
-                         : 16 * menu_.least_bytes;
-  std::uint64_t largest = 1;
-  for (const GemmProblem& problem : products_for(info)) {
-    if (engines_.gemm().unsupported(device, problem)) continue;
-    menu_.gemms.push_back(problem);
-    largest = std::max(largest, product_bytes(problem));
-  }
-  if (menu_.gemms.empty()) {
-    throw Unavailable(fmt::format("{}: {} multiplies none of a soak's types", machine_.name(),
-                                  engines_.gemm().name()));
-  }
-  const std::uint64_t fitting =
-      is_large(info) ? info.memory_bytes / 12 / (2 * largest) : std::uint64_t{kMostProducts};
-  most_products_ = static_cast<int>(std::clamp<std::uint64_t>(fitting, 1, kMostProducts));
-  menu_.executors = {Executor::dma};
-  bool reached = true;
-  for (int from = 0; from < menu_.ranks; ++from) {
-    for (int to = 0; to < menu_.ranks; ++to) {
-      reached = reached && (from == to || machine_.link(from, to).peer_access);
-    }
-  }
-  if (reached) menu_.executors.push_back(Executor::kernel);
-  if (menu_.ranks > 1) menu_.collectives = possible_collectives();
-}
-
-// By the vendor's library, by copy engines and by Duet's kernels, as far as the machine has them.
-std::vector<SoakCollective> SoakRunner::possible_collectives() {
-  const std::string vendor = overlap_engine_names(machine_.device(0).info().kind).vendor;
-  std::vector<SoakCollective> possible;
-  for (const std::string& engine : std::set<std::string>{vendor, "dma", "kernel"}) {
-    for (const CollectiveKind kind :
-         {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
-          CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::send_recv}) {
-      for (const DType dtype : {DType::int8, DType::bf16, DType::fp32}) {
-        if (reduces(kind) == (dtype == DType::int8)) continue;
-        Collective collective;
-        collective.kind = kind;
-        collective.dtype = dtype;
-        collective.count =
-            std::max<std::uint64_t>(1, count_for(kind, dtype, menu_.least_bytes, menu_.ranks));
-        try {
-          engines_.session(engine, collective, false);
-          possible.push_back({engine, kind, dtype});
-        } catch (const Unavailable&) {
-          // The machine does not have the engine, or the engine not the collective.
-        }
-      }
-    }
-  }
-  return possible;
 }
 
 // What the round needs beside the memory that is kept depends on its shapes and libraries.

@@ -65,8 +65,6 @@ class SoakRunner {
  private:
   class Running;
   void run_fitting(SoakRound& round);
-  void make_menu();
-  std::vector<SoakCollective> possible_collectives();
 
   Machine& machine_;
   SoakOptions options_;
@@ -75,7 +73,6 @@ class SoakRunner {
   std::function<void(const std::string&)> step_;
   OverlapEngines engines_;
   SoakMenu menu_;
-  int most_products_ = 1;  // of a set of SoakGemm
   std::vector<std::unique_ptr<SoakKept>> kept_;
   SoakWatch watch_;
 };
