@@ -47,6 +47,7 @@ TEST(NvmlTest, TellsEachXidOnce) {
   EXPECT_EQ(nvml->new_xids("0000:02:00.0"), (std::vector<std::uint64_t>{63, 79}));
   EXPECT_TRUE(nvml->new_xids("0000:02:00.0").empty());
   EXPECT_TRUE(nvml->new_xids("0000:01:00.0").empty());
+  EXPECT_TRUE(nvml->new_xids("0000:03:00.0").empty());
   EXPECT_TRUE(nvml->new_xids("0000:09:00.0").empty());
 }
 

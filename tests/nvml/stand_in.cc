@@ -65,7 +65,7 @@ int nvmlDeviceGetNvLinkErrorCounter(void* device, unsigned link, int counter,
   return 0;
 }
 
-// Events of the second GPU: XIDs 63 and 79, once.
+// Events of the second GPU: XIDs 63 and 79, once. The third has none.
 int nvmlEventSetCreate(void** set) {
   *set = new int(0);
   return 0;
@@ -73,7 +73,13 @@ int nvmlEventSetCreate(void** set) {
 
 int nvmlDeviceRegisterEvents(void* device, unsigned long long types, void* set) {
   if (types != 8) return kInvalidArgument;
+  if (number(device) == 3) return kNotSupported;
   *static_cast<int*>(set) = number(device) == 2 ? 2 : 0;
+  return 0;
+}
+
+int nvmlEventSetFree(void* set) {
+  delete static_cast<int*>(set);
   return 0;
 }
 

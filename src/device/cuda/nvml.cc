@@ -80,6 +80,7 @@ Nvml::Nvml() {
   library.find({"nvmlEventSetCreate"}, make_events_);
   library.find({"nvmlDeviceRegisterEvents"}, register_events_);
   library.find({"nvmlEventSetWait_v2"}, next_event_);
+  library.find({"nvmlEventSetFree"}, free_events_);
   library.find({"nvmlDeviceGetNvLinkState"}, link_state_);
   library.find({"nvmlDeviceGetNvLinkRemotePciInfo_v2"}, link_end_);
   library.find({"nvmlDeviceGetNvLinkRemoteDeviceType"}, link_end_kind_);
@@ -192,20 +193,27 @@ std::optional<std::uint64_t> Nvml::of_all_links(Handle device, int counter) cons
   return sum;
 }
 
-// The set of a device's events, made once; nullptr where the driver refuses.
+// A new set of the device's XIDs; nullptr where the driver refuses.
+Nvml::EventSet Nvml::listen(Handle device) const {
+  EventSet set = nullptr;
+  if (make_events_ == nullptr || register_events_ == nullptr || next_event_ == nullptr ||
+      free_events_ == nullptr || make_events_(&set) != 0) {
+    return nullptr;
+  }
+  if (register_events_(device, kXidEvents, set) == 0) return set;
+  free_events_(set);
+  return nullptr;
+}
+
+// The set of a device's events, made once and, as NVML is never shut down, never freed.
 Nvml::EventSet Nvml::events_of(const std::string& bus) const {
   static std::mutex mutex;
-  static std::map<std::string, EventSet> sets;
+  static auto& sets = *new std::map<std::string, EventSet>;
   const std::lock_guard<std::mutex> lock(mutex);
   const auto [found, fresh] = sets.emplace(bus, nullptr);
   if (!fresh) return found->second;
-  const std::optional<Handle> device = handle_of(bus);
-  EventSet set = nullptr;
-  if (!device || make_events_ == nullptr || register_events_ == nullptr || next_event_ == nullptr ||
-      make_events_(&set) != 0 || register_events_(*device, kXidEvents, set) != 0) {
-    return nullptr;
-  }
-  return found->second = set;
+  if (const std::optional<Handle> device = handle_of(bus)) found->second = listen(*device);
+  return found->second;
 }
 
 std::vector<std::uint64_t> Nvml::new_xids(const std::string& bus) const {

@@ -60,6 +60,7 @@ class Nvml {
   void add_counters(Handle device, DeviceHealth& health) const;
   std::optional<std::uint64_t> of_all_links(Handle device, int counter) const;
   EventSet events_of(const std::string& bus) const;
+  EventSet listen(Handle device) const;
   std::optional<Handle> handle_of(const std::string& bus) const;
 
   Result (*init_)() = nullptr;
@@ -80,6 +81,7 @@ class Nvml {
   Result (*make_events_)(EventSet*) = nullptr;
   Result (*register_events_)(Handle, unsigned long long types, EventSet) = nullptr;
   Result (*next_event_)(EventSet, EventData*, unsigned milliseconds) = nullptr;
+  Result (*free_events_)(EventSet) = nullptr;
   Result (*link_state_)(Handle, unsigned, int*) = nullptr;
   Result (*link_end_)(Handle, unsigned, PciInfo*) = nullptr;
   Result (*link_end_kind_)(Handle, unsigned, int*) = nullptr;
