@@ -30,6 +30,7 @@ inline constexpr Range kGbPerSRange{0.1, 1e6, "GB/s"};
 inline constexpr Range kTflopsRange{0.1, 1e6, "TFLOP/s"};
 inline constexpr Range kMemoryGibRange{0.0625, 1e6, "GiB"};
 inline constexpr Range kWattsRange{1, 1e6, "W"};
+inline constexpr Range kJoulesPerGb{0, 1000, "J/GB"};
 
 inline constexpr int kMostUnits = 100000;
 inline constexpr int kMostLinks = 1024;

@@ -11,7 +11,9 @@
 #include "collectives/open_sessions.h"
 #include "core/error.h"
 #include "gemm/engine.h"
+#include "layers/bound.h"
 #include "layers/layer_work.h"
+#include "team/nodes.h"
 #include "timing/energy_meter.h"
 #include "timing/fastest.h"
 #include "timing/power_draw.h"
@@ -85,7 +87,9 @@ class LayerCases {
         options_(std::move(options)),
         stop_(std::move(stop)),
         sessions_(machine, options_.processes, options_.node_size, options_.network),
-        usual_(usual_engine(machine.device(0).info().kind)) {
+        usual_(usual_engine(machine.device(0).info().kind)),
+        spec_(NodeMap::of(team()).nodes() == 1 ? find_device_spec(machine.device(0).info().model)
+                                               : nullptr) {
     if (options_.engines.empty()) options_.engines = {kAlone, usual_, kPieces, kFastest};
     std::vector<std::string> names = {usual_, "dma", "kernel"};
     for (const std::string& name : options_.engines) {
@@ -158,7 +162,7 @@ class LayerCases {
     result.sampling = sampled.front();
     const LayerWork& own = *works.front();
     result.cost = own.cost();
-    if (works.size() > 1) add_figures(result, sampled);
+    if (works.size() > 1) add_figures(result, layer, sampled);
     result.metrics.insert(result.metrics.end(), besides.metrics.begin(), besides.metrics.end());
     result.warnings.insert(result.warnings.end(), besides.warnings.begin(), besides.warnings.end());
     result.curves = besides.curves;
@@ -270,12 +274,15 @@ class LayerCases {
 
   // `sampled`: of the case and of the multiplication alone; then, where that is another, of the
   // serial way; then, of pieces, of what they multiply.
-  static void add_figures(Measurement& result, const std::vector<Sampling>& sampled) {
+  void add_figures(Measurement& result, const Layer& layer, const std::vector<Sampling>& sampled) {
     const auto median = [&](std::size_t of) { return summarise(sampled[of].samples).median; };
     const double together = median(0), gemm = median(1);
     result.metrics = {{"added_percent", 100 * (together / gemm - 1)},
                       {"gemm_seconds", gemm},
                       {"added_seconds", together - gemm}};
+    const auto bound =
+        spec_ != nullptr ? bound_seconds(layer, team().size(), gemm, *spec_) : std::nullopt;
+    if (bound) result.metrics.emplace_back("bound_seconds", *bound);
     if (sampled.size() > 2) {
       result.metrics.emplace_back("serial_seconds", median(2));
       if (median(2) > gemm)
@@ -293,6 +300,7 @@ class LayerCases {
   std::function<bool()> stop_;
   OpenSessions sessions_;
   const std::string usual_;
+  const DeviceSpec* const spec_;  // nullptr: no bound is known
   std::vector<CollectiveEngine*> engines_;
 };
 

@@ -113,6 +113,15 @@ double read_power(TomlTable table) {
   return watts;
 }
 
+// Verdicts use nothing else of a simulation, and its keys are checked where it is made.
+void read_simulation(DeviceSpec& spec, TomlTable table) {
+  if (!table.has("power")) return;
+  TomlTable power = table.table("power");
+  if (power.has("watts")) spec.watts_above_idle = power.number("watts", kWattsRange);
+  if (power.has("dma_joules_per_gb"))
+    spec.dma_joules_per_gb = power.number("dma_joules_per_gb", kJoulesPerGb);
+}
+
 // The comment that opens a file, from "Sources:" on, as one text.
 std::string opening_sources(std::string_view text) {
   constexpr std::string_view kBegin = "Sources: ";
@@ -158,7 +167,7 @@ DeviceSpec parse_device_spec(const std::string& file, std::string_view text) {
   for (const TomlTable& basis : table.tables("simulated")) {
     spec.simulated.push_back(read_basis(basis));
   }
-  if (table.has("simulation")) table.table("simulation");  // verdicts do not use it
+  if (table.has("simulation")) read_simulation(spec, table.table("simulation"));
   table.finish();
   return spec;
 }

@@ -66,6 +66,9 @@ struct DeviceSpec {
   std::string host_link;  // "PCIe 5.0 x16"
   double host_link_gb_per_s = 0;
   double watts = 0;
+  // Of its simulation, 0 where that has no such figure: the power limit above idle, and what a copy
+  // engine takes for 10^9 bytes sent.
+  double watts_above_idle = 0, dma_joules_per_gb = 0;
   std::vector<CopyRule> copies;             // the first rule that fits applies
   std::vector<CollectiveLine> collectives;  // the first line that fits applies
   std::vector<SimulatedBasis> simulated;

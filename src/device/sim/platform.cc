@@ -22,7 +22,6 @@ constexpr Range kMultiple{0.01, 1e4, ""};
 constexpr Range kSlope{0, 100, ""};
 constexpr Range kPollMicroseconds{0.1, 1000, "us"};
 constexpr Range kCacheMib{0, 1e6, "MiB"};
-constexpr Range kJoulesPerGb{0, 1000, "J/GB"};
 
 constexpr int kMostThreads = 65536;  // of a compute unit, and of blocks of a launch
 constexpr int kMostBlock = 1024;     // threads

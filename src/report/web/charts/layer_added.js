@@ -26,6 +26,7 @@ export { section };
 const LEAST_TOP = 1;
 const MOST = 100;
 const addedOf = ({ metrics }) => metrics.added_percent;
+const BOUND = { name: 'the least possible', colour: 'muted', dash: 'dashed', line: true, fixed: true };
 const signed = (value) => (value > 0 ? '+' : '') + percentage(value);
 const time = (value) => value !== undefined && seconds(value);
 
@@ -40,6 +41,7 @@ const describe = (record, name) => () => {
       'GEMM alone': seconds(metrics.gemm_seconds),
       'whole collective': time(metrics.serial_seconds),
       hidden: metrics.hidden !== undefined && ratio(metrics.hidden),
+      'least possible': time(metrics.bound_seconds),
       'GEMM in parts': time(metrics.cut_seconds),
       'waits for its first rows': time(metrics.first_wait_seconds),
       'behind the last GEMM': time(metrics.tail_seconds),
@@ -71,6 +73,16 @@ function pointOf(record, name, theme) {
   };
 }
 
+/** Of each number of rows the least that the links and their power leave possible: [rows, %]. */
+function boundOf(curves) {
+  const least = new Map();
+  for (const { case: c, metrics } of curves.flatMap(({ points }) => points)) {
+    const added = 100 * (metrics.bound_seconds / metrics.gemm_seconds - 1);
+    if (Number.isFinite(added)) least.set(c.m, Math.min(added, least.get(c.m) ?? MOST));
+  }
+  return [...least].sort(([a], [b]) => a - b);
+}
+
 function option(curves, { theme, width }) {
   const drawn = curves.map(({ name, mark, points }) => ({
     mark,
@@ -78,7 +90,8 @@ function option(curves, { theme, width }) {
   }));
   const data = drawn.flatMap((one) => one.data);
   const rows = data.map(({ record }) => record.case.m);
-  const values = [0, LEAST_TOP, ...data.map(({ value: [, added] }) => added)];
+  const bound = boundOf(curves).map(([m, added]) => [Math.log2(m), added]);
+  const values = [0, LEAST_TOP, ...[...data.map(({ value }) => value), ...bound].map(([, y]) => y)];
   const name = width < 420 ? 'added, %' : 'added to the GEMM alone, %';
   return {
     ...common(theme),
@@ -88,6 +101,7 @@ function option(curves, { theme, width }) {
     yAxis: linearAxis(theme, values, name, 36, plain, 6),
     series: [
       referenceLines([{ axis: 'y', at: 0, label: 'the GEMM alone' }], theme),
+      ...(bound.length > 0 ? [{ ...curve(BOUND, bound, theme), symbol: 'none', silent: true }] : []),
       ...drawn.map((one) => curve(one.mark, one.data, theme)),
       ...drawn.flatMap((one) => doubtRings(one.mark.name, one.data, theme)),
     ],
@@ -107,6 +121,7 @@ const table = ({ curves, records }) => {
       'a call, us': (record) => us(record.seconds.median),
       added: (record) => signed(addedOf(record)),
       hidden: ({ metrics }) => ratio(metrics.hidden),
+      'least possible, us': ({ metrics }) => us(metrics.bound_seconds),
       'GEMM in parts, us': ({ metrics }) => us(metrics.cut_seconds),
       'first wait, us': ({ metrics }) => us(metrics.first_wait_seconds),
       'tail, us': ({ metrics }) => us(metrics.tail_seconds),
@@ -135,7 +150,11 @@ function panel(group, names, several) {
       records.some((one) => addedOf(one) > MOST) && `What adds more than ${MOST}% is drawn there.`,
       fewer(curves.length, group.curves.length),
     ],
-    legend: [...curves.map(({ mark }) => mark), ...doubtMarks(records)],
+    legend: [
+      ...curves.map(({ mark }) => mark),
+      ...(boundOf(curves).length > 0 ? [BOUND] : []),
+      ...doubtMarks(records),
+    ],
     places,
     option: (how) => option(curves, how),
     table: table(group),
