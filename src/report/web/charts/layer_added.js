@@ -83,6 +83,12 @@ function boundOf(curves) {
   return [...least].sort(([a], [b]) => a - b);
 }
 
+/** With a dash at each point, which is all that there is of a single one. */
+const boundCurve = (bound, theme) =>
+  bound.length === 0
+    ? []
+    : [{ ...curve(BOUND, bound, theme), symbol: 'rect', symbolSize: [14, 2], silent: true }];
+
 function option(curves, { theme, width }) {
   const drawn = curves.map(({ name, mark, points }) => ({
     mark,
@@ -101,7 +107,7 @@ function option(curves, { theme, width }) {
     yAxis: linearAxis(theme, values, name, 36, plain, 6),
     series: [
       referenceLines([{ axis: 'y', at: 0, label: 'the GEMM alone' }], theme),
-      ...(bound.length > 0 ? [{ ...curve(BOUND, bound, theme), symbol: 'none', silent: true }] : []),
+      ...boundCurve(bound, theme),
       ...drawn.map((one) => curve(one.mark, one.data, theme)),
       ...drawn.flatMap((one) => doubtRings(one.mark.name, one.data, theme)),
     ],
