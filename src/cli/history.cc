@@ -10,6 +10,7 @@
 #include "cli/lists.h"
 #include "core/error.h"
 #include "core/output_file.h"
+#include "fleet/report.h"
 #include "history/table.h"
 
 namespace duet {
@@ -98,6 +99,21 @@ class HistoryCommand : public Command {
     if (!csv_.empty()) OutputFile::create(csv_, "expected another name").write(history_csv(points));
     if (names_standard_output(csv_)) return;
     std::cout << (over_time_ ? history_over_time(points) : history_table(points));
+    if (!over_time_ && match_.empty() && device_.empty() && rate_.empty()) show_unlike();
+  }
+
+  // What the latest figures of each host say of places with peers, as duet fleet judges.
+  void show_unlike() const {
+    constexpr std::size_t kMost = 5;
+    const FleetReport report =
+        fleet_report(read_fleet({store_}, {NodeNaming::host, Repeats::latest}), {}, {});
+    const int judged = judged_figures(report);
+    if (judged == 0) return;
+    const std::string suspects = suspects_table(report, kMost);
+    std::cout << '\n'
+              << (suspects.empty()
+                      ? fmt::format("nothing is slower than its peers in {} figures\n", judged)
+                      : suspects);
   }
 
   std::vector<std::string> journals_;

@@ -43,6 +43,8 @@ std::string evidence_text(const FleetSuspect& suspect);
 // A command that tells more of a suspect, to be run on its nodes or, over two nodes, by srun.
 std::string next_command(const FleetSuspect& suspect, const FleetReport& report);
 
+// At most `most` suspects as a table under "Slower than their peers:"; "" where there are none.
+std::string suspects_table(const FleetReport& report, std::size_t most);
 // One line: "duet fleet: FAIL: 64 nodes: 2 suspects, 1 missing node".
 std::string fleet_line(const FleetReport& report);
 // That line, a table of suspects, a line for what else was found, and a table of what was compared.

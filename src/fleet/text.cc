@@ -18,28 +18,6 @@ std::string counted(std::size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-std::string suspects_table(const FleetReport& report, std::size_t most) {
-  const auto& suspects = report.judgement.suspects;
-  if (suspects.empty()) return "";
-  std::vector<std::vector<std::string>> rows;
-  for (std::size_t i = 0; i < std::min(most, suspects.size()); ++i) {
-    const FleetSuspect& one = suspects[i];
-    rows.push_back({one_line(place_text(one, report)), "-" + percent_of(one.evidence.front().loss),
-                    name(one.sureness), one_line(evidence_text(one)),
-                    one_line(next_command(one, report))});
-  }
-  std::string text = table({{"place", Align::left},
-                            {"rate", Align::right},
-                            {"how sure", Align::left},
-                            {"slow in figures", Align::left},
-                            {"what to run next", Align::left}},
-                           rows, "  ");
-  if (suspects.size() > most) {
-    text += fmt::format("  and {} more suspects (--all)\n", suspects.size() - most);
-  }
-  return "Slower than their peers:\n" + text;
-}
-
 std::string differences_text(const FleetReport& report, std::size_t most) {
   std::string text;
   for (std::size_t i = 0; i < std::min(most, report.differences.size()); ++i) {
@@ -116,7 +94,7 @@ std::string faults_text(const FleetReport& report, std::size_t most) {
   for (const BrokenJournal& one : input.broken) {
     if (++lines <= most) text += fmt::format("  {}\n", one_line(one.reason));
   }
-  if (lines > most) text += fmt::format("  and {} more (--all)\n", lines - most);
+  if (lines > most) text += fmt::format("  and {} more (duet fleet --all)\n", lines - most);
   return text.empty() ? "" : "Failed or incomplete:\n" + text;
 }
 
@@ -156,6 +134,28 @@ std::string compared_text(const FleetReport& report) {
 }
 
 }  // namespace
+
+std::string suspects_table(const FleetReport& report, std::size_t most) {
+  const auto& suspects = report.judgement.suspects;
+  if (suspects.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < std::min(most, suspects.size()); ++i) {
+    const FleetSuspect& one = suspects[i];
+    rows.push_back({one_line(place_text(one, report)), "-" + percent_of(one.evidence.front().loss),
+                    name(one.sureness), one_line(evidence_text(one)),
+                    one_line(next_command(one, report))});
+  }
+  std::string text = table({{"place", Align::left},
+                            {"rate", Align::right},
+                            {"how sure", Align::left},
+                            {"slow in figures", Align::left},
+                            {"what to run next", Align::left}},
+                           rows, "  ");
+  if (suspects.size() > most) {
+    text += fmt::format("  and {} more suspects (duet fleet --all)\n", suspects.size() - most);
+  }
+  return "Slower than their peers:\n" + text;
+}
 
 std::string evidence_text(const FleetSuspect& suspect) {
   std::string text;

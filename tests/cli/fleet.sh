@@ -25,6 +25,16 @@ grep -qE '^  node5 sim:h200-4:1 - sim:h200-4:3 .* duet copy --device sim:h200-4:
 grep -q '"place": "node5 sim:h200-4:1 - sim:h200-4:3"' fleet.json || fail "JSON: $(cat fleet.json)"
 grep -qx 'duet_fleet_ok 0' fleet.prom || fail "metrics: $(cat fleet.prom)"
 [[ $(grep -v '^#' fleet.prom | sed 's/ [^ ]*$//' | sort | uniq -d | wc -l) == 0 ]] || fail "a sample twice"
+# A store of them: duet history says the same, of all figures and not of some.
+run history nodes/*.jsonl --store fleet.sqlite
+if [[ $code == 0 ]]; then
+  expect_code 0 history --store fleet.sqlite
+  grep -qE '^  node5 sim:h200-4:1 - sim:h200-4:3 +-[0-9.]+% +sure ' out || fail "history: $(tail -n 5 out)"
+  expect_code 0 history --store fleet.sqlite --device node5
+  ! grep -q 'Slower than' out || fail "history of one node beside itself"
+else
+  grep -q 'needs SQLite' err || fail "history: $(cat err)"
+fi
 for i in 0 2; do
   slow 3 $i nodes/n5.jsonl
   slow $i 3 nodes/n5.jsonl
