@@ -44,7 +44,7 @@ function checkFields(file, job) {
 }
 
 // The schemas let misspelt optional fields pass: what is used here is listed.
-const containerFields = ["name", "image", "command", "args", "resources", "securityContext", "volumeMounts"];
+const containerFields = ["name", "image", "command", "args", "env", "resources", "securityContext", "volumeMounts"];
 
 function checkPod(file, role, metadata, spec) {
   try {
@@ -74,13 +74,23 @@ function checkWorker(file, worker) {
   }
 }
 
-// The launcher's ranks fill the slots, and the program knows every flag that it is given.
+// Those of its arguments that the script takes for a command of the program.
+const commandOf = { fleet: "fabric", soak: "soak" };
+
+// The program knows every flag that it is given, and the ranks of mpirun fill the slots.
 function checkLauncher(file, job) {
   const command = at(job, "spec.mpiReplicaSpecs.Launcher.template.spec").containers[0].command ?? [];
+  if (command[0] === "/opt/duet/bin/duet.sbatch") {
+    checkFlags(file, [commandOf[command[1]], ...command.slice(2)]);
+    return;
+  }
   const workers = at(job, "spec.mpiReplicaSpecs.Worker").replicas;
   const ranks = Number(command[command.indexOf("-np") + 1]);
   expect(ranks === workers * job.spec.slotsPerWorker, `${file}: ${ranks} ranks on ${workers} x ${job.spec.slotsPerWorker} slots`);
-  const line = command.slice(command.indexOf("duet") + 1);
+  checkFlags(file, command.slice(command.indexOf("duet") + 1));
+}
+
+function checkFlags(file, line) {
   const help = execFileSync(program, [line[0], "--help"], { encoding: "utf8" });
   for (const flag of line.filter((word) => String(word).startsWith("-"))) {
     expect(new RegExp(`(^|[\\s,])${flag}(?![\\w-])`, "m").test(help), `${file}: duet ${line[0]} has no ${flag}`);
