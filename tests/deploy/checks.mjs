@@ -117,9 +117,14 @@ const instructions = ["ARG", "FROM", "ENV", "COPY", "RUN", "WORKDIR", "CMD"];
 function checkDockerfile() {
   const parsed = DockerfileParser.parse(readFileSync(join(root, "deploy/container/Dockerfile"), "utf8"));
   const stages = new Set();
+  const pinned = new Set();  // arguments that name an image with a digest
+  for (const each of parsed.getARGs()) {
+    const argument = each.getProperty();
+    if (/:[^@]+@sha256:[0-9a-f]{64}$/.test(argument?.getValue() ?? "")) pinned.add(`\${${argument.getName()}}`);
+  }
   for (const from of parsed.getFROMs()) {
     const image = from.getImage();
-    expect(stages.has(image) || image.includes(":"), `Dockerfile: FROM ${image}: expected a stage or an image with a tag`);
+    expect(stages.has(image) || pinned.has(image), `Dockerfile: FROM ${image}: expected a stage, or an argument that is an image with tag and digest`);
     if (from.getBuildStage()) stages.add(from.getBuildStage());
   }
   for (const each of parsed.getInstructions()) {
