@@ -14,8 +14,18 @@ namespace {
 bool is_rest(const RecordedCall& call) { return std::holds_alternative<RecordedRest>(call.what); }
 bool is_wait(const RecordedCall& call) { return std::holds_alternative<RecordedWait>(call.what); }
 
+bool is_replayed(const RecordedCall& call) { return !is_rest(call) && !is_wait(call); }
+
+// The last one with calls that are replayed: a trace may end where another one begins.
+std::int64_t last_step(const RecordedTrace& trace) {
+  const auto last = std::find_if(trace.calls.rbegin(), trace.calls.rend(), [](const auto& call) {
+    return call.step >= 0 && is_replayed(call);
+  });
+  return last == trace.calls.rend() ? trace.steps.back().number : last->step;
+}
+
 RecordedStep step_of(const RecordedTrace& trace, const RecordedPart& part) {
-  const std::int64_t wanted = part.step.value_or(trace.steps.back().number);
+  const std::int64_t wanted = part.step ? *part.step : last_step(trace);
   std::vector<std::int64_t> known;
   for (const RecordedStep& step : trace.steps) {
     if (step.number == wanted) return step;
@@ -29,7 +39,7 @@ void keep_range(std::vector<RecordedCall>& calls, const RecordedPart& part) {
   std::vector<RecordedCall> kept;
   std::int64_t number = 0;
   for (RecordedCall& call : calls) {
-    if (!is_rest(call) && !is_wait(call)) ++number;
+    if (is_replayed(call)) ++number;
     const bool in_range = number >= part.from && (part.to == 0 || number <= part.to);
     if (in_range) kept.push_back(std::move(call));
   }
@@ -53,8 +63,7 @@ RecordedTrace part_of(RecordedTrace trace, const RecordedPart& part) {
     trace.steps = {step};
     trace.seconds = step.seconds;
   }
-  const auto replayed = [](const RecordedCall& call) { return !is_rest(call) && !is_wait(call); };
-  if (std::none_of(trace.calls.begin(), trace.calls.end(), replayed))
+  if (std::none_of(trace.calls.begin(), trace.calls.end(), is_replayed))
     throw UsageError(fmt::format("no GEMM and no collective in it ({})", trace.form));
   if (part.from == 1 && part.to == 0) return trace;
   keep_range(trace.calls, part);

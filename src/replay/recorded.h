@@ -57,7 +57,7 @@ struct RecordedTrace {
 
 // What of a trace is replayed.
 struct RecordedPart {
-  std::optional<std::int64_t> step;  // none: the last one that the trace marks; without marks, all
+  std::optional<std::int64_t> step;  // none: the last one with calls; without marks, all
   bool all_steps = false;
   std::int64_t from = 1, to = 0;  // numbers of calls of it, the first being 1; to 0: the last one
 };
