@@ -28,6 +28,7 @@ class ReplayCases {
         stop_(std::move(stop)),
         sessions_(machine, options_.processes, options_.node_size, options_.network) {
     team().together([&] { engines_ = engines_named(machine, options_.engines); });
+    if (options_.engines.empty()) leave_out_drop_in();
     const std::string usual = usual_engine(machine.device(0).info().kind);
     std::stable_partition(engines_.begin(), engines_.end(),
                           [&](const CollectiveEngine* engine) { return engine->name() == usual; });
@@ -178,6 +179,15 @@ class ReplayCases {
 
  private:
   Team& team() { return sessions_.team(); }
+
+  // It keeps mappings of peers' memory that has been freed, and other engines could not map what
+  // has come to the same address since.
+  void leave_out_drop_in() {
+    const auto is_drop_in = [](const CollectiveEngine* engine) {
+      return engine->name() == "nccl-duet";
+    };
+    engines_.erase(std::remove_if(engines_.begin(), engines_.end(), is_drop_in), engines_.end());
+  }
 
   Tuning tuning() const {
     Tuning tuning;

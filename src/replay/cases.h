@@ -28,7 +28,7 @@ struct ReplayParts {
 
 struct ReplayOptions {
   std::vector<ReplayTrace> traces;   // of different names
-  std::vector<std::string> engines;  // of collectives; empty: all of the device
+  std::vector<std::string> engines;  // of collectives; empty: all of the device but nccl-duet
   std::string gemm;                  // the engine that multiplies; "": the first that can
   ReplayParts parts;
   double tuning_seconds = 1;

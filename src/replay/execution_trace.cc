@@ -173,14 +173,14 @@ class ExecutionReader {
                                    text_list(field_of(node, "input", "types"))};
     std::visit(
         [&](auto&& what) {
-          trace_.calls.push_back({what, 0, step});
+          trace_.calls.push_back({what, 0, 0, 0, step});
         },
         gemm_of(name, inputs));
   }
 
   void add_collective(const NamedCollective& called, std::int64_t step) {
     if (called.name == "init") return;  // opening a group is no call of a step
-    trace_.calls.push_back({collective_of(called), 0, step});
+    trace_.calls.push_back({collective_of(called), 0, 0, 0, step});
   }
 
   std::map<std::int64_t, const Json*> nodes_;  // by number

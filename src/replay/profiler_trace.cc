@@ -11,6 +11,7 @@
 #include "replay/json_lists.h"
 #include "replay/operators.h"
 #include "replay/trace_reader.h"
+#include "replay/waits.h"
 
 namespace duet {
 namespace {
@@ -98,6 +99,7 @@ class ProfilerReader {
     std::stable_sort(timed_.begin(), timed_.end(),
                      [](const Timed& a, const Timed& b) { return a.begin < b.begin; });
     for (Timed& each : timed_) trace_.calls.push_back(std::move(each.call));
+    drop_waits_of_other_streams(trace_);
     if (!timed_.empty()) trace_.seconds = (last_ - timed_.front().begin) * kSecondsOfTick;
     return std::move(trace_);
   }
@@ -142,16 +144,27 @@ class ProfilerReader {
   }
 
   void add(const Json& event, decltype(RecordedCall::what) what, double seconds = 0) {
-    RecordedCall call{std::move(what), seconds, step_at(begin_of(event))};
-    if (!is_kernel(event)) {
-      const std::string id = external_id(event);
-      if (const auto own = kernels_.find(id); !id.empty() && own != kernels_.end()) {
-        for (const Json* kernel : own->second) call.seconds += length_of(*kernel) * kSecondsOfTick;
-        replayed_.insert(id);
-      }
+    Timed timed{begin_of(event), {std::move(what), seconds, 0, 0, step_at(begin_of(event))}};
+    if (is_kernel(event)) {
+      timed.call.begin = begin_of(event) * kSecondsOfTick;
+      timed.call.end = end_of(event) * kSecondsOfTick;
+    } else {
+      add_kernels(external_id(event), timed.call);
     }
     last_ = std::max(last_, end_of(event));
-    timed_.push_back({begin_of(event), std::move(call)});
+    timed_.push_back(std::move(timed));
+  }
+
+  void add_kernels(const std::string& id, RecordedCall& call) {
+    const auto own = kernels_.find(id);
+    if (id.empty() || own == kernels_.end()) return;
+    for (const Json* kernel : own->second) {
+      const double begin = begin_of(*kernel) * kSecondsOfTick;
+      call.seconds += length_of(*kernel) * kSecondsOfTick;
+      call.begin = call.end > 0 ? std::min(call.begin, begin) : begin;
+      call.end = std::max(call.end, end_of(*kernel) * kSecondsOfTick);
+    }
+    replayed_.insert(id);
   }
 
   // Of one thread an operator that begins within another one is called by it.

@@ -37,8 +37,9 @@ struct RecordedRest {
 
 struct RecordedCall {
   std::variant<GemmProblem, RecordedCollective, RecordedWait, RecordedRest> what;
-  double seconds = 0;      // on the device; 0: unknown
-  std::int64_t step = -1;  // that the trace marks; -1: none
+  double seconds = 0;         // on the device; 0: unknown
+  double begin = 0, end = 0;  // there, in seconds of the trace; end 0: unknown
+  std::int64_t step = -1;     // that the trace marks; -1: none
 };
 
 // A step that a trace marks, as ProfilerStep#N of PyTorch's profiler.

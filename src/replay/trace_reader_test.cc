@@ -58,6 +58,15 @@ TEST(ProfilerTrace, TellsTheLastStepWithItsWaitsAndTimes) {
   EXPECT_NEAR(step.collectives[2].recorded.seconds, 160e-6, 1e-12);
 }
 
+// Parameters are gathered on a stream of their own, which waits for each all_gather.
+TEST(ProfilerTrace, DropsWaitsOfOtherStreams) {
+  const RecordedTrace trace = trace_of("profiler_sharded.json");
+  EXPECT_EQ(order_of(replay_step(trace, 4)), " c0 w1 c0 g0 c1 w3 g0");
+  ASSERT_EQ(trace.remarks.size(), 1u);
+  EXPECT_EQ(trace.remarks.front(),
+            "1 waits were of other streams: the next GEMM began before the collective ended");
+}
+
 TEST(ProfilerTrace, NamesWhatIsLeftOut) {
   const auto left = left_out_of(trace_of("profiler_tensor_parallel.json"));
   const auto calls = [&](const char* reason) {

@@ -42,7 +42,9 @@ class ReplayCommand : public TurnsCommand {
                      "recognised from the contents")
         ->type_name("TRACE...");
     add_machine_flags();
-    add("--engine", engines_, "LIST", "Engines of collectives; default: all that the devices have");
+    add("--engine", engines_, "LIST",
+        "Engines of collectives; default: all that the devices have, but nccl-duet, beside which "
+        "others cannot map memory");
     add("--gemm", gemm_, "ENGINE", "The engine that multiplies; default: the first that can");
     add("--step", step_, "NUMBER",
         "The step that is replayed, where the trace marks steps (ProfilerStep#NUMBER), or all; "
