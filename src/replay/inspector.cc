@@ -71,7 +71,8 @@ RecordedTrace read_inspector(std::string_view text) {
     }
     take_line(trace, line, lost);
   }
-  if (lost > 0) trace.remarks.push_back(fmt::format("NCCL Inspector lost {} collectives", lost));
+  if (lost > 0)
+    trace.remarks.push_back(fmt::format("collectives that NCCL Inspector lost: {}", lost));
   return trace;
 }
 

@@ -63,8 +63,9 @@ TEST(ProfilerTrace, DropsWaitsOfOtherStreams) {
   const RecordedTrace trace = trace_of("profiler_sharded.json");
   EXPECT_EQ(order_of(replay_step(trace, 4)), " c0 w1 c0 g0 c1 w3 g0");
   ASSERT_EQ(trace.remarks.size(), 1u);
-  EXPECT_EQ(trace.remarks.front(),
-            "1 waits were of other streams: the next GEMM began before the collective ended");
+  EXPECT_EQ(
+      trace.remarks.front(),
+      "dropped waits of other streams: 1, as the next GEMM began before the collective ended");
 }
 
 TEST(ProfilerTrace, NamesWhatIsLeftOut) {
@@ -131,7 +132,7 @@ TEST(Inspector, TellsCollectivesAndTimes) {
   EXPECT_NEAR(step.collectives[2].recorded.seconds, 162e-6, 1e-12);
   EXPECT_EQ(step.collectives[3].collective.kind, CollectiveKind::send_recv);
   EXPECT_EQ(left_out_of(trace).size(), 1u);
-  EXPECT_TRUE(has(found_text("x", trace), "NCCL Inspector lost 1 collectives"));
+  EXPECT_TRUE(has(found_text("x", trace), "collectives that NCCL Inspector lost: 1"));
 }
 
 TEST(ReplayStep, KeepsTheLargerBufferOnOtherNumbersOfRanks) {

@@ -64,7 +64,7 @@ void drop_waits_of_other_streams(RecordedTrace& trace) {
   }
   if (const std::size_t dropped = trace.calls.size() - kept.size(); dropped > 0) {
     trace.remarks.push_back(fmt::format(
-        "{} waits were of other streams: the next GEMM began before the collective ended",
+        "dropped waits of other streams: {}, as the next GEMM began before the collective ended",
         dropped));
   }
   trace.calls = std::move(kept);
