@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "core/plain_text.h"
@@ -37,28 +38,30 @@ void refuse_binary(std::string_view text) {
       "which Chakra's converter makes them");
 }
 
-// Without the events that no reader looks at, which are most of them.
-Json parse_events(std::string_view text) {
+// The events that the reader looks at, moved out as they are parsed: the rest, which is most of a
+// trace, is not kept.
+RecordedTrace read_events(std::string_view text) {
   const int event_depth = text.front() == '[' ? 1 : 2;
-  const auto keep = [event_depth](int depth, Json::parse_event_t what, Json& parsed) {
-    return what != Json::parse_event_t::object_end || depth != event_depth ||
-           is_replay_event(parsed);
+  Json events = Json::array();
+  const auto take = [&](int depth, Json::parse_event_t what, Json& parsed) {
+    if (what != Json::parse_event_t::object_end || depth != event_depth) return true;
+    if (is_replay_event(parsed)) events.push_back(std::move(parsed));
+    return false;
   };
-  return Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
+  const Json rest = Json::parse(text.begin(), text.end(), take, /*allow_exceptions=*/false);
+  if (rest.is_discarded()) throw UsageError(fmt::format("not whole JSON: {}", kForms));
+  if (!rest.is_array() && !value_at(rest, "traceEvents").is_array())
+    throw UsageError(fmt::format("\"traceEvents\" is no list: {}", kForms));
+  return read_profiler_trace(events);
 }
 
 RecordedTrace read_json(std::string_view text) {
   if (nests_too_deep(text))
     throw UsageError(fmt::format("nested deeper than {} levels: {}", kDeepestNesting, kForms));
-  const bool has_events =
-      text.front() == '[' || text.find("\"traceEvents\"") != std::string_view::npos;
-  const Json json =
-      has_events ? parse_events(text)
-                 : Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (text.front() == '[' || text.find("\"traceEvents\"") != std::string_view::npos)
+    return read_events(text);
+  const Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) throw UsageError(fmt::format("not whole JSON: {}", kForms));
-  if (json.is_array()) return read_profiler_trace(json);
-  if (value_at(json, "traceEvents").is_array())
-    return read_profiler_trace(value_at(json, "traceEvents"));
   if (json.contains("nodes")) return read_execution_trace(json);
   throw UsageError(fmt::format("JSON of no tool that is known: {}", kForms));
 }
