@@ -59,14 +59,15 @@ int TurnsCommand::measure_by_turns(const std::vector<std::string>& line,
   const auto processes = Processes::find();
   return as_one(*processes, [&] {
     const bool several = processes->size() > 1;
-    const BenchmarkOf benchmark = read(several ? processes.get() : nullptr);
+    const BenchmarksOf benchmarks = read(several ? processes.get() : nullptr);
     std::vector<std::string> devices = device_names(devices_);
     if (devices.empty()) devices = {several ? "host" : "host:2"};
     RunPlan plan;
     open_own_machines(plan, devices, *processes);
     for (std::size_t i = 0; i < plan.machines.size(); ++i) {
       Machine& machine = *plan.machines[i];
-      add_job(plan, machine, benchmark(machine, plan.names[i]), plan.names[i]);
+      for (Benchmark& each : benchmarks(machine, plan.names[i]))
+        add_job(plan, machine, std::move(each), plan.names[i]);
     }
     return measure(plan, output_, line);
   });

@@ -21,9 +21,10 @@ class TurnsCommand : public Command {
  protected:
   using Command::Command;
 
-  void add_machine_flags();  // those of the command are added behind them
-  void add_call_flags();     // --tuning-seconds, -G, --graph-calls
-  void add_run_flags();      // of the network, mode and output
+  void add_machine_flags();                    // those of the command are added behind them
+  void add_call_flags();                       // --tuning-seconds, -G, --graph-calls
+  void add_run_flags();                        // of the network, mode and output
+  bool lists() const { return output_.list; }  // whether nothing is measured
 
   // Sets what these flags say. Throws UsageError.
   template <typename Options>
@@ -35,10 +36,11 @@ class TurnsCommand : public Command {
     options.network = network_of(network_);
   }
 
-  // The benchmark of an opened machine, which was opened by this name.
-  using BenchmarkOf = std::function<Benchmark(Machine& machine, const std::string& name)>;
+  // The benchmarks of an opened machine, which was opened by this name.
+  using BenchmarksOf =
+      std::function<std::vector<Benchmark>(Machine& machine, const std::string& name)>;
   // Reads the command's own flags. `processes`: null if there is one.
-  using ReadFlags = std::function<BenchmarkOf(Processes* processes)>;
+  using ReadFlags = std::function<BenchmarksOf(Processes* processes)>;
   int measure_by_turns(const std::vector<std::string>& line, const ReadFlags& read) const;
 
  private:

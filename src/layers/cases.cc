@@ -1,7 +1,6 @@
 #include "layers/cases.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -10,7 +9,7 @@
 
 #include "collectives/open_sessions.h"
 #include "core/error.h"
-#include "gemm/engine.h"
+#include "gemm/first_engine.h"
 #include "layers/bound.h"
 #include "layers/layer_work.h"
 #include "team/nodes.h"
@@ -50,34 +49,17 @@ std::vector<CollectiveEngine*> engines_of_layers(Machine& machine,
   }
 }
 
-void require_gemm(const std::string& kind, const std::string& name) {
-  const std::vector<std::string> known = gemm_engine_names_of(kind);
-  if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
-  throw UsageError(
-      fmt::format("--gemm: unknown engine '{}': expected {}", name, fmt::join(known, ", ")));
-}
-
 // The first one, or that of a name, which multiplies all of the layer, also onto what is there.
 GemmEngine& gemm_for(Machine& machine, const std::string& name, const Layer& layer, int ranks) {
-  Device& device = machine.device(0);
-  std::string why = fmt::format("{} has no engine for GEMMs", machine.name());
-  const std::vector<std::string> wanted =
-      name.empty() ? std::vector<std::string>{} : std::vector<std::string>{name};
-  for (GemmEngine* const engine : gemm_engines(device.info().kind, wanted).engines) {
-    if (!name.empty() && engine->name() != name) continue;
-    std::optional<Skipped> skipped;
-    for (const LayerOperation& operation : layer.operations) {
-      if (!multiplies(operation.kind)) continue;
-      GemmProblem problem = problem_of(operation, ranks);
-      for (const bool adds : {false, operation.kind != LayerKind::gather_gemm}) {
-        problem.accumulate = adds;
-        if (!skipped) skipped = engine->unsupported(device, problem);
-      }
+  std::vector<GemmProblem> problems;
+  for (const LayerOperation& operation : layer.operations) {
+    if (!multiplies(operation.kind)) continue;
+    for (const bool adds : {false, operation.kind != LayerKind::gather_gemm}) {
+      problems.push_back(problem_of(operation, ranks));
+      problems.back().accumulate = adds;
     }
-    if (!skipped) return *engine;
-    why = fmt::format("{}: {}", engine->name(), skipped->reason);
   }
-  throw Unavailable("layer: " + why);
+  return first_gemm_engine(machine.device(0), name, problems, "layer");
 }
 
 class LayerCases {
@@ -98,7 +80,7 @@ class LayerCases {
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
     team().together([&] { engines_ = engines_of_layers(machine, names); });
-    require_gemm(machine.device(0).info().kind, options_.gemm);
+    require_gemm_engine(machine.device(0).info().kind, options_.gemm);
     for (const Layer& layer : options_.layers) check(layer, team().size());
   }
 

@@ -5,6 +5,7 @@ set -euo pipefail
 duet=$(realpath "$1")
 update=${2:-}
 expected=$(realpath "$(dirname "$0")")/expected
+traces=$(realpath "$(dirname "$0")/../replay")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -39,6 +40,9 @@ golden layers layer gather-gemm,gemm-scatter,gemm-reduce --device sim:h200-4 \
 
 golden experts moe --device sim:h200-4 --hidden 512 --width 256 --experts 16 --top-k 3 --tokens 96 \
   --routing uniform,zipf:1 --engine none,vendor-model,dma
+
+golden replayed replay "$traces/execution_trace_nccl.json" "$traces/inspector.jsonl" --device sim:h200-4 \
+  --engine vendor-model,dma
 
 golden halo halo --device sim:h200-4 --nx 512 --ny 300 --engine dma,kernel --scaling strong,weak \
   --norm none,device,delayed --overlap yes

@@ -91,7 +91,7 @@ class LayerCommand : public TurnsCommand {
       return [this, options](Machine& machine, const std::string& name) mutable {
         options.device_name = name;
         options.layers = layers(machine.device(0).info());
-        return layer_benchmark(machine, options, interrupted);
+        return std::vector{layer_benchmark(machine, options, interrupted)};
       };
     });
   }

@@ -78,7 +78,7 @@ class MoeCommand : public TurnsCommand {
       return [this, options](Machine& machine, const std::string& name) mutable {
         options.device_name = name;
         options.shapes = shapes(machine.device(0).info().is_cpu);
-        return moe_benchmark(machine, options, interrupted);
+        return std::vector{moe_benchmark(machine, options, interrupted)};
       };
     });
   }
