@@ -1,6 +1,6 @@
 // A tool that NVTX loads into a program by NVTX_INJECTION64_PATH. It prints the domains, and the
-// ranges of threads as they begin and end: "Duet: all_gather 16384" with the payload of a registered
-// name, "Duet: gemm" of a text, "Duet: end".
+// ranges of threads as they begin and end: "Duet: all_gather 16384" with the payload of a
+// registered name, "Duet: gemm" of a text, "Duet: end".
 #include <nvtx3/nvToolsExt.h>
 
 #include <cstdio>
