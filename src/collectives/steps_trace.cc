@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace duet {
 namespace {
@@ -41,6 +42,11 @@ Trace trace_of_steps(const Record& record) {
     std::vector<TraceSpan>& spans = trace.lanes.back().spans;
     for (TraceSpan& span : spans_of(name.substr(at + 1), ends)) spans.push_back(std::move(span));
   }
+  // A step that takes no time begins and ends where the next one begins.
+  const auto earlier = [](const TraceSpan& one, const TraceSpan& other) {
+    return std::pair(one.begin, one.end) < std::pair(other.begin, other.end);
+  };
+  for (TraceLane& lane : trace.lanes) std::sort(lane.spans.begin(), lane.spans.end(), earlier);
   return trace;
 }
 

@@ -94,7 +94,11 @@ std::string text_of(const RankSchedule& schedule, const char* what,
   std::set<std::string> names;
   for (const SemaphoreAt& each : semaphores) {
     const SemaphoreGroup& group = schedule.semaphores[index_of(each.group)];
-    names.insert(group.for_every_rank ? fmt::format("rank {}", each.*rank) : group.name);
+    if (group.of_wire) {
+      names.insert("the network");
+    } else {
+      names.insert(group.for_every_rank ? fmt::format("rank {}", each.*rank) : group.name);
+    }
   }
   return names.empty() ? "" : fmt::format("{} {}", what, fmt::join(names, ", "));
 }
