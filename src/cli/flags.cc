@@ -137,6 +137,10 @@ void add_output_flags(CLI::App& app, OutputFlags& flags) {
                "Print one line per case as soon as it is measured, and all tables in full; "
                "default: one table per benchmark, shortened where it is long")
       ->group("Output");
+  app.add_flag("--nvtx", flags.nvtx,
+               "Mark cases, and what each rank enqueues, as NVTX ranges for nsys "
+               "(docs/measuring.md)")
+      ->group("Output");
   app.add_flag("--reproducible", flags.reproducible,
                "Omit fields that differ from run to run from the journal: time, host, command "
                "line, versions")

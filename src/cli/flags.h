@@ -31,6 +31,7 @@ struct OutputFlags {
   bool reproducible = false;
   bool check = false;
   bool list = false;
+  bool nvtx = false;
   // Shows the figures in place of the usual tables; none: these.
   std::function<std::unique_ptr<Writer>(std::ostream&)> table;
   std::optional<std::string> report;   // "": a name derived from the journal's

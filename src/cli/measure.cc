@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/output_file.h"
 #include "core/plain_text.h"
+#include "core/profiler_range.h"
 #include "core/terminal.h"
 #include "results/environment.h"
 #include "results/writers/console.h"
@@ -193,6 +194,11 @@ int measure(const RunPlan& plan, const OutputFlags& asked,
     throw UsageError("nothing to measure: the devices have no case of the kinds that were chosen");
   }
   if (asked.list) return list_cases(plan, asked);
+  if (asked.nvtx && !show_profiler_ranges() && speaks(plan)) {
+    complain(
+        "--nvtx: no tool takes the ranges: expected a run by nsys profile, of a duet that was "
+        "built with CUDA");
+  }
   const std::string resume = how_to_resume(plan, flags, command);
   catch_interrupts(speaks(plan), asked.has_checkpoint ? Stopping::with_checkpoint : Stopping::soon);
   std::vector<Machine*> machines;

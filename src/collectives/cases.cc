@@ -9,12 +9,14 @@
 
 #include "collectives/collective_work.h"
 #include "collectives/crossover.h"
+#include "collectives/group_cases.h"
 #include "collectives/open_sessions.h"
 #include "collectives/tuning/changeover.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "team/nodes.h"
 #include "timing/sampler.h"
+#include "timing/start_gate.h"
 
 namespace duet {
 namespace {
@@ -60,6 +62,28 @@ std::string microseconds(const std::vector<double>& seconds) {
   return text;
 }
 
+// When the steps of one call ran on each rank. All ranks begin at once.
+std::vector<std::vector<CallTimeline::Step>> steps_of_a_call(Team& team, CollectiveWork& work) {
+  constexpr double kDeadline = 120;
+  std::vector<std::vector<CallTimeline::Step>> steps(static_cast<std::size_t>(team.size()));
+  StartGate gate(team);
+  team.each([&](Rank& rank) {
+    const auto stream = rank.device.make_stream();
+    for (int call = 0; call < ungated_calls(team); ++call) {
+      work.enqueue(rank, *stream);
+      stream->synchronize(kDeadline);
+    }
+    CallTimeline timeline(rank.device);
+    gate.hold(rank, *stream, kDeadline);
+    timeline.begin(*stream);
+    work.enqueue_observed(rank, *stream, timeline);
+    gate.release(rank, kDeadline);
+    stream->synchronize(kDeadline);
+    steps[static_cast<std::size_t>(rank.index)] = timeline.steps();
+  });
+  return steps;
+}
+
 class CollectiveCases {
  public:
   CollectiveCases(Machine& machine, CollectiveOptions options, std::function<bool()> stop,
@@ -69,11 +93,14 @@ class CollectiveCases {
         machine_(machine),
         sessions_(std::make_shared<OpenSessions>(machine, processes, options_.node_size,
                                                  options_.network)),
-        ranks_(sessions_->team().size()),
+        ranks_(options_.groups ? options_.groups->groups.ranks : sessions_->team().size()),
         nodes_(NodeMap::of(sessions_->team()).nodes()) {
     sessions_->team().together([&] { engines_ = engines_named(machine, options_.engines); });
     for (CollectiveEngine* engine : engines_) engine->check_settings(sessions_->team());
     require_packets();
+    if (!options_.groups) return;
+    groups_ = std::make_shared<GroupMeasurer>(sessions_->team(), *options_.groups, stop_);
+    for (const DType dtype : options_.dtypes) groups_->require_elements(dtype);
   }
 
   Benchmark benchmark() {
@@ -85,22 +112,28 @@ class CollectiveCases {
     std::stable_partition(cases_.begin(), cases_.end(),
                           [](const Case& each) { return each.id.engine != "nccl-duet"; });
     // Frees the sessions' communicators and memory after the last case.
-    const auto conclude = [sessions = sessions_](const std::vector<Finished>& finished) {
+    const auto conclude = [sessions = sessions_,
+                           groups = groups_](const std::vector<Finished>& finished) {
+      if (groups != nullptr) groups->close();
       sessions->close();
       return conclude_collectives(finished);
     };
     return {std::move(cases_), conclude};
   }
 
-  void plan(const std::function<void(const PlannedCase&)>& take) {
+  void plan(const std::function<void(const PlannedCase&)>& take, bool timed) {
     for_each([&](const std::string& name, const Engine& engine, const Call& call) {
-      PlannedCase result{
-          name, size_bytes(call.collective, ranks_), call.skew, call.in_place, "", {}, {}, {}};
+      PlannedCase result;
+      result.engine = name;
+      result.bytes = size_bytes(call.collective, ranks_);
+      result.skew = call.skew;
+      result.in_place = call.in_place;
+      result.axes = axes(call, {}, ranks_, nodes_);
       result.schedule.collective = call.collective;
       try {
         CollectiveSession& session = sessions_->session(*engine);
         session.keep_schedules(true);
-        plan(session, call, result);
+        plan(session, call, result, timed);
       } catch (const Unavailable& error) {
         result.skipped = Skipped{error.what()};
       }
@@ -114,7 +147,7 @@ class CollectiveCases {
   // With the name of the engine, which is another one where it is cut into packets.
   using Visit = std::function<void(const std::string&, const Engine&, const Call&)>;
 
-  void plan(CollectiveSession& session, const Call& call, PlannedCase& result) {
+  void plan(CollectiveSession& session, const Call& call, PlannedCase& result, bool timed) {
     result.skipped = session.unsupported(call.collective, call.in_place);
     if (result.skipped) return;
     CollectiveWork work(sessions_->team(), session, call.collective, call.in_place, false);
@@ -127,6 +160,9 @@ class CollectiveCases {
       result.schedule.in_place.push_back(call.in_place &&
                                          send_bytes(call.collective, rank, ranks_) > 0 &&
                                          recv_bytes(call.collective, rank, ranks_) > 0);
+    }
+    if (timed && !result.schedule.ranks.empty()) {
+      result.steps = steps_of_a_call(sessions_->team(), work);
     }
     sessions_->team().each([&](Rank& rank) { work.release(rank); });
     result.warnings = session.take_warnings();
@@ -231,7 +267,23 @@ class CollectiveCases {
     }
   }
 
+  void add_groups_case(const std::string& name, const Engine& engine, const Call& call) {
+    CaseId id{kGroupsBenchmark, options_.device_name, name, axes(call, {}, ranks_, nodes_)};
+    groups_->add_axes(id.axes);
+    const auto run = [groups = groups_, sessions = sessions_, engine, id, call,
+                      verified = options_.verified] {
+      try {
+        return groups->measure(id, *engine, call.collective, call.in_place, verified);
+      } catch (...) {
+        groups->close(*engine);
+        throw;
+      }
+    };
+    cases_.push_back({id, run, std::nullopt, options_.verified});
+  }
+
   void add_case(const std::string& name, const Engine& engine, const Call& call) {
+    if (groups_ != nullptr) return add_groups_case(name, engine, call);
     const CaseId id{"collective", options_.device_name, name,
                     axes(call, options_.graph, ranks_, nodes_)};
     const Mode mode =
@@ -281,6 +333,7 @@ class CollectiveCases {
   std::shared_ptr<OpenSessions> sessions_;
   int ranks_, nodes_;
   std::vector<CollectiveEngine*> engines_;
+  std::shared_ptr<GroupMeasurer> groups_;  // null: all ranks make the calls
   std::vector<Case> cases_;
 };
 
@@ -306,8 +359,8 @@ std::uint64_t least_collective_bytes(CollectiveKind kind, DType dtype, int ranks
 }
 
 void plan_collectives(Machine& machine, const CollectiveOptions& options,
-                      const std::function<void(const PlannedCase&)>& take) {
-  CollectiveCases(machine, options, nullptr, nullptr).plan(take);
+                      const std::function<void(const PlannedCase&)>& take, bool timed) {
+  CollectiveCases(machine, options, nullptr, nullptr).plan(take, timed);
 }
 
 Benchmark collective_benchmark(Machine& machine, const CollectiveOptions& options,

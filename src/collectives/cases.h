@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "collectives/call_timeline.h"
 #include "collectives/collective_work.h"
+#include "collectives/group_cases.h"
 #include "collectives/schedule/checker.h"
 #include "collectives/skew.h"
 #include "device/machine.h"
@@ -39,6 +41,9 @@ struct CollectiveOptions {
   // Of cases that compares_packets() (collectives/tuning/changeover.h); none: as all others.
   std::optional<Mode> packets_mode;
   std::string device_name;  // --device, as the journal shows it
+  // Groups of ranks make the calls, all groups at once (group_cases.h): sizes are those of a group.
+  // `graph`, `mode` and `packets_mode` are then not used.
+  std::optional<GroupOptions> groups;
 };
 
 // The sizes in bytes that `duet collective` measures by default.
@@ -50,7 +55,7 @@ std::vector<std::uint64_t> default_collective_sizes(CollectiveKind kind, Machine
 std::uint64_t least_collective_bytes(CollectiveKind kind, DType dtype, int ranks);
 
 // The benchmark `collective`. Its ranks are all devices of the machine and, with several processes,
-// those of the other processes' machines.
+// those of the other processes' machines. With `groups`: the benchmark `collective_groups`.
 // - Collective among processes: all make the same call, run the cases in the same order and
 //   conclude together.
 // - The machine and `processes` must outlive the benchmark.
@@ -73,11 +78,14 @@ struct PlannedCase {
   CollectiveSchedule schedule;  // without ranks: the plans are none
   std::optional<Skipped> skipped;
   std::vector<std::string> warnings;
+  Axes axes;                                           // of the case
+  std::vector<std::vector<CallTimeline::Step>> steps;  // by rank; empty unless they were timed
 };
 
-// Plans the benchmark's cases and runs none: calls `take` for each. By one process. Throws as
+// Plans the benchmark's cases and measures none: calls `take` for each. `timed`: makes a few calls
+// of each, of which the last tells when its steps ran. By one process. Throws as
 // collective_benchmark().
 void plan_collectives(Machine& machine, const CollectiveOptions& options,
-                      const std::function<void(const PlannedCase&)>& take);
+                      const std::function<void(const PlannedCase&)>& take, bool timed = false);
 
 }  // namespace duet

@@ -170,11 +170,17 @@ bool CollectiveWork::has_contents(const Rank& rank, const RankState& own) {
          (own.recv_memory == nullptr || rank.device.has_contents(own.recv_memory->span()));
 }
 
+// Other groups of a divided team may have their first ranks in other processes, which count alike.
+std::uint64_t CollectiveWork::first_seed() const {
+  constexpr int kSeedBits = 32;
+  return fresh_seeds(kFills) + (static_cast<std::uint64_t>(team_.whole_rank(0)) << kSeedBits);
+}
+
 CollectiveWork::KnownByAllRanks CollectiveWork::learn(Rank& rank, const RankState& own) const {
   const std::string mine =
       pack({fmt::format("{}", own.plan->wire_bytes()), has_contents(rank, own) ? "contents" : "",
             own.plan->host_driven() ? "host driven" : "", own.plan->algorithm(),
-            rank.index == 0 ? std::to_string(fresh_seeds(kFills)) : "",
+            rank.index == 0 ? std::to_string(first_seed()) : "",
             fmt::format("{}", own.plan->network_bytes()),
             fmt::format("{}", session_.network_gbit_per_s(rank))});
   return *rank.team.gather_as<KnownByAllRanks>(rank, mine, "the other ranks to have prepared",
@@ -289,9 +295,12 @@ void CollectiveWork::allocate_aside(Rank& rank, RankState& own) const {
 
 std::optional<Skipped> CollectiveWork::verify(Rank& rank) {
   if (!verified_) return Skipped{kNotToBeVerified};
-  if (!known_.has_contents) {
-    return Skipped{"buffers of this size have no contents on a simulated machine"};
-  }
+  // Groups of a divided team may differ, and go on together.
+  const std::string lack = rank.team.first_reason(
+      rank,
+      known_.has_contents ? "" : "buffers of this size have no contents on a simulated machine",
+      "the other ranks to say what their buffers hold", kDeadline);
+  if (!lack.empty()) return Skipped{lack};
   RankState& own = state(rank);
   if (own.renewed && has_contents(rank, own)) require_results(rank, own.buffers.recv, own.fills);
   const auto stream = rank.device.make_stream();

@@ -32,6 +32,10 @@ class CollectiveWork : public Work {
   Cost cost() const override;
   void prepare(Rank& rank, const Placement& placement) override;
   void enqueue(Rank& rank, Stream& stream) override;
+  // As enqueue(), of plans that are not captured (CollectivePlan::enqueue_observed()).
+  void enqueue_observed(Rank& rank, Stream& stream, StepObserver& observer) {
+    state(rank).plan->enqueue_observed(stream, observer);
+  }
   int calls() const override { return graph_.launches > 0 ? graph_.launches * graph_.calls : 1; }
   // Also where the graphs of one enqueue() may fill a launch queue.
   bool host_driven() const override;
@@ -88,6 +92,7 @@ class CollectiveWork : public Work {
   RankState& state(const Rank& rank) { return states_[static_cast<std::size_t>(rank.local)]; }
   void allocate(Rank& rank, RankState& own);
   static bool has_contents(const Rank& rank, const RankState& own);
+  std::uint64_t first_seed() const;
   KnownByAllRanks learn(Rank& rank, const RankState& own) const;
   static KnownByAllRanks known_of(const std::vector<std::string>& all);
   void capture_calls(Rank& rank, RankState& own, Stream& stream);

@@ -57,6 +57,12 @@ void CollectivePlan::enqueue_rows(Stream&, const MultiplyRows&) {
   throw BadArgument("a collective without rows that are multiplied");
 }
 
+void CollectivePlan::enqueue_observed(Stream& stream, StepObserver& observer) {
+  observer.begins(stream, 0, "call");
+  enqueue(stream);
+  observer.ends(stream);
+}
+
 std::unique_ptr<CollectiveMemory> CollectiveSession::allocate(Rank& rank, std::uint64_t bytes) {
   return std::make_unique<PlainMemory>(rank.device.allocate(bytes));
 }

@@ -34,6 +34,15 @@ struct CallCompute {
   std::function<void(Stream&)> beside;
 };
 
+// Told of each step of a call while it is enqueued.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  // Before the step, which goes to `stream`, and behind it. Lane 0 is the caller's stream.
+  virtual void begins(Stream& stream, int lane, const std::string& what) = 0;
+  virtual void ends(Stream& stream) = 0;
+};
+
 // One rank's part of a collective, bound to fixed buffers. The buffers must outlive the plan.
 class CollectivePlan {
  public:
@@ -50,6 +59,9 @@ class CollectivePlan {
   // enqueue() of such a plan is the same without multiplications. Of other plans: throws
   // BadArgument.
   virtual void enqueue_rows(Stream& stream, const MultiplyRows& multiply);
+  // As enqueue(), and tells of the steps, where the session keeps schedules and the plan is one;
+  // else of the whole call as one step.
+  virtual void enqueue_observed(Stream& stream, StepObserver& observer);
   // Whether enqueue_rows() multiplies between the collective's steps.
   virtual bool multiplies_rows() const { return false; }
   // Whether enqueue() does what a SumNorm says. CollectiveSession::plan() adds it to plans that sum

@@ -20,6 +20,9 @@ class ForwardingPlan : public CollectivePlan {
   void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
     plan_->enqueue_rows(stream, multiply);
   }
+  void enqueue_observed(Stream& stream, StepObserver& observer) override {
+    plan_->enqueue_observed(stream, observer);
+  }
   bool multiplies_rows() const override { return plan_->multiplies_rows(); }
   bool normalises() const override { return plan_->normalises(); }
   std::string algorithm() const override { return plan_->algorithm(); }

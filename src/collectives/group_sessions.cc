@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace duet {
@@ -29,11 +30,16 @@ GroupSessions::GroupSessions(Team& team, TeamGroups groups, CollectiveEngine& en
   if (!engine.opens_for_groups()) {
     throw Unavailable(
         fmt::format("{}: runs on all ranks of a run, not on groups of them: expected "
-                    "auto, dma or kernel",
+                    "auto, dma, kernel, or NCCL's or RCCL's engines",
                     engine.name()));
   }
   require_as_many_in_all(team, teams_.teams().size());
   for (const auto& each : teams_.teams()) sessions_.push_back(engine.open(*each));
+}
+
+bool GroupSessions::usable() const {
+  return std::all_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& each) { return each->usable(); });
 }
 
 }  // namespace duet

@@ -22,6 +22,13 @@ class GroupSessions {
   const std::shared_ptr<CollectiveSession>& session(const Rank& of_team) const {
     return sessions_.at(teams_.place(of_team));
   }
+  // The teams of the groups with local ranks in the order of groups, the place of a rank's among
+  // them, and the session of the team in a place.
+  const std::vector<std::shared_ptr<Team>>& teams() const { return teams_.teams(); }
+  std::size_t place(const Rank& of_team) const { return teams_.place(of_team); }
+  CollectiveSession& at(std::size_t place) const { return *sessions_.at(place); }
+  // Whether all sessions are (CollectiveSession::usable()).
+  bool usable() const;
 
  private:
   GroupTeams teams_;

@@ -8,6 +8,8 @@
 #include "collectives/forwarding_plan.h"
 #include "collectives/partition.h"
 #include "core/packing.h"
+#include "core/profiler_range.h"
+#include "core/units.h"
 #include "device/collective_kernel.h"
 
 namespace duet {
@@ -228,10 +230,41 @@ class NormBehind : public ForwardingPlan {
     plan_->enqueue_rows(stream, multiply);
     stream.launch(*norm_);
   }
+  void enqueue_observed(Stream& stream, StepObserver& observer) override {
+    plan_->enqueue_observed(stream, observer);
+    observer.begins(stream, 0, "norm");
+    stream.launch(*norm_);
+    observer.ends(stream);
+  }
   bool normalises() const override { return true; }
 
  private:
   std::unique_ptr<PreparedKernel> norm_;
+};
+
+// Its calls are ranges of a profiler: "all_reduce 64 MiB".
+class InRanges : public ForwardingPlan {
+ public:
+  InRanges(std::unique_ptr<CollectivePlan> plan, const Collective& collective, int ranks)
+      : ForwardingPlan(std::move(plan)),
+        text_(fmt::format("{} {}", name(collective.kind),
+                          format_bytes(size_bytes(collective, ranks)))) {}
+
+  void enqueue(Stream& stream) override {
+    const ProfilerRange range([this] { return text_; });
+    plan_->enqueue(stream);
+  }
+  void enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) override {
+    const ProfilerRange range([this] { return text_; });
+    plan_->enqueue_beside(stream, side, compute);
+  }
+  void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
+    const ProfilerRange range([this] { return text_; });
+    plan_->enqueue_rows(stream, multiply);
+  }
+
+ private:
+  const std::string text_;
 };
 
 }  // namespace
@@ -261,6 +294,8 @@ std::unique_ptr<CollectivePlan> CollectiveSession::plan(Rank& rank, const Collec
       made = std::make_unique<RowsAtOnce>(rank, std::move(made), collective, own);
     if (collective.norm.columns > 0 && !made->normalises())
       made = std::make_unique<NormBehind>(rank, std::move(made), collective, own);
+    if (shows_profiler_ranges())
+      made = std::make_unique<InRanges>(std::move(made), collective, rank.size);
   });
   return made;
 }

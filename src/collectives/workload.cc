@@ -5,6 +5,7 @@
 #include "collectives/cases.h"
 #include "collectives/cost.h"
 #include "collectives/engine.h"
+#include "collectives/steps_trace.h"
 #include "collectives/tuning/tuning_file.h"
 #include "core/units.h"
 #include "timing/work.h"
@@ -13,7 +14,8 @@ namespace duet {
 namespace {
 
 std::vector<RecordKind> collective_records() {
-  RecordKind collective{"collective"}, crossover{"collective_crossover"};
+  RecordKind collective{"collective"}, crossover{"collective_crossover"}, groups{kGroupsBenchmark},
+      steps{kStepsBenchmark};
   collective.quantities = {kAlgorithmBytes, kBusBytes, kBusiestWireBytes, kNetworkBytes,
                            kLinkGbitPerS};
   collective.rates = collective_rates;
@@ -26,7 +28,16 @@ std::vector<RecordKind> collective_records() {
   collective.more_text = collective_text;
   collective.expect = expect_collective;
   crossover.sentences = crossover_lines;
-  return {collective, crossover};
+  groups.quantities = collective.quantities;
+  groups.rates = collective_rates;
+  groups.figures = {"busbw_gb_per_s", "algbw_gb_per_s", "wire_gb_per_s", "percent_of_rails",
+                    "wrong",          "slowdown",       "alone_seconds"};
+  groups.own_section = true;
+  groups.table.beside = collective.table.beside;
+  groups.tables = groups_tables;
+  groups.more_text = collective_text;
+  steps.trace = trace_of_steps;
+  return {collective, crossover, groups, steps};
 }
 
 // The two collectives that training uses most, at three sizes.

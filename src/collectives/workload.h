@@ -26,4 +26,8 @@ std::string collective_text(const Record& record);
 // there is no crossover.
 std::string crossover_lines(const std::vector<Record>& results);
 
+// A table for each measured collective_groups of a section's results, with a line for each group:
+// its time alone and at once with all others, the ratio, and the bus bandwidth at once.
+std::string groups_tables(const std::vector<Record>& results);
+
 }  // namespace duet

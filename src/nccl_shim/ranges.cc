@@ -1,58 +1,41 @@
 #include "nccl_shim/ranges.h"
 
-#include <nvtx3/nvToolsExt.h>
+#include "core/nvtx.h"
 
 namespace duet::nccl_shim {
 namespace {
 
 constexpr std::size_t kGroupEnd = kCountedKinds;  // behind the kinds of calls
 
-// Null where no tool has been loaded into the process. NVTX loads it here.
-nvtxDomainHandle_t domain() {
-  static const nvtxDomainHandle_t made = nvtxDomainCreateA("Duet");
-  return made;
-}
-
-// What tools know a name by.
-nvtxStringHandle_t registered_name(std::size_t what) {
+nvtx::Name registered_name(std::size_t what) {
   struct Names {
-    nvtxStringHandle_t all[kCountedKinds + 1];
+    nvtx::Name all[kCountedKinds + 1];
     Names() {
       for (std::size_t i = 0; i < kCountedKinds; ++i) {
-        all[i] = nvtxDomainRegisterStringA(domain(), name_of(static_cast<CountedKind>(i)));
+        all[i] = nvtx::registered(name_of(static_cast<CountedKind>(i)));
       }
-      all[kGroupEnd] = nvtxDomainRegisterStringA(domain(), "group_end");
+      all[kGroupEnd] = nvtx::registered("group_end");
     }
   };
   static const Names names;
   return names.all[what];
 }
 
-void push(std::size_t what, std::uint64_t payload) {
-  nvtxEventAttributes_t event{};
-  event.version = NVTX_VERSION;
-  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-  event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
-  event.message.registered = registered_name(what);
-  event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
-  event.payload.ullValue = payload;
-  nvtxDomainRangePushEx(domain(), &event);
-}
-
 void pop() {
-  if (domain() != nullptr) nvtxDomainRangePop(domain());
+  if (nvtx::has_tool()) nvtx::pop();
 }
 
 }  // namespace
 
 CallRange::CallRange(const Counted& call, int ranks) {
-  if (domain() != nullptr) push(static_cast<std::size_t>(call.kind), call.all_bytes(ranks));
+  if (!nvtx::has_tool()) return;
+  nvtx::push(registered_name(static_cast<std::size_t>(call.kind)), call.all_bytes(ranks));
 }
 
 CallRange::~CallRange() { pop(); }
 
 GroupEndRange::GroupEndRange(std::uint64_t calls) {
-  if (domain() != nullptr) push(kGroupEnd, calls);
+  if (nvtx::has_tool()) nvtx::push(registered_name(kGroupEnd), calls);
 }
 
 GroupEndRange::~GroupEndRange() { pop(); }

@@ -1,4 +1,4 @@
-// Each side runs with the same warm-up as both together, so that clocks have settled.
+// Each work runs with the same warm-up as all together, so that clocks have settled.
 #include "overlap/alone.h"
 
 #include <algorithm>
@@ -19,11 +19,16 @@ std::string AloneTimes::communication_name(const OverlapScenario& scenario,
   return full_name(scenario) + ", " + engine;
 }
 
+std::string AloneTimes::copy_name(const OverlapScenario& scenario) {
+  return full_name(scenario) + ", copy";
+}
+
 void AloneTimes::begin(const OverlapScenario& scenario) {
   if (scenario_ == full_name(scenario)) return;
   scenario_ = full_name(scenario);
   compute_.clear();
   communication_.clear();
+  copy_.reset();
   lacking_.clear();
 }
 
@@ -47,6 +52,13 @@ double AloneTimes::communication(const OverlapScenario& scenario, const std::str
   if (found != communication_.end()) return found->second;
   SideWork work = SideWork::communicating(engines_, scenario, engine);
   return communication_[engine] = median(work.all(), {}, communication_name(scenario, engine));
+}
+
+double AloneTimes::copy(const OverlapScenario& scenario) {
+  if (!scenario.copy) return 0;
+  if (copy_) return *copy_;
+  SideWork work = SideWork::copying(engines_, scenario);
+  return copy_.emplace(median(work.all(), {}, copy_name(scenario)));
 }
 
 double AloneTimes::least_compute(const OverlapScenario& scenario, const std::vector<int>& units) {

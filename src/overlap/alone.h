@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,16 +10,16 @@
 #include "overlap/energy.h"
 #include "overlap/engines.h"
 #include "overlap/scenario.h"
-#include "timing/pair_sampler.h"
+#include "timing/beside_sampler.h"
 
 namespace duet {
 
-// Median times of a scenario's sides when each runs alone. Each time is measured at the first
+// Median times of a scenario's works when each runs alone. Each time is measured at the first
 // request and kept until begin() is called for another scenario.
 class AloneTimes {
  public:
   // All arguments must outlive this object. `energy` null: no energy is measured.
-  AloneTimes(OverlapEngines& engines, const PairMode& mode, EnergyProbe* energy,
+  AloneTimes(OverlapEngines& engines, const BesideMode& mode, EnergyProbe* energy,
              const std::function<bool()>& stop)
       : engines_(engines), mode_(mode), energy_(energy), stop_(stop) {}
 
@@ -30,27 +31,31 @@ class AloneTimes {
   double compute(const OverlapScenario& scenario, int units);
   double communication(const OverlapScenario& scenario, const std::string& engine);
 
+  double copy(const OverlapScenario& scenario);  // 0: it has none
+
   // The shortest time of the compute side on all units and on each of `units`.
   double least_compute(const OverlapScenario& scenario, const std::vector<int>& units);
   // The shortest time of the communication side over OverlapEngines::usual() and others(). Engines
   // that fail are left out.
   double least_communication(const OverlapScenario& scenario);
 
-  // The names under which the energy probe keeps the energy of a side on all units.
+  // The names under which the energy probe keeps the energy of a work on all units.
   static std::string compute_name(const OverlapScenario& scenario);
   static std::string communication_name(const OverlapScenario& scenario, const std::string& engine);
+  static std::string copy_name(const OverlapScenario& scenario);
 
  private:
   double median(Work& work, const Placement& placement, const std::string& name);
 
   OverlapEngines& engines_;
-  PairMode mode_;
+  BesideMode mode_;
   EnergyProbe* energy_;
   const std::function<bool()>& stop_;
   std::string scenario_;
   std::map<int, double> compute_;                // by units
   std::map<std::string, double> communication_;  // by engine
-  std::set<std::string> lacking_;                // engines that cannot run it
+  std::optional<double> copy_;
+  std::set<std::string> lacking_;  // engines that cannot run it
 };
 
 }  // namespace duet

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/units.h"
 #include "overlap/runner.h"
 
 namespace duet {
@@ -15,18 +16,21 @@ namespace {
 CaseId case_id(const OverlapScenario& scenario, const OverlapPolicy& policy,
                const std::string& engine, int ranks, const std::string& device) {
   const auto bytes = static_cast<std::int64_t>(bytes_of(scenario.communication));
-  return {"overlap",
-          device,
-          engine,
-          {{"scenario", scenario.name},
-           {"origin", scenario.source},
-           {"compute", name_with_bytes(scenario.compute)},
-           {"collective", name(scenario.communication)},
-           {"bytes", bytes},
-           {"in_place", scenario.in_place},
-           {"pieces", std::int64_t{scenario.pieces}},
-           {"policy", name(policy)},
-           {"ranks", std::int64_t{ranks}}}};
+  Axes axes{{"scenario", scenario.name},
+            {"origin", scenario.source},
+            {"compute", name_with_bytes(scenario.compute)},
+            {"collective", name(scenario.communication)},
+            {"bytes", bytes},
+            {"in_place", scenario.in_place},
+            {"pieces", std::int64_t{scenario.pieces}},
+            {"policy", name(policy)},
+            {"ranks", std::int64_t{ranks}}};
+  if (scenario.copy) {
+    axes.set("copy",
+             fmt::format("{} {} {}", name(scenario.copy->kind), name(scenario.copy->executor),
+                         format_bytes(scenario.copy->bytes)));
+  }
+  return {"overlap", device, engine, std::move(axes)};
 }
 
 std::vector<std::pair<std::string, double>> metrics_of(const OverlapResult& result) {
@@ -41,6 +45,10 @@ std::vector<std::pair<std::string, double>> metrics_of(const OverlapResult& resu
                          {"compute_seconds", result.times.compute},
                          {"communication_seconds", result.times.communication},
                          {"engine_seconds", result.times.engine}});
+  if (m.copy_slowdown) {
+    all.insert(all.end(),
+               {{"copy_slowdown", *m.copy_slowdown}, {"copy_seconds", result.times.copy}});
+  }
   return all;
 }
 
@@ -56,6 +64,7 @@ void add_energy(Measurement& measurement, const OverlapDraw& draw) {
   const auto add = [&all](const char* metric, const std::optional<double>& value) {
     if (value) all.emplace_back(metric, *value);
   };
+  if (draw.copy) all.emplace_back("joules_copy", draw.copy->joules);
   add("joules_per_gb", energy.joules_per_gb);
   add("joules_per_gb_beside", energy.joules_per_gb_beside);
   add("power_estimate_seconds", energy.power_estimate_seconds);
@@ -63,12 +72,14 @@ void add_energy(Measurement& measurement, const OverlapDraw& draw) {
 }
 
 std::vector<RankTimeline> timeline(const OverlapResult& result) {
-  const PairIteration& last = result.together.iterations.back();
-  const auto& compute = result.compute_first ? last.first : last.second;
-  const auto& communication = result.compute_first ? last.second : last.first;
+  const BesideIteration& last = result.together.iterations.back();
+  const std::vector<WorkSpan>& compute = last.works[result.compute_place()];
+  const std::vector<WorkSpan>& communication = last.works[result.communication_place()];
   std::vector<RankTimeline> ranks;
   for (std::size_t rank = 0; rank < compute.size(); ++rank) {
     ranks.push_back({compute[rank], communication[rank]});
+    if (last.works.size() <= OverlapResult::kCopyPlace) continue;
+    ranks.back().also = last.works[OverlapResult::kCopyPlace][rank];
   }
   return ranks;
 }
@@ -77,7 +88,7 @@ Measurement measurement_of(const CaseId& id, const OverlapResult& result) {
   Measurement measurement;
   measurement.id = id;
   Sampling sampling;
-  for (const PairIteration& one : result.together.iterations) {
+  for (const BesideIteration& one : result.together.iterations) {
     sampling.samples.push_back(one.together());
   }
   sampling.stopped_by = "iterations";

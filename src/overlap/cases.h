@@ -8,8 +8,8 @@
 #include "overlap/policy.h"
 #include "overlap/runner.h"
 #include "overlap/scenario.h"
+#include "timing/beside_sampler.h"
 #include "timing/measurement.h"
-#include "timing/pair_sampler.h"
 
 namespace duet {
 

@@ -16,15 +16,19 @@ constexpr double kRestSeconds = 1;
 
 OverlapEnergy overlap_energy(const OverlapDraw& draw) {
   OverlapEnergy energy;
-  energy.transfer_joules = draw.communication.joules - draw.idle_watts * draw.communication.seconds;
+  const auto above_idle = [&draw](const RunEnergy& run) {
+    return run.joules - draw.idle_watts * run.seconds;
+  };
+  energy.transfer_joules = above_idle(draw.communication);
+  const double copy_joules = draw.copy ? above_idle(*draw.copy) : 0;
   if (draw.wire_bytes > 0) {
     const double gb = draw.wire_bytes / 1e9;
     energy.joules_per_gb = energy.transfer_joules / gb;
-    energy.joules_per_gb_beside = (draw.together.joules - draw.compute.joules) / gb;
+    energy.joules_per_gb_beside = (draw.together.joules - draw.compute.joules - copy_joules) / gb;
   }
   if (draw.watts_limit > 0) {
     energy.power_estimate_seconds =
-        (draw.compute.joules + energy.transfer_joules) / draw.watts_limit;
+        (draw.compute.joules + energy.transfer_joules + copy_joules) / draw.watts_limit;
   }
   return energy;
 }
@@ -63,7 +67,7 @@ const PowerDraw& EnergyProbe::taken(const std::string& name) const {
 }
 
 OverlapDraw EnergyProbe::draw(const std::string& together, const std::string& compute,
-                              const std::string& communication) const {
+                              const std::string& communication, const std::string& copy) const {
   OverlapDraw all;
   all.idle_watts = idle_.watts;
   all.watts_limit = source_.watts_limit;
@@ -76,6 +80,7 @@ OverlapDraw EnergyProbe::draw(const std::string& together, const std::string& co
   add(together, all.together);
   add(compute, all.compute);
   add(communication, all.communication);
+  if (!copy.empty()) add(copy, all.copy.emplace());
   return all;
 }
 

@@ -40,6 +40,15 @@ TEST(OverlapEnergy, BesideTheGemmIsWhatTheGemmAloneDoesNotDraw) {
   EXPECT_NEAR(*overlap_energy(thrifty).joules_per_gb_beside, -0.1, 1e-12);
 }
 
+// A copy beside both that draws 700 W for 5 ms alone: 1 J above idle.
+TEST(OverlapEnergy, OfACopyBesideBothIsNeitherTheGemmsNorTheTransfers) {
+  OverlapDraw three = draw();
+  three.copy = RunEnergy{3.5, 0.005};
+  const OverlapEnergy energy = overlap_energy(three);
+  EXPECT_NEAR(*energy.joules_per_gb_beside, 0.252 - 1.0 / 8, 1e-12);
+  EXPECT_NEAR(*energy.power_estimate_seconds, 29.6 / 2800, 1e-15);
+}
+
 TEST(OverlapEnergy, OverTheCapIsATime) {
   EXPECT_NEAR(*overlap_energy(draw()).power_estimate_seconds, 28.6 / 2800, 1e-15);
 }

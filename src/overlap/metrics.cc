@@ -25,14 +25,15 @@ void require_time(double seconds, const char* what) {
 OverlapMetrics overlap_metrics(const OverlapTimes& t) {
   require_time(t.compute, "compute alone");
   require_time(t.communication, "communication alone");
-  require_time(t.together, "both together");
+  require_time(t.together, "all together");
   OverlapMetrics metrics;
-  const double serial = t.compute + t.communication;
+  const double serial = t.compute + t.communication + t.copy;
   metrics.speedup = serial / t.together;
-  metrics.ideal_speedup = serial / std::max(t.compute, t.communication);
-  metrics.bound = std::max(t.least_compute, t.least_communication) / t.together;
+  metrics.ideal_speedup = serial / std::max({t.compute, t.communication, t.copy});
+  metrics.bound = std::max({t.least_compute, t.least_communication, t.copy}) / t.together;
   metrics.compute_slowdown = t.compute_beside / t.compute;
   if (t.engine > 0) metrics.communication_slowdown = t.communication_beside / t.engine;
+  if (t.copy > 0) metrics.copy_slowdown = t.copy_beside / t.copy;
   const double to_gain = metrics.ideal_speedup - 1;
   if (to_gain > 0) metrics.fraction_of_ideal = (metrics.speedup - 1) / to_gain;
   return metrics;

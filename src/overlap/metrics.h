@@ -1,4 +1,4 @@
-// Metrics of two works that run at the same time, in the terms of the ConCCL paper
+// Metrics of works that run at the same time, in the terms of the ConCCL paper
 // (docs/overlap.md).
 #pragma once
 
@@ -19,14 +19,18 @@ struct OverlapTimes {
   double least_compute = 0, least_communication = 0;
   // Communication alone, by the engine that is used in `together`: C_e.
   double engine = 0;
+  // Of a copy beside both, alone and while all run; 0: there is none.
+  double copy = 0, copy_beside = 0;
 };
 
 struct OverlapMetrics {
-  double speedup = 0;                 // (G + C) / T
-  double ideal_speedup = 0;           // (G + C) / max(G, C)
-  double bound = 0;                   // max(least_compute, least_communication) / T
-  double compute_slowdown = 0;        // compute_beside / G
-  double communication_slowdown = 0;  // communication_beside / C_e
+  // With a copy beside both, its time counts as G and C do.
+  double speedup = 0;                   // (G + C) / T
+  double ideal_speedup = 0;             // (G + C) / max(G, C)
+  double bound = 0;                     // max(least_compute, least_communication) / T
+  double compute_slowdown = 0;          // compute_beside / G
+  double communication_slowdown = 0;    // communication_beside / C_e
+  std::optional<double> copy_slowdown;  // copy_beside / copy
   // (speedup - 1) / (ideal_speedup - 1). 1: the shorter side costs no time. 0: both take as long as
   // one after the other. Above 1: the engine is faster than the vendor's. Empty where one side
   // takes no time.

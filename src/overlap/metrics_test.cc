@@ -32,6 +32,19 @@ TEST(OverlapMetrics, OfAnIdealAndOfASerialRun) {
   EXPECT_DOUBLE_EQ(serial.bound, 10.0 / 14);
 }
 
+// A copy of 12 is the longest: 26 one after the other, 12 at best.
+TEST(OverlapMetrics, CountACopyBesideBoth) {
+  OverlapTimes t = times(13);
+  t.copy = 12;
+  t.copy_beside = 13;
+  const OverlapMetrics metrics = overlap_metrics(t);
+  EXPECT_DOUBLE_EQ(metrics.speedup, 2);
+  EXPECT_DOUBLE_EQ(metrics.ideal_speedup, 26.0 / 12);
+  EXPECT_DOUBLE_EQ(metrics.bound, 12.0 / 13);
+  EXPECT_DOUBLE_EQ(*metrics.copy_slowdown, 13.0 / 12);
+  EXPECT_FALSE(overlap_metrics(times(13)).copy_slowdown);
+}
+
 TEST(OverlapMetrics, BetweenTheTwoAndBeyondThem) {
   EXPECT_NEAR(*overlap_metrics(times(12)).fraction_of_ideal, (14.0 / 12 - 1) / 0.4, 1e-12);
   EXPECT_LT(*overlap_metrics(times(20)).fraction_of_ideal, 0);  // slower than serial

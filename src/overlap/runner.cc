@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "overlap/side_work.h"
@@ -12,9 +13,9 @@ namespace duet {
 namespace {
 
 template <class Seconds>
-double median_of(const PairSampling& sampling, const Seconds& seconds) {
+double median_of(const BesideSampling& sampling, const Seconds& seconds) {
   std::vector<double> all;
-  for (const PairIteration& one : sampling.iterations) all.push_back(seconds(one));
+  for (const BesideIteration& one : sampling.iterations) all.push_back(seconds(one));
   return summarise(all).median;
 }
 
@@ -41,13 +42,15 @@ bool chooses_engine(OverlapPolicyKind kind) {
 
 void take_times(OverlapResult& result) {
   OverlapTimes& t = result.times;
-  const auto first = [](const PairIteration& one) { return one.first_seconds(); };
-  const auto second = [](const PairIteration& one) { return one.second_seconds(); };
-  t.together = median_of(result.together, [](const PairIteration& one) { return one.together(); });
-  t.compute_beside =
-      result.compute_first ? median_of(result.together, first) : median_of(result.together, second);
-  t.communication_beside =
-      result.compute_first ? median_of(result.together, second) : median_of(result.together, first);
+  const auto beside = [&result](std::size_t place) {
+    return median_of(result.together,
+                     [place](const BesideIteration& one) { return one.seconds(place); });
+  };
+  t.together =
+      median_of(result.together, [](const BesideIteration& one) { return one.together(); });
+  t.compute_beside = beside(result.compute_place());
+  t.communication_beside = beside(result.communication_place());
+  if (t.copy > 0) t.copy_beside = beside(OverlapResult::kCopyPlace);
   result.metrics = overlap_metrics(t);
   result.balance = balance(t.compute, t.communication);
 }
@@ -73,7 +76,8 @@ void OverlapRunner::add_energy(OverlapResult& result, const OverlapScenario& sce
   }
   result.draw =
       energy_->draw(together_name(scenario, result.policy), AloneTimes::compute_name(scenario),
-                    AloneTimes::communication_name(scenario, result.engine));
+                    AloneTimes::communication_name(scenario, result.engine),
+                    scenario.copy ? AloneTimes::copy_name(scenario) : "");
   result.draw->wire_bytes = wire_bytes;
 }
 
@@ -84,15 +88,21 @@ void OverlapRunner::measure_together(const OverlapScenario& scenario, OverlapRes
   const int highest = team.local_rank(0).device.info().priorities - 1;
   const Placement beside{0, engines_.units_for_compute(result.policy)};
   const Placement urgent{has_priority(result.policy.kind) ? highest : 0};
-  PairMode mode = runs_.mode;
+  BesideMode mode = runs_.mode;
   mode.serial = result.policy.kind == OverlapPolicyKind::serial;
   const AfterSamples after =
       energy_ != nullptr ? energy_->take(together_name(scenario, result.policy)) : AfterSamples();
-  PairSampler sampler(team, stop_);
-  result.together =
-      result.compute_first
-          ? sampler.measure(compute.all(), beside, communication.all(), urgent, mode, after)
-          : sampler.measure(communication.all(), urgent, compute.all(), beside, mode, after);
+  BesideSampler sampler(team, stop_);
+  const PlacedWork of_compute{compute.all(), beside}, of_communication{communication.all(), urgent};
+  std::vector<PlacedWork> works = result.compute_first
+                                      ? std::vector<PlacedWork>{of_compute, of_communication}
+                                      : std::vector<PlacedWork>{of_communication, of_compute};
+  std::optional<SideWork> copy;
+  if (scenario.copy) {
+    copy.emplace(SideWork::copying(engines_, scenario));
+    works.push_back({copy->all()});
+  }
+  result.together = sampler.measure(works, mode, after);
   result.algorithm = compute.algorithm();
   if (energy_ != nullptr) add_energy(result, scenario, communication.all().cost().wire_bytes);
 }
@@ -111,6 +121,7 @@ OverlapResult OverlapRunner::measure(const OverlapScenario& scenario, const Over
   result.times.communication =
       alone_.communication(scenario, engines_.usual(scenario.communication));
   result.times.engine = alone_.communication(scenario, result.engine);
+  result.times.copy = alone_.copy(scenario);
   result.times.least_communication =
       std::min(result.times.engine, alone_.least_communication(scenario));
   measure_together(scenario, result);

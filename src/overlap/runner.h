@@ -13,7 +13,7 @@
 #include "overlap/metrics.h"
 #include "overlap/policy.h"
 #include "overlap/scenario.h"
-#include "timing/pair_sampler.h"
+#include "timing/beside_sampler.h"
 
 namespace duet {
 
@@ -25,14 +25,19 @@ struct OverlapResult {
   OverlapPolicy policy;   // the policy that was measured; for a sweep, its best point
   std::string engine;     // the engine of the communication side
   std::string algorithm;  // the algorithm of the compute side, if it is a GEMM
-  PairSampling together;
-  bool compute_first = true;        // compute is the first side of `together`
+  BesideSampling together;
+  bool compute_first = true;        // compute is the first Work of `together`; a copy is the last
   std::optional<OverlapDraw> draw;  // empty unless energy is measured and the devices count it
+
+  // The places of the works among the Works of `together`.
+  std::size_t compute_place() const { return compute_first ? 0 : 1; }
+  std::size_t communication_place() const { return compute_first ? 1 : 0; }
+  static constexpr std::size_t kCopyPlace = 2;
 };
 
 // How OverlapRunner measures.
 struct OverlapRuns {
-  PairMode mode;
+  BesideMode mode;
   // The numbers of communication units that are tried for a partition without a number.
   std::vector<int> sweep;
   // Above 0: measures the energy of every run, in readings of this many seconds. Where the devices
@@ -40,7 +45,7 @@ struct OverlapRuns {
   double energy_seconds = 0;
 };
 
-// Measures a scenario under a policy: each side alone, and both together.
+// Measures a scenario under a policy: each work alone, and all together.
 class OverlapRunner {
  public:
   // The ranks are those of OverlapEngines. The machine must outlive the runner. `stop` is called

@@ -96,10 +96,45 @@ TEST(OverlapRunner, HidesAGemmBehindAnAllGatherOverNodes) {
   OverlapRunner runner(*machine, runs);
   const OverlapScenario scenario = parse_scenario("gemm:8192x8192x8192", "all_gather:896M");
   const OverlapResult dma = runner.run(scenario, {OverlapPolicyKind::dma, 0});
-  EXPECT_EQ(dma.together.iterations.front().first.size(), 64u);
+  EXPECT_EQ(dma.together.iterations.front().works[0].size(), 64u);
   EXPECT_EQ(dma.engine, "dma");
   EXPECT_LT(dma.metrics.compute_slowdown, 1.1);
   EXPECT_LT(dma.times.together, 1.05 * std::max(dma.times.compute, dma.times.engine));
+}
+
+// An offload copy uses the link to the host, and neither compute units nor links between GPUs: with
+// copy engines all three run at once. Serial is the GEMM, then the collective, with the copy
+// beside.
+TEST(OverlapRunner, RunsACopyBesideBoth) {
+  const auto machine = open_machine("sim:h200-4");
+  OverlapRunner runner(*machine, few());
+  const OverlapScenario pair = parse_scenario("gemm:8192x8192x8192", "all_gather:896M");
+  const OverlapScenario scenario = with_copy(pair, "copy:device_to_host:64M");
+  const OverlapResult both = runner.run(pair, {OverlapPolicyKind::dma, 0});
+  const OverlapResult dma = runner.run(scenario, {OverlapPolicyKind::dma, 0});
+  ASSERT_EQ(dma.together.iterations.front().works.size(), 3u);
+  ASSERT_TRUE(dma.metrics.copy_slowdown);
+  EXPECT_NEAR(*dma.metrics.copy_slowdown, 1, 0.1);
+  EXPECT_GT(dma.metrics.speedup, both.metrics.speedup);
+  const OverlapResult serial = runner.run(scenario, {OverlapPolicyKind::serial, 0});
+  EXPECT_LT(serial.times.together,
+            serial.times.compute + serial.times.communication + serial.times.copy);
+  for (const auto& one : serial.together.iterations) {
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+      EXPECT_GE(one.works[1][rank].begin, one.works[0][rank].end);
+      EXPECT_LT(one.works[2][rank].begin, one.works[0][rank].end);
+    }
+  }
+}
+
+TEST(OverlapRunner, LeavesRightResultsOfThreeOnTheCpu) {
+  const auto machine = open_machine("host:2");
+  OverlapRunner runner(*machine, few());
+  const OverlapScenario scenario =
+      with_copy(parse_scenario("gemm:128x96x64:fp32", "all_reduce:256K"), "copy:host_to_device:1M");
+  const OverlapResult result = runner.run(scenario, {OverlapPolicyKind::dma, 0});
+  EXPECT_TRUE(result.together.verified);
+  EXPECT_GT(result.times.copy_beside, 0);
 }
 
 TEST(OverlapRunner, LeavesRightResultsOnTheCpu) {

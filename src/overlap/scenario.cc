@@ -52,11 +52,13 @@ void add_table(std::vector<OverlapScenario>& scenarios, TomlTable table) {
   const bool is_in_place = table.has("in_place") && table.truth("in_place");
   const bool short_names = !table.has("communicate");  // all sides have the same size
   const std::vector<OverlapSide> sides = communication_sides(table);
+  const std::string copy = table.has("also") ? table.text("also") : "";
   table.finish();
   for (const OverlapSide& each : sides) {
     scenario.communication = each;
     scenario.name = fmt::format("{} {}", tag, short_names ? name(each) : name_with_bytes(each));
-    scenarios.push_back(is_in_place ? in_place(scenario) : scenario);
+    const OverlapScenario whole = copy.empty() ? scenario : with_copy(scenario, copy);
+    scenarios.push_back(is_in_place ? in_place(whole) : whole);
   }
 }
 
@@ -199,6 +201,20 @@ OverlapScenario parse_scenario(std::string_view compute, std::string_view commun
   return scenario;
 }
 
+OverlapScenario with_copy(OverlapScenario scenario, std::string_view copy) {
+  if (scenario.copy) refuse(scenario, fmt::format("'{}': expected one copy beside both", copy));
+  const OverlapSide side = parse_side(copy);
+  if (!std::holds_alternative<CopySide>(side)) {
+    throw UsageError(
+        fmt::format("'{}' beside both: expected copy:KIND:BYTES or "
+                    "copy:KIND:BYTES:EXECUTOR",
+                    copy));
+  }
+  scenario.copy = std::get<CopySide>(side);
+  scenario.name += " + " + name_with_bytes(side);
+  return scenario;
+}
+
 void check_scenario(const OverlapScenario& scenario, int ranks) {
   for (const OverlapSide* side : {&scenario.compute, &scenario.communication}) {
     if (const auto* gemm = std::get_if<GemmProblem>(side)) check(scenario, *gemm);
@@ -207,6 +223,7 @@ void check_scenario(const OverlapScenario& scenario, int ranks) {
     }
     if (const auto* copy = std::get_if<CopySide>(side)) check(scenario, *copy, ranks);
   }
+  if (scenario.copy) check(scenario, *scenario.copy, ranks);
 }
 
 // all_to_all_v gets equal counts for all pairs. The element type is that of the GEMM's result.
@@ -233,7 +250,7 @@ CopySide copy_of(const OverlapScenario& scenario, const CopySide& side) {
 }
 
 bool is_gemm_beside_collective(const OverlapScenario& scenario) {
-  return std::holds_alternative<GemmProblem>(scenario.compute) &&
+  return !scenario.copy && std::holds_alternative<GemmProblem>(scenario.compute) &&
          std::holds_alternative<CollectiveSide>(scenario.communication);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,9 @@ struct OverlapScenario {
   std::string source;  // where the scenario occurs: "LLaMA-405B", "synthetic"; "custom" if typed in
   OverlapSide compute = GemmProblem{};
   OverlapSide communication = CollectiveSide{};
-  // Number of nano-batches into which both sides are divided: a GEMM along M, other works by bytes.
+  // A copy that every device makes at the same time, beside both.
+  std::optional<CopySide> copy = {};
+  // Number of nano-batches into which the works are divided: a GEMM along M, others by bytes.
   int pieces = 1;
   bool in_place = false;              // whether the collectives run in place
   std::vector<FittedTraffic> fitted;  // at most one of a model
@@ -56,6 +59,9 @@ std::vector<std::string> scenario_set_names();
 // Makes a scenario of two sides in the form of parse_side(). Throws UsageError.
 OverlapScenario parse_scenario(std::string_view compute, std::string_view communication);
 
+// The scenario with a copy beside both sides: "copy:device_to_host:256M". Throws UsageError.
+OverlapScenario with_copy(OverlapScenario scenario, std::string_view copy);
+
 // The same scenario with collectives in place.
 OverlapScenario in_place(OverlapScenario scenario);
 
@@ -72,8 +78,8 @@ Collective collective_of(const OverlapScenario& scenario, const CollectiveSide& 
 GemmProblem problem_of(const OverlapScenario& scenario, const GemmProblem& side);
 CopySide copy_of(const OverlapScenario& scenario, const CopySide& side);
 
-// A GEMM beside a collective: the scenarios that the advisor and the benchmark overlap_isolated
-// support.
+// A GEMM beside a collective alone: the scenarios that the advisor and the benchmark
+// overlap_isolated support.
 struct GemmBesideCollective {
   GemmProblem problem;  // one piece
   CollectiveKind collective = CollectiveKind::all_gather;

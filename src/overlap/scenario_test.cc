@@ -32,6 +32,25 @@ TEST(Scenarios, OfThePaperAreThirtyAndFitFourAndEightRanks) {
   EXPECT_EQ(paper[12].source, "LLaMA-405B");
 }
 
+TEST(Scenarios, MayHaveACopyBesideBoth) {
+  const std::string head =
+      "[[scenario]]\nname = 'a'\nsource = 'b'\ngemm = '512x512x512'\nbytes = '4M'\n"
+      "collectives = ['all_gather']\n";
+  const auto read = read_scenarios("mine.toml", head + "also = 'copy:device_to_host:256M'\n");
+  ASSERT_EQ(read.size(), 1u);
+  ASSERT_TRUE(read[0].copy);
+  EXPECT_EQ(read[0].copy->kind, CopyKind::device_to_host);
+  EXPECT_EQ(read[0].copy->bytes, 256u << 20);
+  EXPECT_EQ(read[0].name, "a all_gather + copy device_to_host dma 256 MiB");
+  EXPECT_FALSE(is_gemm_beside_collective(read[0]));
+  EXPECT_TRUE(contains(refusal(head + "also = 'all_gather:4M'\n"), "expected copy:KIND:BYTES"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { with_copy(read[0], "copy:local:1M"); }),
+                       "expected one copy beside both"));
+  OverlapScenario host =
+      with_copy(parse_scenario("gemm:512x512x512", "all_gather:4M"), "copy:device_to_host:1M:host");
+  EXPECT_THROW(check_scenario(host, 2), UsageError);
+}
+
 TEST(Scenarios, BuiltInAllFit) {
   for (const OverlapScenario& each : scenario_set("all")) {
     for (const int ranks : {2, 4, 8}) check_scenario(each, ranks);

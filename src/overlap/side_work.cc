@@ -54,6 +54,10 @@ SideWork SideWork::communicating(OverlapEngines& engines, const OverlapScenario&
           scenario.pieces};
 }
 
+SideWork SideWork::copying(OverlapEngines& engines, const OverlapScenario& scenario) {
+  return {copies(engines.team(), copy_of(scenario, scenario.copy.value())), scenario.pieces};
+}
+
 std::string SideWork::algorithm() const {
   const auto* gemm = dynamic_cast<const GemmWork*>(piece_.get());
   return gemm != nullptr ? gemm->algorithm() : "";

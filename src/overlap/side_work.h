@@ -20,6 +20,9 @@ class SideWork {
   static SideWork communicating(OverlapEngines& engines, const OverlapScenario& scenario,
                                 const std::string& engine);
 
+  // The copy beside both; of a scenario that has one.
+  static SideWork copying(OverlapEngines& engines, const OverlapScenario& scenario);
+
   Work& all() { return *all_; }   // all pieces
   std::string algorithm() const;  // a GEMM's algorithm after prepare(); otherwise ""
 

@@ -103,6 +103,49 @@ TEST(TraceFile, StepsOfARunFollowEachOtherBesideTheirFigures) {
   EXPECT_EQ(values[1]["args"]["loss"], 3.25);
 }
 
+// By the Trace Event Format: which fields an event of each phase must have, and of what type.
+void expect_well_formed(const Json& event) {
+  const std::string phase = event.at("ph");
+  EXPECT_TRUE(event.at("name").is_string()) << event;
+  EXPECT_TRUE(event.at("pid").is_number_integer()) << event;
+  if (phase == "M") {
+    EXPECT_TRUE(event.at("args").is_object() && event.at("args").size() == 1) << event;
+    return;
+  }
+  ASSERT_TRUE(event.at("ts").is_number()) << event;
+  EXPECT_GE(event.at("ts").get<double>(), 0);
+  if (phase == "C") {
+    for (const auto& [name, value] : event.at("args").items())
+      EXPECT_TRUE(value.is_number()) << name;
+    return;
+  }
+  ASSERT_EQ(phase, "X") << event;
+  EXPECT_TRUE(event.at("tid").is_number_integer()) << event;
+  ASSERT_TRUE(event.at("dur").is_number()) << event;
+  EXPECT_GE(event.at("dur").get<double>(), 0);
+}
+
+TEST(TraceFile, EventsHaveWhatTheFormatDemands) {
+  Record run;
+  run.id = {"train_run", "host", "duet", {{"model", "tiny"}}};
+  run.samples = {0.5};
+  run.curves.set("loss", {3.5});
+  Record three = overlap_of_two_ranks();
+  three.timeline[0].also = WorkSpan{0.001, 0.002};
+  Record steps;
+  steps.id = {"collective_steps", "sim", "dma", {}};
+  steps.curves.set("rank 0: stream 0|signal rank 1", {0, 1e-6});
+  steps.curves.set("rank 0: stream 1|copy 1 MiB to rank 1", {1e-6, 3e-6, 3e-6, 5e-6});
+  const Json events = events_of({run, three, layer_on_two_streams(), steps});
+  for (const Json& event : events) expect_well_formed(event);
+  std::set<std::string> lanes;
+  for (const auto& [at, name] : thread_names(events)) lanes.insert(name);
+  for (const char* lane : {"rank 0: copy", "rank 0: stream 0", "rank 0: stream 1"}) {
+    EXPECT_EQ(lanes.count(lane), 1u) << lane;
+  }
+  EXPECT_EQ(lanes.count("rank 1: copy"), 0u);
+}
+
 TEST(TraceFile, HasTheCasesThatTellOfTheirPartsAndHaveTheWords) {
   Record copy;
   copy.id = {"copy", "cuda", "dma", {}};

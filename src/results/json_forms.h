@@ -142,15 +142,15 @@ struct Form<Count<T>> {
 };
 
 template <>
-struct Form<PairSpan> {
+struct Form<WorkSpan> {
   static constexpr const char* kName = "two rising numbers";
   static bool holds(const Json& json) {
     return Form<std::vector<double>>::holds(json) && json.size() == 2 && json[0] <= json[1];
   }
-  static void take(const Json& json, const std::string&, PairSpan& span) {
+  static void take(const Json& json, const std::string&, WorkSpan& span) {
     span = {json[0].get<double>(), json[1].get<double>()};
   }
-  static Json put(const PairSpan& span, bool) { return Json::array({span.begin, span.end}); }
+  static Json put(const WorkSpan& span, bool) { return Json::array({span.begin, span.end}); }
   static Json schema() {
     Json schema = Form<std::vector<double>>::schema();
     schema["minItems"] = 2;

@@ -28,7 +28,7 @@ std::vector<double> rounded(std::vector<double> values) {
   return values;
 }
 
-PairSpan rounded(const PairSpan& span) { return {rounded(span.begin), rounded(span.end)}; }
+WorkSpan rounded(const WorkSpan& span) { return {rounded(span.begin), rounded(span.end)}; }
 
 Seconds seconds_of(const Sampling& sampling) {
   Seconds seconds{summarise(sampling.samples), sampling.stopped_by};
@@ -127,7 +127,9 @@ Record make_record(const Measurement& measurement) {
     record.metrics.set(metric, rounded(value));
   }
   for (const RankTimeline& rank : measurement.timeline) {
-    record.timeline.push_back({rounded(rank.compute), rounded(rank.communication)});
+    RankTimeline& own = record.timeline.emplace_back(rank);
+    for (WorkSpan* span : {&own.compute, &own.communication}) *span = rounded(*span);
+    if (own.also) own.also = rounded(*own.also);
   }
   return record;
 }

@@ -87,6 +87,7 @@ template <typename V>
 void describe(V& v, typename V::template Of<RankTimeline>& rank) {
   v.required("compute", rank.compute);
   v.required("communication", rank.communication);
+  v.optional("also", rank.also);
 }
 
 template <typename V>

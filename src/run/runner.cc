@@ -6,10 +6,12 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/profiler_range.h"
 #include "core/thread.h"
 #include "core/units.h"
 #include "results/host_load.h"
 #include "results/journal.h"
+#include "results/writers/axis_columns.h"
 #include "run/lockstep.h"
 
 namespace duet {
@@ -98,6 +100,7 @@ Record Runner::run_case(const Case& one) {
   };
   try {
     const LoadMeter meter;
+    const ProfilerRange range([&one] { return line_of(one.id); });
     Record record = make_record(one.run());
     if (options_.load) add_load(record, meter);
     return record;

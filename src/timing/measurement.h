@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "timing/axes.h"
-#include "timing/pair_sampler.h"
+#include "timing/beside_sampler.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -23,9 +23,10 @@ struct CaseId {
   Axes axes;
 };
 
-// When both works of the last overlap iteration ran on one rank, in seconds since its first began.
+// When the works of the last overlap iteration ran on one rank, in seconds since its first began.
 struct RankTimeline {
-  PairSpan compute, communication;
+  WorkSpan compute, communication;
+  std::optional<WorkSpan> also = {};  // of a third work
 };
 
 struct Measurement {
@@ -35,7 +36,7 @@ struct Measurement {
   std::vector<std::pair<std::string, double>> rates;       // those that do not follow from the cost
   std::vector<std::pair<std::string, double>> metrics;     // figures that are no rates, as ratios
   std::vector<std::pair<std::string, std::string>> notes;  // e.g. the algorithm that was chosen
-  // Figures of each step of a run, by name ("loss").
+  // Figures of each step of a run, or of each group of ranks, by name ("loss").
   std::vector<std::pair<std::string, std::vector<double>>> curves;
   std::vector<RankTimeline> timeline;  // by rank; overlap only
   std::optional<Skipped> skipped;

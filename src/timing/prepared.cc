@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/deadline.h"
+#include "core/profiler_range.h"
 
 namespace duet {
 
@@ -22,6 +23,11 @@ void Prepared::release() noexcept {
     Rank rank = team_.local_rank(local);
     work_.release(rank);
   }
+}
+
+void enqueue_in_range(Work& work, Rank& rank, Stream& stream) {
+  const ProfilerRange range([&work] { return work.name(); });
+  work.enqueue(rank, stream);
 }
 
 std::string verify(Team& team, Work& work) {

@@ -24,6 +24,9 @@ class Prepared {
   Work& work_;
 };
 
+// Enqueues an iteration, in a range of a profiler with the Work's name.
+void enqueue_in_range(Work& work, Rank& rank, Stream& stream);
+
 // Verifies on every rank of all processes. Returns "" if all were verified, otherwise why one could
 // not be. Throws what Work::verify() throws. Collective.
 std::string verify(Team& team, Work& work);

@@ -1,4 +1,5 @@
-// Times one Work. Two Works at once are timed by pair_sampler.h, network messages by src/fabric.
+// Times one Work. Several Works at once are timed by beside_sampler.h, network messages by
+// src/fabric.
 #pragma once
 
 #include <functional>

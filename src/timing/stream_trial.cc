@@ -31,7 +31,7 @@ void StreamTrial::run_ungated() {
   team_.each([&](Rank& rank) {
     for (int call = 0; call < ungated_calls(team_); ++call) {
       Stream& stream = *trial(rank).stream;
-      work_.enqueue(rank, stream);
+      enqueue_in_range(work_, rank, stream);
       stream.synchronize(mode_.deadline_seconds);
     }
   });
@@ -151,7 +151,7 @@ void StreamTrial::enqueue_batch(Rank& rank, int samples, int enqueues,
     own.stream->record(*own.starts[i]);
     for (int done = 0; done < enqueues; ++done) {
       if (queued++ == work_.most_queued()) open_gate();
-      work_.enqueue(rank, *own.stream);
+      enqueue_in_range(work_, rank, *own.stream);
     }
     own.stream->record(*own.ends[i]);
   }

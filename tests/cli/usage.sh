@@ -60,6 +60,18 @@ diff listed out > /dev/null || fail "--dry-run is not --list"
 refuses '--json: expected without --list' "${local_copy[@]}" --list --json a.jsonl
 refuses '--list: expected without --tune' collective all_gather --tune --list
 refuses '--mark-speed: expected --show-schedule as well' collective all_gather --mark-speed
+refuses '--trace: expected --show-schedule as well' collective all_gather --trace a.json
+groups=(collective all_reduce --device host:4 -b 64K --groups)
+refuses 'groups 3x2: expected groups of all 4 ranks, found 6' "${groups[@]}" 3x2
+refuses '--groups 4: expected GROUPSxRANKS as 4x2' "${groups[@]}" 4
+refuses '--beside: expected --groups as well' collective all_reduce --device host:4 --beside all_gather:4M
+refuses '--beside-groups: expected --beside as well' "${groups[@]}" 2x2 --beside-groups 2x2
+refuses '--beside all_gather: expected COLLECTIVE:BYTES' "${groups[@]}" 2x2 --beside all_gather
+refuses 'groups 4x2: expected groups of all 4 ranks' "${groups[@]}" 2x2 --beside all_gather:4M --beside-groups 4x2
+refuses '--loop: expected without --groups' "${groups[@]}" 2x2 --loop
+refuses '--show-schedule: expected without --groups' "${groups[@]}" 2x2 --show-schedule
+refuses "'all_gather:64K' beside both: expected copy:KIND:BYTES" overlap "${pair[@]}" --also all_gather:64K
+refuses '--also: expected without --isolated' overlap "${pair[@]}" --isolated --also copy:local:64K
 refuses '--csv: expected without --show-schedule' collective all_gather --show-schedule --csv a.csv
 refuses '--rank: expected without --json' collective all_gather --show-schedule --rank 0 --json -
 refuses '--rank 3: expected a whole number from 0 to 2' collective all_gather --show-schedule -b 64K --rank 3 --device host:3

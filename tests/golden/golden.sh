@@ -31,7 +31,11 @@ golden gemm_grouped gemm --grouped --device sim:h200-4 --model mixtral --ranks 4
 golden gemm_groups gemm --grouped --device sim:h200-4 --shapes 20x64x48 --groups 6 --routing zipf:2
 golden collectives collective all_gather,all_to_all --device sim:mi300x-8 \
   --engine dma,vendor-model -b 1M -e 1G -f 4
+golden collective_groups collective all_reduce --device sim:h200-8 --groups 4x2 --engine dma \
+  --beside all_gather:4M --beside-groups 2x4:strided -b 16M --in-place out
 golden overlap overlap training --device sim:mi300x-8 --policy serial,priority,dma,partition:8
+golden overlap_of_three overlap --device sim:h200-4 --compute gemm:8192x8192x8192 \
+  --communicate all_gather:896M --also copy:device_to_host:64M --policy serial,dma --verbose
 golden isolated overlap --isolated --device sim:mi300x-8 --compute gemm:8192x8192x8192 \
   --communicate all_gather:896M
 

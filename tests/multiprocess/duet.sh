@@ -39,6 +39,16 @@ spoken_once
 [[ $(grep -c '"ranks":3.*"verified":true' unequal.jsonl) == 8 ]] || fail "unequal devices"
 devices=()
 
+# Groups with a rank of each process, beside groups of each process's own ranks.
+devices=(host:2 host:2)
+start 2 collective all_reduce --groups 2x2:strided --beside all_gather:64K --beside-groups 2x2 \
+  --engine dma "${short[@]}" --in-place out --json groups.jsonl
+all_end_with 0
+spoken_once
+[[ $(grep -c '"benchmark":"collective_groups".*"verified":true' groups.jsonl) == 1 ]] || fail "groups of two processes"
+says groups.jsonl '"groups":"all_reduce 0 2; all_reduce 1 3; all_gather 0-1; all_gather 2-3"'
+devices=()
+
 # Neighbours of nodes that map each other's memory push to each other.
 start 2 collective neighbor_exchange --device host --node-size 1 --engine dma,kernel "${short[@]}" --json neighbors.jsonl
 all_end_with 0

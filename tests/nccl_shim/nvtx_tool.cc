@@ -1,5 +1,6 @@
 // A tool that NVTX loads into a program by NVTX_INJECTION64_PATH. It prints the domains, and the
-// ranges of threads as they begin and end: "Duet: all_gather 16384", "Duet: end".
+// ranges of threads as they begin and end: "Duet: all_gather 16384" with the payload of a
+// registered name, "Duet: gemm" of a text, "Duet: end".
 #include <nvtx3/nvToolsExt.h>
 
 #include <cstdio>
@@ -19,6 +20,10 @@ nvtxStringHandle_t register_string(nvtxDomainHandle_t, const char* text) {
 const char* text_of(const void* handle) { return static_cast<const std::string*>(handle)->c_str(); }
 
 int begin_range(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  if (event->messageType == NVTX_MESSAGE_TYPE_ASCII) {
+    std::fprintf(stderr, "%s: %s\n", text_of(domain), event->message.ascii);
+    return 0;
+  }
   std::fprintf(stderr, "%s: %s %llu\n", text_of(domain), text_of(event->message.registered),
                static_cast<unsigned long long>(event->payload.ullValue));
   return 0;

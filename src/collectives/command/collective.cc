@@ -93,6 +93,7 @@ class CollectiveCommand : public Command {
                    "the drop-in is as fast as NCCL, for duet nccl-env; default sizes 64K (with "
                    "NCCL 8K) to 1G (CPUs: 16M)");
     add_show_schedule_flags(*app_, schedule_);
+    add_group_flags();
     add_nccl_flags();
     add_nccl_tests_flags(*app_, nccl_tests_);
     add_mode_flags(*app_, mode_);
@@ -185,7 +186,8 @@ class CollectiveCommand : public Command {
   // Sizes of a range that collective_benchmark() leaves out.
   static void say_left_out(const CollectiveOptions& options, const Machine& machine,
                            const Processes& processes) {
-    const int ranks = machine.size() * processes.size();
+    const int ranks =
+        options.groups ? options.groups->groups.ranks : machine.size() * processes.size();
     const std::vector<std::uint64_t>& sizes = options.sizes;
     for (const CollectiveKind kind : options.kinds) {
       for (const DType dtype : options.dtypes) {
@@ -206,6 +208,16 @@ class CollectiveCommand : public Command {
         "to 2,101,346,304");
     add("-f,--stepfactor", factor_, "FACTOR", "Factor between two sizes; default 2");
     add("-i,--stepbytes", step_, "BYTES", "Difference between two sizes, instead of a factor");
+  }
+
+  void add_group_flags() {
+    add("--groups", groups_, "GROUPSxRANKS",
+        "Divide the ranks: 4x2 are 4 groups of 2 consecutive ranks, 4x2:strided of ranks that are "
+        "4 apart. Every group makes the call, all at once; beside that, each group alone");
+    add("--beside", beside_, "COLLECTIVE:BYTES",
+        "--groups: the groups of odd numbers make this call instead, as all_gather:4M");
+    add("--beside-groups", beside_groups_, "GROUPSxRANKS",
+        "--beside: the ranks make that call too, in these groups, at the same time");
   }
 
   void add_nccl_flags() {
@@ -270,8 +282,53 @@ class CollectiveCommand : public Command {
       throw UsageError(fmt::format("--table: unknown '{}': expected nccl", table_));
     }
     if (!graph_.empty()) capture_calls(parse_number(graph_, 0, "-G"), options);
+    options.groups = groups(options.mode);
     require_effect(options);
     return options;
+  }
+
+  std::optional<GroupOptions> groups(const Mode& mode) const {
+    if (groups_.empty()) {
+      refuse_given({{"--beside", !beside_.empty()}, {"--beside-groups", !beside_groups_.empty()}},
+                   "expected --groups as well");
+      return {};
+    }
+    refuse_given({{"--tune", tune_},
+                  {"--table", !table_.empty()},
+                  {"--show-schedule", schedule_.show},
+                  {"--loop", loop_},
+                  {"--mode", !mode_.mode.empty()},
+                  {"--flush", mode_.flush.has_value()},
+                  {"-G", !graph_.empty()}},
+                 "expected without --groups, which times single calls");
+    GroupOptions options;
+    options.groups = parse_division(groups_, "--groups");
+    options.mode.deadline_seconds = mode.deadline_seconds;
+    if (mode_.seconds) options.mode.seconds = *mode_.seconds;
+    if (mode_.warm_up_seconds) options.mode.warm_up_seconds = *mode_.warm_up_seconds;
+    if (!warm_ups_.empty()) {
+      options.mode.warm_ups = mode.warm_up_iterations;
+      options.mode.warm_up_seconds = 0;
+    }
+    if (!iterations_.empty() || mode_.iterations) options.mode.iterations = mode.max_iterations;
+    options.beside = beside();
+    return options;
+  }
+
+  std::optional<BesideCollective> beside() const {
+    if (beside_.empty()) {
+      refuse_given({{"--beside-groups", !beside_groups_.empty()}}, "expected --beside as well");
+      return {};
+    }
+    const std::size_t colon = beside_.find(':');
+    if (colon == std::string::npos) {
+      throw UsageError(
+          fmt::format("--beside {}: expected COLLECTIVE:BYTES, as all_gather:4M", beside_));
+    }
+    BesideCollective beside{
+        parse_collective(beside_.substr(0, colon)), parse_bytes(beside_.substr(colon + 1)), {}};
+    if (!beside_groups_.empty()) beside.groups = parse_division(beside_groups_, "--beside-groups");
+    return beside;
   }
 
   // Refuses flags that have no effect on the chosen collectives.
@@ -369,6 +426,7 @@ class CollectiveCommand : public Command {
   OutputFlags output_;
   std::string kinds_, engines_, low_, high_, step_, factor_, types_, ops_, root_, places_, skews_,
       packets_, table_;
+  std::string groups_, beside_, beside_groups_;
   std::string iterations_, warm_ups_, checks_, gpus_, threads_, timeout_, graph_;
   NcclTestsFlags nccl_tests_;
   ShowScheduleFlags schedule_;

@@ -12,14 +12,17 @@
 #include <vector>
 
 #include "cli/complain.h"
+#include "cli/flag_values.h"
 #include "cli/lists.h"
 #include "collectives/schedule/message_steps.h"
 #include "collectives/schedule/packet_steps.h"
 #include "collectives/schedule/picture.h"
 #include "collectives/schedule/printed_form.h"
+#include "collectives/steps_trace.h"
 #include "core/error.h"
 #include "core/output_file.h"
 #include "core/units.h"
+#include "report/trace_file.h"
 
 namespace duet {
 namespace {
@@ -35,6 +38,8 @@ class Shown {
     rank_ = parse_number(flags.rank, 0, "--rank", on.machine->size() - 1);
   }
 
+  // Of each case whose steps were timed.
+  const std::vector<Record>& timed() const { return timed_; }
   // The first fault of a schedule that was taken; "": none.
   const std::string& fault() const { return fault_; }
 
@@ -49,6 +54,9 @@ class Shown {
       return;
     }
     any_ = true;
+    if (!planned.steps.empty()) {
+      timed_.push_back(steps_record(device_, planned.engine, planned.axes, planned.steps));
+    }
     CollectiveSchedule schedule = planned.schedule;
     const std::string fault = fault_of(schedule);
     if (in_table_ && !json_ && fault.empty()) return add_row(planned);
@@ -160,6 +168,7 @@ class Shown {
   const bool json_, in_table_;
   std::optional<int> rank_;
   bool any_ = false, has_block_ = false;
+  std::vector<Record> timed_;
   std::string fault_;                            // the first schedule's that is wrong
   std::map<std::string, std::string> left_out_;  // why, by title without the size
   std::vector<std::pair<std::string, std::vector<Row>>> tables_;  // by head
@@ -179,19 +188,32 @@ void add_show_schedule_flags(CLI::App& app, ShowScheduleFlags& flags) {
   app.add_option("--rank", flags.rank, "--show-schedule: only this rank's part")
       ->type_name("RANK")
       ->group("Schedules");
+  app.add_option(
+         "--trace", flags.trace,
+         "--show-schedule: also make a call, and write when its steps ran on each stream of "
+         "each rank, for Perfetto and chrome://tracing")
+      ->type_name("FILE.json")
+      ->check(not_empty())
+      ->group("Schedules");
 }
 
 void require_show_schedule(const ShowScheduleFlags& flags, const OutputFlags& output,
                            const std::vector<std::pair<const char*, bool>>& measuring) {
   if (!flags.show) {
-    return refuse_given({{"--mark-speed", flags.without_speed}, {"--rank", !flags.rank.empty()}},
+    return refuse_given({{"--mark-speed", flags.without_speed},
+                         {"--rank", !flags.rank.empty()},
+                         {"--trace", !flags.trace.empty()}},
                         "expected --show-schedule as well");
   }
-  std::vector<std::pair<const char*, bool>> refused = {
-      {"--csv", !output.csv.empty()}, {"--report", output.report.has_value()},
-      {"--check", output.check},      {"--resume", output.resume},
-      {"--list", output.list},        {"--quiet", output.quiet},
-      {"--verbose", output.verbose},  {"--reproducible", output.reproducible}};
+  std::vector<std::pair<const char*, bool>> refused = {{"--csv", !output.csv.empty()},
+                                                       {"--report", output.report.has_value()},
+                                                       {"--check", output.check},
+                                                       {"--resume", output.resume},
+                                                       {"--list", output.list},
+                                                       {"--nvtx", output.nvtx},
+                                                       {"--quiet", output.quiet},
+                                                       {"--verbose", output.verbose},
+                                                       {"--reproducible", output.reproducible}};
   refused.insert(refused.end(), measuring.begin(), measuring.end());
   refuse_given(refused, "expected without --show-schedule, which measures nothing");
   if (!flags.rank.empty() && !output.json.empty()) {
@@ -208,19 +230,28 @@ void show_schedules(const std::vector<ShownMachine>& machines, const CollectiveO
     refuse_given({{"--rank", !flags.rank.empty()}, {"--mark-speed", flags.without_speed}},
                  "expected one size, -b: several are a table");
   }
+  if (!flags.trace.empty()) OutputFile::check_replaceable(flags.trace, kTraceHead);
   std::ostringstream text;
   std::string fault;
+  JournalRun timed;
   for (const ShownMachine& each : machines) {
     Shown shown(each, flags, text, json, options.sizes.size() != 1);
-    plan_collectives(*each.machine, options,
-                     [&](const PlannedCase& planned) { shown.take(planned); });
+    plan_collectives(
+        *each.machine, options, [&](const PlannedCase& planned) { shown.take(planned); },
+        !flags.trace.empty());
     shown.end();
+    timed.results.insert(timed.results.end(), shown.timed().begin(), shown.timed().end());
     if (fault.empty()) fault = shown.fault();
   }
   if (file) {
     file->write(text.str());
   } else {
     std::cout << text.str();
+  }
+  if (!flags.trace.empty()) {
+    JournalContents contents;
+    contents.runs = {std::move(timed)};
+    OutputFile::replace_whole(flags.trace, kTraceHead, trace_file({contents}, {}).text);
   }
   if (!fault.empty()) throw Error(fault);
 }

@@ -13,7 +13,8 @@ namespace duet {
 struct ShowScheduleFlags {
   bool show = false;
   bool without_speed = false;
-  std::string rank;  // "": all
+  std::string rank;   // "": all
+  std::string trace;  // a file: of when the steps of a call ran; "": none
 };
 void add_show_schedule_flags(CLI::App& app, ShowScheduleFlags& flags);
 // Throws UsageError for flags that do not go together. `measuring`: further ones that have no

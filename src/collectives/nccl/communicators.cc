@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "collectives/nccl/within.h"
 #include "core/error.h"
@@ -44,13 +45,14 @@ UniqueId agreed_id(const Library& library, Rank& rank) {
 
 }  // namespace
 
-Communicators::Communicators(const Library& library, const Mode& mode, Team& team)
+Communicators::Communicators(const Library& library, Mode mode, Team& team)
     : library_(library),
+      mode_(std::move(mode)),
       team_(team),
       comms_(static_cast<std::size_t>(team.local_size()), nullptr),
       enqueuing_(comms_.size()) {
   try {
-    team.each([&](Rank& rank) { connect(rank, mode); });
+    if (&team.whole() == &team) team.each([&](Rank& rank) { connect(rank); });
   } catch (const std::exception& error) {
     give_up(error.what());
     throw;
@@ -59,11 +61,12 @@ Communicators::Communicators(const Library& library, const Mode& mode, Team& tea
   on_failure_ = team_.on_failure([this](const std::string& reason) { give_up(reason); });
 }
 
-void Communicators::connect(Rank& rank, const Mode& mode) {
+void Communicators::connect(Rank& rank) {
+  if (comms_[static_cast<std::size_t>(rank.local)] != nullptr) return;
   const UniqueId id = agreed_id(library_, rank);
   const auto made = std::make_shared<Comm>(nullptr);
   together(rank, fmt::format("{}: all ranks to join", library_.product),
-           [made, id, mode, &library = library_, &device = rank.device, index = rank.index,
+           [made, id, mode = mode_, &library = library_, &device = rank.device, index = rank.index,
             size = rank.size] {
              device.make_current();
              *made = init(library, mode, id, index, size);

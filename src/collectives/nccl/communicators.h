@@ -13,13 +13,14 @@
 
 namespace duet::nccl {
 
-// The NCCL communicators of this process's ranks, one per rank. All of them are aborted after the
-// first failure: of a call, of a rank in Team::each() or of another process of the run. Without the
-// abort, work that ranks have enqueued might never end.
+// The NCCL communicators of this process's ranks in a team, one per rank. All of them are aborted
+// after the first failure: of a call, of a rank in Team::each() or of another process of the run.
+// Without the abort, work that ranks have enqueued might never end.
 class Communicators {
  public:
   // Collective; called outside Team::each(). Throws Error, or Timeout where a rank does not join.
-  Communicators(const Library& library, const Mode& mode, Team& team);
+  // Ranks of a child team join at their first connect().
+  Communicators(const Library& library, Mode mode, Team& team);
   // Waits at most 30 s for each rank. The ranks' streams must be idle, except after give_up().
   ~Communicators();
   Communicators(const Communicators&) = delete;
@@ -27,6 +28,10 @@ class Communicators {
 
   const Library& library() const { return library_; }
   CommRank comm_rank(const Rank& rank) const;
+
+  // Joins the rank to the others of the team, unless it has joined. Collective, inside
+  // Team::each(). Throws as the constructor.
+  void connect(Rank& rank);
 
   // Makes a call that blocks until all peers have made it, with a deadline. Collective: every rank
   // calls it inside Team::each(). `call` must own what it uses (within.h). `what` names the call in
@@ -46,11 +51,11 @@ class Communicators {
   void give_up(const std::string& reason) noexcept;
 
  private:
-  void connect(Rank& rank, const Mode& mode);
   bool healthy() const;
   void note_reason(const std::string& reason);
 
   const Library& library_;
+  Mode mode_;
   Team& team_;
   int on_failure_ = 0;
   std::mutex mutex_;  // guards aborted_, so that each communicator is aborted once

@@ -21,6 +21,8 @@ class Engine : public CollectiveEngine {
     return make_engine(library_, capped(mode_, units));
   }
 
+  bool opens_for_groups() const override { return true; }
+
   std::unique_ptr<CollectiveSession> open(Team& team) override {
     team.together([&] {
       const std::string lack = missing(library_, mode_);

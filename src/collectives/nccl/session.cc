@@ -77,6 +77,7 @@ std::string Session::request(const Rank&, const Collective& collective,
 std::unique_ptr<CollectivePlan> Session::make_plan(Rank& rank, const Collective& collective,
                                                    const CollectiveBuffers& buffers,
                                                    const std::vector<std::string>& requests) {
+  communicators_->connect(rank);
   std::unique_ptr<Windows> windows;
   if (mode_.windows) {
     windows = std::make_unique<Windows>(communicators_, rank, buffers, unpacked(requests));

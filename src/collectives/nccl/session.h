@@ -26,8 +26,8 @@ class Session : public CollectiveSession {
  protected:
   std::string request(const Rank& rank, const Collective& collective,
                       const CollectiveBuffers& buffers) override;
-  // Makes the plan and its first call, in which NCCL connects the ranks and chooses an algorithm.
-  // The first call overwrites the receive buffer.
+  // Joins the ranks of a child team, and makes the plan and its first call, in which NCCL connects
+  // the ranks and chooses an algorithm. The first call overwrites the receive buffer.
   std::unique_ptr<CollectivePlan> make_plan(Rank& rank, const Collective& collective,
                                             const CollectiveBuffers& buffers,
                                             const std::vector<std::string>& requests) override;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "collectives/group_sessions.h"
 #include "collectives/nccl/communicators.h"
 #include "collectives/nccl/engine.h"
 #include "core/error.h"
@@ -70,6 +71,31 @@ TEST_F(NcclSessionTest, OneCommunicatorARankEndsWithTheSession) {
     EXPECT_EQ(fake_calls().calls.size(), 6u);  // the first call and one more, on three ranks
   }
   EXPECT_EQ(fake_calls().destroyed, 3);
+  EXPECT_EQ(fake_calls().aborted, 0);
+}
+
+// A communicator for each group, which its ranks join when they first plan.
+TEST_F(NcclSessionTest, GroupsOfRanksHaveCommunicatorsOfTheirOwn) {
+  const auto four = open_machine("host:4");
+  Team team(*four);
+  const auto engine = make_engine(nccl_, mode(""));
+  {
+    const GroupSessions groups(team, strided_groups(4, 2), *engine);
+    EXPECT_EQ(fake_calls().comms, 0);
+    team.each([&](Rank& of_all) {
+      Rank rank = groups.rank(of_all);
+      Collective one;
+      one.count = 16;
+      const auto send = rank.device.allocate(send_bytes(one, rank.index, rank.size));
+      const auto recv = rank.device.allocate(recv_bytes(one, rank.index, rank.size));
+      for (int i = 0; i < 2; ++i) {
+        groups.session(of_all)->plan(rank, one, {send.span(), recv.span()});
+      }
+    });
+    EXPECT_EQ(fake_calls().comms, 4);
+    EXPECT_EQ(fake_calls().sizes, (std::vector<int>{2, 2, 2, 2}));
+  }
+  EXPECT_EQ(fake_calls().destroyed, 4);
   EXPECT_EQ(fake_calls().aborted, 0);
 }
 

@@ -24,6 +24,11 @@ void HalvesPlan::enqueue(Stream& stream) {
   second_->enqueue(stream);
 }
 
+void HalvesPlan::enqueue_observed(Stream& stream, StepObserver& observer) {
+  first_->enqueue_observed(stream, observer);
+  second_->enqueue_observed(stream, observer);
+}
+
 void HalvesPlan::poison_staging() {
   first_->poison_staging();
   second_->poison_staging();

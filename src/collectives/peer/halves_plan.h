@@ -15,6 +15,7 @@ class HalvesPlan : public PeerPlan {
   HalvesPlan(std::unique_ptr<CollectivePlan> first, std::unique_ptr<CollectivePlan> second);
 
   void enqueue(Stream& stream) override;
+  void enqueue_observed(Stream& stream, StepObserver& observer) override;
   void poison_staging() override;
   std::string algorithm() const override;
   const RankSchedule* schedule() const override { return kept_ ? &*kept_ : nullptr; }

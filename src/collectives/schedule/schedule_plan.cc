@@ -37,6 +37,7 @@ SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
   for (const StreamCall& call : stream_calls(schedule)) {
     calls_.push_back({call.lane, bound(schedule, call)});
     computes_ = computes_ || call.kind == StreamCall::Kind::compute;
+    if (kept_) words_.push_back(duet::text_of(schedule, call));
   }
   for (const Step& step : schedule.steps)
     normalises_ = normalises_ || binding_.normalises(step.kernel);
@@ -108,29 +109,43 @@ void SchedulePlan::enqueue_beside(Stream& stream, SideStreams& side, const CallC
   enqueue_calls(stream, &compute, nullptr);
 }
 
+void SchedulePlan::enqueue_call(const Call& call, Stream& stream, const CallCompute* compute,
+                                const MultiplyRows* multiply) {
+  Stream& lane = lane_of(call, stream);
+  if (const auto* copy = std::get_if<Copy>(&call.what)) {
+    lane.copy(*copy);
+  } else if (const auto* handshake = std::get_if<Handshake>(&call.what)) {
+    lane.handshake(*handshake);
+  } else if (const auto* record = std::get_if<Record>(&call.what)) {
+    lane.record(*record->event);
+  } else if (const auto* wait = std::get_if<WaitFor>(&call.what)) {
+    lane.wait(*wait->event);
+  } else if (const auto* on_wire = std::get_if<WireCall>(&call.what)) {
+    this->call(*on_wire, stream);
+  } else if (const auto* part = std::get_if<ComputePart>(&call.what)) {
+    if (compute == nullptr) return;
+    const auto& does = *part == ComputePart::before ? compute->before : compute->beside;
+    if (does) does(stream);
+  } else if (const auto* rows = std::get_if<CallRows>(&call.what)) {
+    if (multiply != nullptr) (*multiply)(lane, *rows);
+  } else {
+    lane.launch(*std::get<PreparedKernel*>(call.what));
+  }
+}
+
 void SchedulePlan::enqueue_calls(Stream& stream, const CallCompute* compute,
                                  const MultiplyRows* multiply) {
-  for (const Call& call : calls_) {
-    Stream& lane = call.lane == 0 ? stream : *lanes_[index_of(call.lane - 1)];
-    if (const auto* copy = std::get_if<Copy>(&call.what)) {
-      lane.copy(*copy);
-    } else if (const auto* handshake = std::get_if<Handshake>(&call.what)) {
-      lane.handshake(*handshake);
-    } else if (const auto* record = std::get_if<Record>(&call.what)) {
-      lane.record(*record->event);
-    } else if (const auto* wait = std::get_if<WaitFor>(&call.what)) {
-      lane.wait(*wait->event);
-    } else if (const auto* on_wire = std::get_if<WireCall>(&call.what)) {
-      this->call(*on_wire, stream);
-    } else if (const auto* part = std::get_if<ComputePart>(&call.what)) {
-      if (compute == nullptr) continue;
-      const auto& does = *part == ComputePart::before ? compute->before : compute->beside;
-      if (does) does(stream);
-    } else if (const auto* rows = std::get_if<CallRows>(&call.what)) {
-      if (multiply != nullptr) (*multiply)(lane, *rows);
-    } else {
-      lane.launch(*std::get<PreparedKernel*>(call.what));
-    }
+  for (const Call& call : calls_) enqueue_call(call, stream, compute, multiply);
+}
+
+void SchedulePlan::enqueue_observed(Stream& stream, StepObserver& observer) {
+  if (words_.empty()) return CollectivePlan::enqueue_observed(stream, observer);
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    const bool told = !words_[i].empty();
+    Stream& lane = lane_of(calls_[i], stream);
+    if (told) observer.begins(lane, calls_[i].lane, words_[i]);
+    enqueue_call(calls_[i], stream, nullptr, nullptr);
+    if (told) observer.ends(lane);
   }
 }
 

@@ -24,6 +24,7 @@ class SchedulePlan : public PeerPlan {
                const ScheduleSession& session);
 
   void enqueue(Stream& stream) override { enqueue_calls(stream, nullptr, nullptr); }
+  void enqueue_observed(Stream& stream, StepObserver& observer) override;
   void enqueue_beside(Stream& stream, SideStreams& side, const CallCompute& compute) override;
   void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
     enqueue_calls(stream, nullptr, &multiply);
@@ -51,6 +52,11 @@ class SchedulePlan : public PeerPlan {
   Bound bound(const RankSchedule& schedule, const StreamCall& call);
   Event& event_of(int step);
   void enqueue_calls(Stream& stream, const CallCompute* compute, const MultiplyRows* multiply);
+  void enqueue_call(const Call& call, Stream& stream, const CallCompute* compute,
+                    const MultiplyRows* multiply);
+  Stream& lane_of(const Call& call, Stream& stream) const {
+    return call.lane == 0 ? stream : *lanes_[index_of(call.lane - 1)];
+  }
   void call(const WireCall& call, Stream& stream);
   std::string text_of(const RankSchedule& schedule) const;
 
@@ -62,7 +68,8 @@ class SchedulePlan : public PeerPlan {
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;
   std::map<int, std::unique_ptr<Event>> events_;  // by the step that has ended then
   std::vector<Call> calls_;
-  bool computes_ = false;  // the schedule says where
+  std::vector<std::string> words_;  // what the calls are, where the schedule is kept
+  bool computes_ = false;           // the schedule says where
   const bool multiplies_rows_;
   bool normalises_ = false;
 };

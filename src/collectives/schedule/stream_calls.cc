@@ -1,8 +1,13 @@
 #include "collectives/schedule/stream_calls.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <map>
 #include <set>
 #include <utility>
+
+#include "core/units.h"
 
 namespace duet {
 namespace {
@@ -83,7 +88,63 @@ class StreamCalls {
   std::set<int> recorded_;
 };
 
+// "wait for rank 1, rank 2"; of semaphores that are of no rank, their names.
+std::string text_of(const RankSchedule& schedule, const char* what,
+                    const std::vector<SemaphoreAt>& semaphores, int SemaphoreAt::*rank) {
+  std::set<std::string> names;
+  for (const SemaphoreAt& each : semaphores) {
+    const SemaphoreGroup& group = schedule.semaphores[index_of(each.group)];
+    if (group.of_wire) {
+      names.insert("the network");
+    } else {
+      names.insert(group.for_every_rank ? fmt::format("rank {}", each.*rank) : group.name);
+    }
+  }
+  return names.empty() ? "" : fmt::format("{} {}", what, fmt::join(names, ", "));
+}
+
+std::string handshake_text(const RankSchedule& schedule, const StreamCall& call) {
+  const std::string signals = text_of(schedule, "signal", call.signals, &SemaphoreAt::owner);
+  const std::string waits = text_of(schedule, "wait for", call.waits, &SemaphoreAt::peer);
+  return signals + (signals.empty() || waits.empty() ? "" : ", ") + waits;
+}
+
+std::string copy_text(int self, const StepCopy& copy) {
+  std::string text = "copy " + format_bytes(copy.to.bytes);
+  if (copy.from.rank != self) text += fmt::format(" from rank {}", copy.from.rank);
+  if (copy.to.rank != self) text += fmt::format(" to rank {}", copy.to.rank);
+  return text;
+}
+
+std::string wire_text(const RankSchedule& schedule, const WireCall& call) {
+  if (call.kind == WireCall::Kind::begin) return "begin messages";
+  if (call.kind == WireCall::Kind::end) return "wait for messages";
+  const WireMessages& wire = schedule.wires[index_of(call.wire)];
+  return fmt::format("send message to rank {}", wire.messages[index_of(call.message)].to);
+}
+
 }  // namespace
+
+std::string text_of(const RankSchedule& schedule, const StreamCall& call) {
+  const Step& step = schedule.steps[index_of(call.step)];
+  switch (call.kind) {
+    case StreamCall::Kind::handshake:
+      return handshake_text(schedule, call);
+    case StreamCall::Kind::copy:
+      return copy_text(schedule.rank, step.copies[call.copy]);
+    case StreamCall::Kind::kernel:
+      return step.kernel.packets.empty() ? "kernel" : "packet kernel";
+    case StreamCall::Kind::wire:
+      return wire_text(schedule, *step.wire);
+    case StreamCall::Kind::wait:
+      return fmt::format("wait for stream {}", schedule.steps[index_of(call.step)].lane);
+    case StreamCall::Kind::record:
+    case StreamCall::Kind::compute:
+    case StreamCall::Kind::rows:
+      break;
+  }
+  return "";
+}
 
 std::vector<StreamCall> stream_calls(const RankSchedule& schedule) {
   return StreamCalls(schedule).all();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "collectives/schedule/schedule.h"
@@ -30,5 +31,8 @@ struct StreamCall {
 // are one handshake. A step's event is recorded when its lane goes on, where later steps are after
 // it, else by the first step that is.
 std::vector<StreamCall> stream_calls(const RankSchedule& schedule);
+
+// What a reader is told of a call: "copy 1 MiB to rank 2". "": nothing, of what only orders.
+std::string text_of(const RankSchedule& schedule, const StreamCall& call);
 
 }  // namespace duet

@@ -49,6 +49,9 @@ class PlanInUse : public ForwardingPlan {
     if (!plan_->multiplies_rows()) return CollectivePlan::enqueue_rows(stream, multiply);
     guarded([&] { plan_->enqueue_rows(stream, multiply); });
   }
+  void enqueue_observed(Stream& stream, StepObserver& observer) override {
+    guarded([&] { plan_->enqueue_observed(stream, observer); });
+  }
 
   // Whether its work may still be under way after a failure. While an exception unwinds the stack,
   // a failure may not be known yet.

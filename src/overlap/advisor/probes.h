@@ -15,7 +15,7 @@ namespace duet {
 struct ProbeOptions {
   std::vector<CollectiveKind> collectives;
   DType dtype = DType::bf16;  // of the GEMMs; rates of other types are scaled by the peak rates
-  PairMode mode;
+  BesideMode mode;
   DevicePeaks peaks;
   std::string device_name;
 };

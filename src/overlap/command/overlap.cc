@@ -46,6 +46,9 @@ class OverlapCommand : public Command {
         "all_gather:896M, or copy:KIND:BYTES[:EXECUTOR] by every device at once");
     add("--communicate", communicate_, "WORK",
         "The work that runs at the same time: all_gather:896M, or another of these");
+    add("--also", copy_, "COPY",
+        "A third work beside both, made by every device on a stream of its own: "
+        "copy:device_to_host:256M, as offloading makes them");
     app_->add_flag("--in-place", in_place_, "Run the collectives in place");
     add("--policy", policies_, "LIST",
         "serial, base, priority, partition, priority+partition, zero-cta, dma, dma+partition, or "
@@ -60,8 +63,8 @@ class OverlapCommand : public Command {
         "Minimum iterations per case; default 9, after 6 to warm up");
     add_network_flags(*app_, network_);
     add_energy_flags(*app_, energy_,
-                     "Also measure energy, where the devices report it: of each side alone and of "
-                     "both together, with many more iterations");
+                     "Also measure energy, where the devices report it: of each work alone and of "
+                     "all together, with many more iterations");
     add_output_flags(*app_, output_);
     offer(*app_, "scenarios", [] { return and_also(scenario_set_names(), "all"); });
     offer_files(*app_, "scenarios");
@@ -107,6 +110,7 @@ class OverlapCommand : public Command {
   OverlapOptions parsed() const {
     if (isolated_) {
       refuse_given({{"--policy", !policies_.empty()},
+                    {"--also", !copy_.empty()},
                     {"--energy", energy_.energy},
                     {"--units", !units_.empty()}},
                    "expected without --isolated, which runs each side alone");
@@ -153,6 +157,9 @@ class OverlapCommand : public Command {
 
   std::vector<OverlapScenario> scenarios(const DeviceInfo& info) const {
     std::vector<OverlapScenario> all = chosen_scenarios(info);
+    if (!copy_.empty()) {
+      for (OverlapScenario& each : all) each = with_copy(std::move(each), copy_);
+    }
     if (in_place_) {
       for (OverlapScenario& each : all) each = in_place(std::move(each));
     }
@@ -193,7 +200,7 @@ class OverlapCommand : public Command {
 
   DeviceFlags devices_;
   OutputFlags output_;
-  std::string scenarios_, compute_, communicate_, policies_, units_, iterations_;
+  std::string scenarios_, compute_, communicate_, copy_, policies_, units_, iterations_;
   bool in_place_ = false, isolated_ = false;
   EnergyFlags energy_;
   NetworkFlags network_;

@@ -8,15 +8,15 @@
 #include "device/machine.h"
 #include "overlap/peaks.h"
 #include "overlap/scenario.h"
+#include "timing/beside_sampler.h"
 #include "timing/measurement.h"
-#include "timing/pair_sampler.h"
 
 namespace duet {
 
 struct IsolatedOptions {
   std::vector<OverlapScenario> scenarios;  // each different side is measured once
   DevicePeaks peaks;                       // decide whether a GEMM is bound by compute or memory
-  PairMode mode;
+  BesideMode mode;
   std::string device_name;
 };
 

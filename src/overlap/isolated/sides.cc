@@ -22,7 +22,7 @@ double median(const IsolatedResult& result) { return summarise(result.sampling.s
 
 }  // namespace
 
-IsolatedRunner::IsolatedRunner(Machine& machine, const PairMode& mode, std::function<bool()> stop)
+IsolatedRunner::IsolatedRunner(Machine& machine, const BesideMode& mode, std::function<bool()> stop)
     : machine_(machine), mode_(mode), stop_(std::move(stop)), engines_(machine) {}
 
 Sampling IsolatedRunner::alone(Work& work, const Placement& placement) {
@@ -68,7 +68,7 @@ std::string IsolatedRunner::bounded(const std::string& engine, int units) {
   throw Unavailable(fmt::format("{} cannot be restricted to some of the compute units", engine));
 }
 
-IsolatedSides::IsolatedSides(Machine& machine, const PairMode& mode, const DevicePeaks& peaks,
+IsolatedSides::IsolatedSides(Machine& machine, const BesideMode& mode, const DevicePeaks& peaks,
                              const std::string& device_name, std::function<bool()> stop)
     : machine_(machine),
       peaks_(peaks),

@@ -7,8 +7,8 @@
 
 #include "overlap/engines.h"
 #include "overlap/peaks.h"
+#include "timing/beside_sampler.h"
 #include "timing/measurement.h"
-#include "timing/pair_sampler.h"
 #include "timing/sampler.h"
 
 namespace duet {
@@ -23,7 +23,7 @@ struct IsolatedResult {
 class IsolatedRunner {
  public:
   // The parameters have the meaning that they have in OverlapRunner.
-  IsolatedRunner(Machine& machine, const PairMode& mode, std::function<bool()> stop);
+  IsolatedRunner(Machine& machine, const BesideMode& mode, std::function<bool()> stop);
 
   // Measure a side on `units` compute units (0: all). Of the collective engines only the vendor's
   // library can be limited to some units. They throw Unavailable for what the machine does not have
@@ -36,7 +36,7 @@ class IsolatedRunner {
   std::string bounded(const std::string& engine, int units);
 
   Machine& machine_;
-  PairMode mode_;
+  BesideMode mode_;
   std::function<bool()> stop_;
   OverlapEngines engines_;
 };
@@ -45,7 +45,7 @@ class IsolatedRunner {
 class IsolatedSides {
  public:
   // As IsolatedRunner. `peaks` decide whether a GEMM is bound by compute or by memory.
-  IsolatedSides(Machine& machine, const PairMode& mode, const DevicePeaks& peaks,
+  IsolatedSides(Machine& machine, const BesideMode& mode, const DevicePeaks& peaks,
                 const std::string& device_name, std::function<bool()> stop);
 
   CaseId compute_id(const GemmProblem& problem, int units) const;

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "core/error.h"
+#include "core/profiler_range.h"
 #include "training/host/operations.h"
 
 namespace duet {
@@ -49,6 +50,9 @@ void Operations::run(Stream& stream, const AnyOperation& operation) {
     return;
   }
   const StepPart part = std::visit([](const auto& each) { return checked_part(each); }, operation);
+  const ProfilerRange range([&operation] {
+    return std::visit([](const auto& each) { return std::string(name_of(each)); }, operation);
+  });
   dispatch(stream, operation);
   if (timeline_ != nullptr) timeline_->ended(stream, name(part));
 }

@@ -54,6 +54,12 @@ says '32 measured' 0 collective all_gather,reduce_scatter,all_reduce,broadcast "
 says '6 measured' 0 collective reduce_scatter,all_reduce "${rccl[@]}" rccl --op max,min,avg --in-place out
 says '6 measured' 0 collective all_to_all,all_to_all_v,send_recv,gather,scatter,neighbor_exchange "${rccl[@]}" rccl \
   --in-place out
+for groups in 2x2 2x2:strided; do
+  DUET_STANDIN=gpus=4 says '1 measured' 0 collective all_reduce "${rccl[@]}" rccl --in-place out --groups $groups \
+    --beside all_gather:64K --beside-groups 1x4
+done
+DUET_STANDIN=gpus=4 says '1 measured' 0 collective all_reduce "${rccl[@]}" rccl --in-place out --groups 2x2 \
+  --beside all_gather:64K
 # A soak of two GPUs in order, then with planted faults; device 2 has faults that its driver tells.
 soak=(soak --seed 1 --round-seconds 0.1 --memory 1M --slow-below 0)
 says 'duet soak: OK .* 0 wrong results' 0 "${soak[@]}" --device hip:0,1 --rounds 3

@@ -13,6 +13,7 @@ namespace duet::nccl {
 struct FakeCalls {
   std::vector<std::string> calls;    // "all_gather(0x10, 0x20, 4, type 7)", in order
   std::vector<std::string> windows;  // "rank 0: 64 bytes", in order
+  std::vector<int> sizes;            // ranks of each communicator that was made, by each rank
   int comms = 0, destroyed = 0, aborted = 0;
   int allocations = 0, windows_open = 0;  // made and not yet freed
   bool failing = false;                   // collectives return an error

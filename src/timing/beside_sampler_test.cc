@@ -1,5 +1,5 @@
-// Two works at once, on real and simulated machines: order, overlap, and works that fail.
-#include "timing/pair_sampler.h"
+// Works at once, on real and simulated machines: order, overlap, and works that fail.
+#include "timing/beside_sampler.h"
 
 #include <gtest/gtest.h>
 
@@ -51,10 +51,10 @@ class Flops : public Work {
   Buffer word_;
 };
 
-class PairSamplerTest : public ::testing::TestWithParam<const char*> {
+class BesideSamplerTest : public ::testing::TestWithParam<const char*> {
  protected:
-  PairSampling measure(Work& first, Work& second) {
-    return PairSampler(team_).measure(first, {}, second, {}, mode_);
+  BesideSampling measure(Work& first, Work& second) {
+    return BesideSampler(team_).measure({{first}, {second}}, mode_);
   }
 
   // The team can measure again after a failure.
@@ -66,8 +66,8 @@ class PairSamplerTest : public ::testing::TestWithParam<const char*> {
 
   std::unique_ptr<Machine> machine_ = open_machine(GetParam());
   Team team_{*machine_};
-  PairMode mode_ = [] {
-    PairMode mode;
+  BesideMode mode_ = [] {
+    BesideMode mode;
     mode.warm_ups = 2;
     mode.warm_up_seconds = mode.seconds = 0;
     mode.iterations = 4;
@@ -76,24 +76,24 @@ class PairSamplerTest : public ::testing::TestWithParam<const char*> {
   }();
 };
 
-TEST_P(PairSamplerTest, RunsBothOnAllRanksEachTime) {
+TEST_P(BesideSamplerTest, RunsBothOnAllRanksEachTime) {
   Flops first(1e6), second(1e6);
-  const PairSampling s = measure(first, second);
+  const BesideSampling s = measure(first, second);
   ASSERT_EQ(s.iterations.size(), 4u);
   EXPECT_TRUE(s.verified);
   for (const Flops* each : {&first, &second}) {
     EXPECT_EQ(each->ran, team_.size() * (2 + s.warm_ups + 4));
     EXPECT_EQ(each->released, team_.size());
   }
-  for (const PairIteration& one : s.iterations) {
-    EXPECT_EQ(one.first.size(), static_cast<std::size_t>(team_.size()));
-    EXPECT_GE(one.together(), one.first_seconds());
+  for (const BesideIteration& one : s.iterations) {
+    EXPECT_EQ(one.works[0].size(), static_cast<std::size_t>(team_.size()));
+    EXPECT_GE(one.together(), one.seconds(0));
   }
 }
 
-TEST_P(PairSamplerTest, RunsAgainAfterItsSamples) {
+TEST_P(BesideSamplerTest, RunsAgainAfterItsSamples) {
   Flops first(1e6), second(1e6);
-  PairSampler(team_).measure(first, {}, second, {}, mode_, [&](const RunAgain& again) {
+  BesideSampler(team_).measure({{first}, {second}}, mode_, [&](const RunAgain& again) {
     const int before = second.ran;
     const Rerun rerun = again();
     EXPECT_EQ(rerun.iterations, 1);
@@ -103,34 +103,66 @@ TEST_P(PairSamplerTest, RunsAgainAfterItsSamples) {
   });
 }
 
-TEST_P(PairSamplerTest, SerialIsOneAfterTheOther) {
+TEST_P(BesideSamplerTest, SerialIsOneAfterTheOther) {
   mode_.serial = true;
   Flops first(1e6), second(1e6);
-  for (const PairIteration& one : measure(first, second).iterations) {
-    for (std::size_t rank = 0; rank < one.first.size(); ++rank) {
-      EXPECT_GE(one.second[rank].begin, one.first[rank].end);
+  for (const BesideIteration& one : measure(first, second).iterations) {
+    for (std::size_t rank = 0; rank < one.works[0].size(); ++rank) {
+      EXPECT_GE(one.works[1][rank].begin, one.works[0][rank].end);
     }
   }
 }
 
 // Each side uses one compute unit of many, so both run at once; the second begins lag_seconds
 // later.
-TEST_P(PairSamplerTest, BesideIsAtOnceAndInOrder) {
+TEST_P(BesideSamplerTest, BesideIsAtOnceAndInOrder) {
   if (!machine_->is_virtual()) GTEST_SKIP() << "times of a real machine are not asserted";
   Flops first(1e9), second(1e9);
-  for (const PairIteration& one : measure(first, second).iterations) {
-    for (std::size_t rank = 0; rank < one.first.size(); ++rank) {
-      EXPECT_GE(one.second[rank].begin, mode_.lag_seconds);
-      EXPECT_LT(one.second[rank].begin, 2 * mode_.lag_seconds);
-      EXPECT_LT(one.second[rank].begin, one.first[rank].end);
+  for (const BesideIteration& one : measure(first, second).iterations) {
+    for (std::size_t rank = 0; rank < one.works[0].size(); ++rank) {
+      EXPECT_GE(one.works[1][rank].begin, mode_.lag_seconds);
+      EXPECT_LT(one.works[1][rank].begin, 2 * mode_.lag_seconds);
+      EXPECT_LT(one.works[1][rank].begin, one.works[0][rank].end);
     }
-    EXPECT_LT(one.together(), 0.6 * (one.first_seconds() + one.second_seconds()));
+    EXPECT_LT(one.together(), 0.6 * (one.seconds(0) + one.seconds(1)));
   }
+}
+
+// The third has a stream of its own where the others share one.
+TEST_P(BesideSamplerTest, AThirdRunsBesideBothOthers) {
+  mode_.serial = true;
+  Flops first(1e9), second(1e9), third(1e9);
+  const BesideSampling s = BesideSampler(team_).measure({{first}, {second}, {third}}, mode_);
+  ASSERT_EQ(s.iterations.size(), 4u);
+  EXPECT_EQ(third.ran, second.ran);
+  EXPECT_EQ(third.released, team_.size());
+  for (const BesideIteration& one : s.iterations) {
+    ASSERT_EQ(one.works.size(), 3u);
+    for (std::size_t rank = 0; rank < one.works[0].size(); ++rank) {
+      EXPECT_GE(one.works[1][rank].begin, one.works[0][rank].end);
+      if (!machine_->is_virtual()) continue;
+      EXPECT_LT(one.works[2][rank].begin, one.works[0][rank].end);
+    }
+  }
+}
+
+TEST_P(BesideSamplerTest, ByTurnsSamplesEachAndEndsWithTheFirst) {
+  Flops first(1e6), second(1e6);
+  std::vector<int> begun;
+  const auto samplings = BesideSampler(team_).measure_by_turns(
+      {{first}, {second}}, mode_, {3, [&](int turn) { begun.push_back(turn); }});
+  ASSERT_EQ(samplings.size(), 3u);
+  for (const BesideSampling& each : samplings) EXPECT_EQ(each.iterations.size(), 4u);
+  const std::size_t rounds = static_cast<std::size_t>(samplings[0].warm_ups) + 4;
+  ASSERT_EQ(begun.size(), 1 + 3 * rounds + 1);
+  EXPECT_EQ(begun.front(), 0);
+  EXPECT_EQ(begun.back(), 0);
+  for (std::size_t i = 0; i < 3 * rounds; ++i) EXPECT_EQ(begun[1 + i], static_cast<int>(i % 3));
 }
 
 // After a failure on one rank, the Work is released on all ranks; a Work that was never prepared is
 // not released.
-TEST_P(PairSamplerTest, ReleasesBothAfterAFailureAnywhere) {
+TEST_P(BesideSamplerTest, ReleasesBothAfterAFailureAnywhere) {
   for (const Fault fault : {Fault::prepare, Fault::enqueue, Fault::verify}) {
     Flops sound(1e6), broken(1e6, fault);
     EXPECT_THROW(measure(sound, broken), Mismatch);
@@ -141,7 +173,7 @@ TEST_P(PairSamplerTest, ReleasesBothAfterAFailureAnywhere) {
   }
 }
 
-TEST_P(PairSamplerTest, GivesUpOnAWorkThatNeverEnds) {
+TEST_P(BesideSamplerTest, GivesUpOnAWorkThatNeverEnds) {
   constexpr double kDeadlineSeconds = 0.2;
   Flops sound(1e6), endless(1e6, Fault::never_ends);
   for (const bool endless_first : {false, true}) {
@@ -157,7 +189,7 @@ TEST_P(PairSamplerTest, GivesUpOnAWorkThatNeverEnds) {
   EXPECT_EQ(endless.released, 2 * team_.size());
 }
 
-TEST_P(PairSamplerTest, RefusesWorkThatBlocksTheHost) {
+TEST_P(BesideSamplerTest, RefusesWorkThatBlocksTheHost) {
   Flops sound(1e6), blocking(1e6);
   blocking.blocks = true;
   EXPECT_THROW(measure(sound, blocking), BadArgument);
@@ -177,50 +209,50 @@ class WaitsAtFirst : public Flops {
   int calls_ = 0;
 };
 
-TEST(PairSampler, OfSeveralProcessesRunsBothSidesTwiceBeforeItHoldsAStream) {
+TEST(BesideSampler, OfSeveralProcessesRunsBothSidesTwiceBeforeItHoldsAStream) {
   run_processes(2, [](Processes& processes) {
     const auto machine = open_machine("host");
     Team team(*machine, {}, &processes);
     WaitsAtFirst first, second;
-    PairMode mode;
+    BesideMode mode;
     mode.warm_up_seconds = 0;
     mode.iterations = 3;
     mode.deadline_seconds = 20;
-    EXPECT_NO_THROW(PairSampler(team).measure(first, {}, second, {}, mode));
+    EXPECT_NO_THROW(BesideSampler(team).measure({{first}, {second}}, mode));
   });
 }
 
 // Their clocks and users differ, yet all make as many iterations, and all know every rank's times.
-TEST(PairSampler, ProcessesAgree) {
+TEST(BesideSampler, ProcessesAgree) {
   std::atomic<int> ran{0};
-  std::vector<PairSampling> all(3);
+  std::vector<BesideSampling> all(3);
   run_processes(3, [&](Processes& processes) {
     const auto machine = open_machine("host");
     Team team(*machine, {}, &processes);
     Flops first(1e5), second(1e5);
-    PairMode mode;
+    BesideMode mode;
     mode.warm_ups = 1;
     mode.warm_up_seconds = 0;
     mode.iterations = 3;
     mode.seconds = 0.02;
     mode.deadline_seconds = 20;
     auto& own = all[static_cast<std::size_t>(processes.index())];
-    own = PairSampler(team).measure(first, {}, second, {}, mode);
+    own = BesideSampler(team).measure({{first}, {second}}, mode);
     const auto stop = [&] { return processes.index() == 1; };
-    EXPECT_THROW(PairSampler(team, stop).measure(first, {}, second, {}, mode), Interrupted);
+    EXPECT_THROW(BesideSampler(team, stop).measure({{first}, {second}}, mode), Interrupted);
     ran += second.ran;
   });
-  for (const PairSampling& each : all) {
+  for (const BesideSampling& each : all) {
     ASSERT_EQ(each.iterations.size(), all.front().iterations.size());
     for (std::size_t i = 0; i < each.iterations.size(); ++i) {
       EXPECT_EQ(each.iterations[i].together(), all.front().iterations[i].together());
-      EXPECT_EQ(each.iterations[i].first.size(), 3u);
+      EXPECT_EQ(each.iterations[i].works[0].size(), 3u);
     }
   }
   EXPECT_EQ(ran % 3, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, PairSamplerTest,
+INSTANTIATE_TEST_SUITE_P(Machines, BesideSamplerTest,
                          ::testing::Values("host", "host:2", "sim:mi300x-8"), machine_label);
 
 }  // namespace
