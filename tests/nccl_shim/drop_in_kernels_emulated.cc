@@ -47,8 +47,8 @@ void reduce_by_kernel(const PartsToReduce& reduced) {
                  [&] { kernel(arguments); });
 }
 
-PacketWords& words_of_both() {
-  static PacketWords words{};
+ExchangeWords& words_of_both() {
+  static ExchangeWords words{};
   return words;
 }
 

@@ -1,9 +1,12 @@
 // The calls that the protocol makes, as copies between the buffers of two ranks, or through slots.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "core/chunks.h"
 #include "core/dtype.h"
 #include "core/reduction.h"
 
@@ -62,9 +65,17 @@ struct Method {
   // Calls of so many bytes (all_bytes()) are exchanges of packets; a multiple of 128. They take 4 *
   // (ranks - 1) as many bytes of each device's memory. 0: none are.
   std::size_t most_by_packets = 0;
+  // By Kind: calls up to so many bytes that are not packets are exchanges of chunks, and larger
+  // ones as well that are captured. Empty: none are.
+  std::array<std::optional<std::size_t>, kKinds> most_by_chunks = {};
+  // chunk_shape()'s. If any call is an exchange of chunks, they take some 100 times as many bytes
+  // of each device's memory.
+  std::size_t chunk_round = kChunkRound;
   // How long the first of a pair waits on the CPU for the other to come to a call in which each
   // sends the other something, for each byte that it sends.
   double wait_seconds_per_byte = 0;
+
+  bool has_chunks() const;
 };
 
 }  // namespace duet::nccl_shim

@@ -374,7 +374,7 @@ TEST(PairCopiesProcesses, AWordThatIsSetOnceMoreIsNoError) {
   on_processes({2, 0, 0, 0, false, 8192}, [](TestRank& rank) {
     used_buffers(rank, 4096);
     if (rank.rank == 1) _exit(0);
-    Word& awaited = rank.device.packet_words->awaited[1];
+    Word& awaited = rank.device.exchange_words->awaited[1];
     awaited = 1;
     for (int waited = 0; awaited != 0 && waited < 10000; ++waited) usleep(1000);
     EXPECT_EQ(awaited, 0u) << "nobody asks whether rank 1 is waited for";
@@ -390,7 +390,7 @@ TEST(PairCopiesProcesses, ARankThatEndsIsNoErrorWhereAnotherIsWaitedFor) {
     const auto [send, receive] = used_buffers(rank, 2048);
     if (rank.rank == 1) {
       std::memset(send, 3, 2048);
-      Word& waits_for_rank_2 = rank.device.packet_words->awaited[2];
+      Word& waits_for_rank_2 = rank.device.exchange_words->awaited[2];
       waits_for_rank_2 = 0;
       rank.copies->enqueue({Kind::all_gather, send, receive, 2048, 0}, rank.stream());
       // It has pushed its packets before it waits.
