@@ -29,10 +29,12 @@ bool is_taken(const Communicator& communicator, const Call& call, void* stream) 
   if (call.bytes == 0 || call.root < 0 || call.root >= ranks) return false;
   const bool is_large = least && all_bytes(call, ranks) >= *least &&
                         (!reduces(call.kind) || communicator.copies->can_reduce());
-  const bool is_small = communicator.copies->by_packets(call);
-  if (!is_large && !is_small) return false;
+  const PairCopies& copies = *communicator.copies;
+  const bool by_kernel = copies.by_packets(call) || copies.by_chunks(call, /*captured=*/false);
+  if (!is_large && !by_kernel) return false;
   const std::uint64_t capture = communicator.device->capture(stream);
-  return capture == kNotCaptured || (is_small && capture != kUnknownCapture);
+  if (capture == kNotCaptured) return true;
+  return capture != kUnknownCapture && (by_kernel || copies.by_chunks(call, /*captured=*/true));
 }
 
 bool is_taken(const Communicator& communicator, const Message& message, void* stream) {

@@ -20,6 +20,7 @@ ExchangeWords& words_of_both();  // always the same
 // Run the kernel, and wait for its end. `exchanged` has words_of_both().
 void reduce_by_kernel(const PartsToReduce& reduced);
 void exchange_by_kernel(const PacketExchange& exchanged);
+void exchange_by_kernel(const ChunkExchange& exchanged);
 
 struct ReductionCase {
   DType type;

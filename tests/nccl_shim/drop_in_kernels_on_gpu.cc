@@ -24,7 +24,7 @@ ShimDevice& gpu() {
   CUcontext context = nullptr;
   cuda::check(cuda::driver().cuCtxGetCurrent(&context), "cuCtxGetCurrent");
   device = new cuda::CudaShimDevice(context);
-  if (!device->can_reduce() || !device->can_exchange_packets())
+  if (!device->can_reduce() || !device->can_exchange_packets() || !device->can_exchange_chunks())
     throw Error("expected kernels for this GPU");
   return *device;
 }
@@ -53,6 +53,11 @@ ExchangeWords& words_of_both() {
 }
 
 void exchange_by_kernel(const PacketExchange& exchanged) {
+  gpu().exchange(nullptr, exchanged);
+  must_succeed(cudaDeviceSynchronize());
+}
+
+void exchange_by_kernel(const ChunkExchange& exchanged) {
   gpu().exchange(nullptr, exchanged);
   must_succeed(cudaDeviceSynchronize());
 }

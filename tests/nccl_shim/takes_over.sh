@@ -105,6 +105,22 @@ run 3 killed_in_launch 0 DUET_NCCL_PACKETS=32K
 run 2 one_thread 0 $large DUET_NCCL_PACKETS=1K
 run 2 killed 0 $large DUET_NCCL_PACKETS=64K
 run 3 restarted "" DUET_NCCL_PACKETS=1K
+# By a kernel: what is neither packets nor copies, and captured calls that would be copies.
+for ranks in 2 3; do
+  run $ranks calls 0 DUET_NCCL_KERNEL=64K
+  said "communicator of $ranks ranks: calls up to 65536 B by a kernel; the rest is forwarded"
+  run $ranks group 0 DUET_NCCL_KERNEL=64K
+  run $ranks captured_small 0 DUET_NCCL_KERNEL=64K
+done
+run 2 calls 0 $large DUET_NCCL_KERNEL=64K DUET_NCCL_KERNEL_BROADCAST=0 DUET_NCCL_PACKETS=1K
+said "communicator of 2 ranks: calls up to 1024 B as packets; all_gather up to 8191 B, all_to_all up to 65536 B, reduce_scatter up to 65536 B, all_reduce up to 65536 B by a kernel; all_gather from 8192 B by copy engines; the rest is forwarded"
+run 2 captured 4 $large DUET_NCCL_KERNEL=1 # small calls beside the graph
+run 2 captured 7 $large DUET_NCCL_KERNEL_ALL_REDUCE=1M
+run 3 all_reduce 0 DUET_NCCL_KERNEL_ALL_REDUCE=16M
+run 2 one_thread 0 $large DUET_NCCL_KERNEL=64K
+run 2 killed 0 DUET_NCCL_KERNEL=64K
+run 3 killed_in_launch 0 DUET_NCCL_KERNEL=64K
+run 3 restarted "" DUET_NCCL_KERNEL=64K
 # Nonblocking: all ranks have agreed when the first sees that the creation is done.
 for part in nonblocking nonblocking_group nonblocking_late; do
   run 2 $part 6 $large
