@@ -124,74 +124,83 @@ __device__ inline CopyGroup copy_group(unsigned count) {
   return {group < groups ? group : count, groups, {threadIdx.x % of_each, of_each}};
 }
 
-// By the threads of the piece, with as many loads in flight as it has words for each.
-__device__ inline void copy_in_batches(const gpu::ChunkTable& of, const Piece& piece,
-                                       std::uint64_t bytes) {
-  if (bytes > std::uint64_t{of.width} * kInFlight * piece.group.threads) {
-    copy_slice<kInFlightDeep>(piece, bytes, of.width);
-  } else {
-    copy_slice<kInFlight>(piece, bytes, of.width);
-  }
-}
-
-// By a group of threads. `to`: one or two places.
-__device__ inline void copy_chunk(const gpu::ChunkTable& of, const unsigned char* from,
-                                  unsigned char* const (&to)[2], std::uint64_t bytes,
-                                  const ThreadGroup& group) {
-  if (bytes == 0) return;
-  unsigned char* const source = const_cast<unsigned char*>(from);
-  const Piece piece{&source, to, 1, to[1] == nullptr ? 1 : 2, 0, 0, group};
-  copy_in_batches(of, piece, bytes);
-}
-
-// What goes to the places of all peers, and to this rank's memory.
+// Where a chunk goes: to the places of all peers, to one of them, to this rank's memory.
 struct Fan {
   unsigned char* to[kMostPacketPeers + 1];
   int count = 0;
   __device__ void add(unsigned char* one) { to[count++] = one; }
 };
+
+// A chunk's words, and behind those of 16 bytes what is left of it, in elements of `unit` bytes.
+// Addresses are multiples of the table's width.
+struct ChunkPieces {
+  Piece words, rest;
+};
+__device__ inline ChunkPieces pieces_of(const Piece& whole, std::uint64_t bytes, unsigned word,
+                                        unsigned unit) {
+  ChunkPieces made{whole, whole};
+  made.words.count = bytes >> shift_of(word);
+  made.rest.offset = made.words.count << shift_of(word);
+  made.rest.count = (bytes - made.rest.offset) >> shift_of(unit);
+  return made;
+}
+
+// What has the loops over data is not inlined: so it has all registers, and a kernel has each once.
+#define DUET_NOT_INLINED __device__ __attribute__((noinline))
+
+// By a group of threads, each with as many loads in flight as it has words.
+DUET_NOT_INLINED inline void copy_chunk(const gpu::ChunkTable& of, const unsigned char* from,
+                                        const Fan& fan, std::uint64_t bytes,
+                                        const ThreadGroup& group) {
+  if (bytes == 0) return;
+  unsigned char* const source = const_cast<unsigned char*>(from);
+  const ChunkPieces pieces =
+      pieces_of({&source, fan.to, 1, fan.count, 0, 0, group}, bytes, of.width, 1);
+  if (of.width == 16 && pieces.words.count > kInFlight * group.threads) {
+    copy_piece<Quad, kInFlightDeep>(pieces.words);
+  } else if (of.width == 16) {
+    copy_piece<Quad, kInFlight>(pieces.words);
+  } else if (of.width == 4) {
+    copy_piece<std::uint32_t, kInFlight>(pieces.words);
+  } else {
+    copy_piece<std::uint8_t, kInFlight>(pieces.words);
+  }
+  if (of.width > 1) copy_piece<std::uint8_t, 1>(pieces.rest);
+}
+
 // The peer `step` places behind this rank, so that ranks do not all push to one at a time.
 __device__ inline const gpu::ChunkTable::Peer& chunk_peer_behind(const gpu::ChunkTable& of,
                                                                  std::uint32_t step) {
   const std::uint32_t place = of.rank + step;
   return of.peers[place < of.count ? place : place - of.count];
 }
-// By all threads that move data.
-__device__ inline void fan_out(const gpu::ChunkTable& of, const unsigned char* from, Fan& fan,
-                               std::uint64_t bytes) {
-  if (bytes == 0 || fan.count == 0) return;
-  unsigned char* source = const_cast<unsigned char*>(from);
-  const Piece piece{&source, fan.to, 1, fan.count, 0, 0, {threadIdx.x, moving_threads()}};
-  copy_in_batches(of, piece, bytes);
+__device__ inline ThreadGroup all_that_move() { return {threadIdx.x, moving_threads()}; }
+
+// The first pass's chunk `index` of the part that all get, as number `number`.
+__device__ inline void send_one_part(const gpu::ChunkTable& of, std::uint32_t index,
+                                     std::uint32_t number) {
+  const ChunkPlace chunk = chunk_of(of, index, of.own_bytes);
+  Fan fan;
+  for (std::uint32_t p = 0; p < of.count; ++p)
+    fan.add(chunk_place(of, chunk_peer_behind(of, p).to, number));
+  if (of.own != of.result) fan.add(of.result + chunk.offset);
+  copy_chunk(of, of.own + chunk.offset, fan, chunk.bytes, all_that_move());
 }
 
-// The first pass's chunk `index` of this rank's parts, as number `number`.
+// The same of a part for each. This rank's own part is copied like one for a peer, where it is not
+// reduced.
 __device__ inline void send_parts(const gpu::ChunkTable& of, std::uint32_t index,
                                   std::uint32_t number, bool keeps_own) {
-  if (of.is_one_source != 0) {
-    const ChunkPlace chunk = chunk_of(of, index, of.own_bytes);
-    Fan fan;
-    for (std::uint32_t p = 0; p < of.count; ++p)
-      fan.add(chunk_place(of, chunk_peer_behind(of, p).to, number));
-    if (keeps_own) fan.add(of.result + chunk.offset);
-    fan_out(of, of.own + chunk.offset, fan, chunk.bytes);
-    return;
-  }
   const unsigned copies = of.count + (keeps_own ? 1 : 0);
   const CopyGroup group = copy_group(copies);
   for (unsigned p = group.first; p < copies; p += group.step) {
-    if (p == of.count) {
-      const ChunkPlace chunk = chunk_of(of, index, of.own_bytes);
-      copy_chunk(of, of.own + chunk.offset, {of.result + chunk.offset, nullptr}, chunk.bytes,
-                 group.threads);
-      continue;
-    }
-    const gpu::ChunkTable::Peer& peer = chunk_peer_behind(of, p);
-    const ChunkPlace chunk = chunk_of(of, index, peer.sent);
-    copy_chunk(of, peer.source + chunk.offset,
-               {chunk_place(of, peer.to, number),
-                peer.kept == nullptr ? nullptr : peer.kept + chunk.offset},
-               chunk.bytes, group.threads);
+    const bool is_own = p == of.count;
+    const gpu::ChunkTable::Peer& peer = chunk_peer_behind(of, is_own ? 0 : p);
+    const ChunkPlace chunk = chunk_of(of, index, is_own ? of.own_bytes : peer.sent);
+    Fan fan;
+    fan.add(is_own ? of.result + chunk.offset : chunk_place(of, peer.to, number));
+    if (!is_own && peer.kept != nullptr) fan.add(peer.kept + chunk.offset);
+    copy_chunk(of, (is_own ? of.own : peer.source) + chunk.offset, fan, chunk.bytes, group.threads);
   }
 }
 
@@ -203,8 +212,9 @@ __device__ inline void take_parts(const gpu::ChunkTable& of, const ChunkStep& st
     const gpu::ChunkTable::Peer& peer = of.peers[p];
     const ChunkPlace chunk =
         chunk_of(of, step.index, step.is_second ? peer.returned : peer.brought);
-    copy_chunk(of, chunk_place(of, peer.from, number), {peer.target + chunk.offset, nullptr},
-               chunk.bytes, group.threads);
+    Fan fan;
+    fan.add(peer.target + chunk.offset);
+    copy_chunk(of, chunk_place(of, peer.from, number), fan, chunk.bytes, group.threads);
   }
 }
 
@@ -224,33 +234,39 @@ __device__ inline Fan passed_to(const gpu::ChunkTable& of, const ChunkPlace& chu
 // What is done with the parts of the first pass: they are moved, or passed on as they are,
 struct MovesChunks {
   static constexpr bool kReduces = false;
-  static __device__ void make(const gpu::ChunkTable& of, std::uint32_t index,
-                              std::uint32_t number) {
+  static DUET_NOT_INLINED void make(const gpu::ChunkTable& of, std::uint32_t index,
+                                    std::uint32_t number) {
     if (of.origin >= of.count) return;
     const gpu::ChunkTable::Peer& origin = of.peers[of.origin];
     const ChunkPlace chunk = chunk_of(of, index, origin.brought);
-    Fan fan = passed_to(of, chunk, number);
-    fan_out(of, chunk_place(of, origin.from, number), fan, chunk.bytes);
+    copy_chunk(of, chunk_place(of, origin.from, number), passed_to(of, chunk, number), chunk.bytes,
+               all_that_move());
   }
 };
 // or reduced, in the order of ranks.
 template <typename Type, typename Op>
 struct ReducesChunks {
   static constexpr bool kReduces = true;
-  static __device__ void make(const gpu::ChunkTable& of, std::uint32_t index,
-                              std::uint32_t number) {
+  static DUET_NOT_INLINED void make(const gpu::ChunkTable& of, std::uint32_t index,
+                                    std::uint32_t number) {
     const ChunkPlace chunk = chunk_of(of, index, of.own_bytes);
     if (chunk.bytes == 0) return;
-    Fan fan = passed_to(of, chunk, number);
+    const Fan fan = passed_to(of, chunk, number);
     unsigned char* parts[kMostPacketPeers + 1];
     for (std::uint32_t p = 0; p < of.count; ++p)
       parts[p < of.rank ? p : p + 1] = chunk_place(of, of.peers[p].from, number);
     parts[of.rank] = const_cast<unsigned char*>(of.own) + chunk.offset;
-    const Piece piece{parts, fan.to, static_cast<int>(of.count + 1), fan.count,
-                      0,     0,      {threadIdx.x, moving_threads()}};
-    reduce_slice<Type, Op>(piece, chunk.bytes, of.width, of.divisor);
+    constexpr unsigned kUnit = sizeof(typename Type::Element);
+    const bool is_aligned = of.width == 16;
+    const ChunkPieces pieces =
+        pieces_of({parts, fan.to, static_cast<int>(of.count + 1), fan.count, 0, 0, all_that_move()},
+                  chunk.bytes, is_aligned ? 16 : kUnit, kUnit);
+    if (is_aligned) reduce_vectors<Type, Op>(pieces.words, of.divisor);
+    reduce_any<SingleWords<Type>, Op>(is_aligned ? pieces.rest : pieces.words, of.divisor);
   }
 };
+
+#undef DUET_NOT_INLINED
 
 // What has come as number `taken` of the call, whose numbers begin behind `last`; then what goes as
 // number `step`.
@@ -266,9 +282,13 @@ __device__ void move_chunks(const gpu::ChunkTable& of, std::uint32_t last, std::
       Take::make(of, taken.index, number);
     }
   }
-  const bool keeps_own = !Take::kReduces && of.own != nullptr && of.own != of.result;
-  if (step < steps_of(of) && sent.exists && !sent.is_second)
+  if (step >= steps_of(of) || !sent.exists || sent.is_second) return;
+  if (of.is_one_source != 0) {
+    send_one_part(of, sent.index, last + step);
+  } else {
+    const bool keeps_own = !Take::kReduces && of.own != nullptr && of.own != of.result;
     send_parts(of, sent.index, last + step, keeps_own);
+  }
 }
 
 // By all threads of a kernel of ChunkShape::blocks blocks. If goes_on() ends it
