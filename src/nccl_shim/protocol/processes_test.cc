@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "fake_gpu/core/streams.h"
+#include "nccl_shim/protocol/buffers_fixture.h"
 #include "nccl_shim/protocol/peer_process.h"
 #include "nccl_shim/protocol/process_resources_fixture.h"
 #include "nccl_shim/protocol/ranks_fixture.h"
