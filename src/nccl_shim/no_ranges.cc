@@ -3,7 +3,7 @@
 
 namespace duet::nccl_shim {
 
-CallRange::CallRange(const Counted&, int) {}
+CallRange::CallRange(const Counted&, Means, int) {}
 CallRange::~CallRange() = default;
 GroupEndRange::GroupEndRange(std::uint64_t) {}
 GroupEndRange::~GroupEndRange() = default;

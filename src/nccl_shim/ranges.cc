@@ -28,10 +28,22 @@ nvtxStringHandle_t registered_name(std::size_t what) {
   return names.all[what];
 }
 
-void push(std::size_t what, std::uint64_t payload) {
+// 0 is no category.
+std::uint32_t named_category(Means means) {
+  static const bool named = [] {
+    for (std::uint32_t i = 1; i < kMeans; ++i) {
+      nvtxDomainNameCategoryA(domain(), i, name_of(static_cast<Means>(i)));
+    }
+    return true;
+  }();
+  return named ? static_cast<std::uint32_t>(means) : 0;
+}
+
+void push(std::size_t what, std::uint64_t payload, std::uint32_t category) {
   nvtxEventAttributes_t event{};
   event.version = NVTX_VERSION;
   event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.category = category;
   event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
   event.message.registered = registered_name(what);
   event.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
@@ -45,14 +57,15 @@ void pop() {
 
 }  // namespace
 
-CallRange::CallRange(const Counted& call, int ranks) {
-  if (domain() != nullptr) push(static_cast<std::size_t>(call.kind), call.all_bytes(ranks));
+CallRange::CallRange(const Counted& call, Means means, int ranks) {
+  if (domain() == nullptr) return;
+  push(static_cast<std::size_t>(call.kind), call.all_bytes(ranks), named_category(means));
 }
 
 CallRange::~CallRange() { pop(); }
 
 GroupEndRange::GroupEndRange(std::uint64_t calls) {
-  if (domain() != nullptr) push(kGroupEnd, calls);
+  if (domain() != nullptr) push(kGroupEnd, calls, 0);
 }
 
 GroupEndRange::~GroupEndRange() { pop(); }
