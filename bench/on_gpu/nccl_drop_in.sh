@@ -3,7 +3,7 @@
 preloaded() {
   local gpus run=(torchrun --nproc-per-node)
   gpus=$(count_gpus)
-  say "kernels of reductions and packets beside the CPU's code, to the bit"
+  say "kernels of reductions, packets and chunks beside the CPU's code, to the bit"
   must timeout -s KILL 60 "$build/tests/drop_in_kernels_test" --gtest_brief=1
   say "PyTorch on $gpus GPUs by NCCL"
   must timeout -s KILL 150 "${run[@]}" "$gpus" bench/preloaded.py --label NCCL --kinds "${KINDS:-}" \
@@ -44,7 +44,7 @@ preloaded_ends() {
 
 # COMMAND...: with the library before NCCL, which takes over all calls of 64 KiB and more; with
 # THRESHOLDS=tuned those that this machine's tuning file has it take over, with NCCL_ENV=--no-packets
-# the large ones alone.
+# the large ones alone; with THRESHOLDS=kernel collectives of all sizes up to 1 GiB by its kernel of chunks.
 with_library() {
   (
     export DUET_NCCL_LOG=info
@@ -52,6 +52,8 @@ with_library() {
       local variables
       variables=$("$duet" nccl-env ${NCCL_ENV:-}) || exit
       export ${variables#env }
+    elif [[ ${THRESHOLDS:-} == kernel ]]; then
+      export LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_KERNEL=1G
     else
       export LD_PRELOAD=$build/nccl_shim/libduet-nccl.so DUET_NCCL_MIN_ALL_GATHER=64K \
         DUET_NCCL_MIN_ALL_TO_ALL=64K DUET_NCCL_MIN_REDUCE_SCATTER=64K DUET_NCCL_MIN_ALL_REDUCE=64K \
@@ -181,7 +183,7 @@ checked_data() {
   fi
 }
 
-# PROGRAM HOW: runs it, from 8 bytes to LARGEST.
+# PROGRAM HOW: runs it, from SMALLEST, 8 bytes, to LARGEST, each size FACTOR times the one before.
 nccl_test() {
   local run=("$NCCL_TESTS/$1_perf" -g 2)
   case $2 in
@@ -191,5 +193,5 @@ nccl_test() {
       run=(mpirun --allow-run-as-root --bind-to none -n 2 "$NCCL_TESTS/$1_perf_mpi" -g 1)
       ;;
   esac
-  timeout -s KILL 60 "${run[@]}" -b 8 -e "${LARGEST:-2G}" -f 16 -n 10 -w 3 -c 1 ${NCCL_TESTS_OPTIONS:-}
+  timeout -s KILL 60 "${run[@]}" -b "${SMALLEST:-8}" -e "${LARGEST:-2G}" -f "${FACTOR:-16}" -n 10 -w 3 -c 1 ${NCCL_TESTS_OPTIONS:-}
 }

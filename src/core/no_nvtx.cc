@@ -5,7 +5,8 @@ namespace duet::nvtx {
 
 bool has_tool() { return false; }
 Name registered(const char*) { return nullptr; }
-void push(Name, std::uint64_t) {}
+void name_category(std::uint32_t, const char*) {}
+void push(Name, std::uint64_t, std::uint32_t) {}
 void push(const std::string&) {}
 void pop() {}
 

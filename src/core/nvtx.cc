@@ -24,8 +24,13 @@ bool has_tool() { return domain() != nullptr; }
 
 Name registered(const char* name) { return nvtxDomainRegisterStringA(domain(), name); }
 
-void push(Name name, std::uint64_t payload) {
+void name_category(std::uint32_t category, const char* name) {
+  nvtxDomainNameCategoryA(domain(), category, name);
+}
+
+void push(Name name, std::uint64_t payload, std::uint32_t category) {
   nvtxEventAttributes_t range = event();
+  range.category = category;
   range.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
   range.message.registered = static_cast<nvtxStringHandle_t>(name);
   range.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;

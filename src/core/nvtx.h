@@ -15,8 +15,11 @@ bool has_tool();
 using Name = void*;
 Name registered(const char* name);
 
-// Begin a range of the calling thread; where there is a tool.
-void push(Name name, std::uint64_t payload);
+// Names a category, from 1 on; where there is a tool.
+void name_category(std::uint32_t category, const char* name);
+
+// Begin a range of the calling thread; where there is a tool. Category 0 is none.
+void push(Name name, std::uint64_t payload, std::uint32_t category = 0);
 void push(const std::string& text);
 // Ends the thread's last range.
 void pop();

@@ -67,6 +67,11 @@ const char* name_of(CountedKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+const char* name_of(Means means) {
+  static constexpr const char* kNames[kMeans] = {"nccl", "copies", "packets", "kernel"};
+  return kNames[static_cast<std::size_t>(means)];
+}
+
 Counted counted(const Call& call) {
   const bool whole = call.kind == Kind::broadcast || call.kind == Kind::all_reduce;
   return {static_cast<CountedKind>(call.kind), call.bytes, !whole};
@@ -89,9 +94,9 @@ CommunicatorCounts* counts_of(nccl::Comm handle) {
   return made;
 }
 
-void count_call(CommunicatorCounts& communicator, const Counted& call, bool taken) {
+void count_call(CommunicatorCounts& communicator, const Counted& call, Means means) {
   const std::uint64_t bytes = call.all_bytes(communicator.ranks);
-  auto& kinds = taken ? communicator.taken : communicator.forwarded;
+  auto& kinds = communicator.calls[static_cast<std::size_t>(means)];
   Counts& counts = kinds[static_cast<std::size_t>(call.kind)];
   const auto size = std::lower_bound(kCountedSizes.begin(), kCountedSizes.end(), bytes);
   counts.calls[static_cast<std::size_t>(size - kCountedSizes.begin())].fetch_add(

@@ -1,4 +1,4 @@
-// How many calls a program has made, of which communicators, and how many of them were taken over.
+// How many calls a program has made, of which communicators, and by what means they were made.
 // Nothing is counted without DUET_NCCL_METRICS.
 #pragma once
 
@@ -47,11 +47,17 @@ struct Counted {
 Counted counted(const Call& call);
 Counted counted(const Message& message);
 
+// What makes a call: the real NCCL, to which it is forwarded, or the drop-in by copy engines,
+// packets or its kernel of chunks.
+enum class Means { nccl, copies, packets, kernel };
+constexpr std::size_t kMeans = 4;
+const char* name_of(Means means);
+
 // Calls are counted by size: up to each of these, and beyond.
 constexpr std::array<std::uint64_t, 5> kCountedSizes = {4 << 10, 64 << 10, 1 << 20, 16 << 20,
                                                         256 << 20};
 
-// Of calls of one kind that are all taken over, or all forwarded.
+// Of calls of one kind that are made by one means.
 struct Counts {
   std::array<std::atomic<std::uint64_t>, kCountedSizes.size() + 1> calls{};  // by size
   std::atomic<std::uint64_t> bytes{0};
@@ -61,7 +67,7 @@ struct Counts {
 struct CommunicatorCounts {
   int number;  // in the order in which communicators of this process made their first calls
   int rank, ranks;
-  std::array<Counts, kCountedKinds> taken{}, forwarded{};
+  std::array<std::array<Counts, kCountedKinds>, kMeans> calls{};  // by Means
 };
 
 // Whether there is anything to count, which does not change.
@@ -71,7 +77,7 @@ bool counts_calls();
 CommunicatorCounts* counts_of(nccl::Comm handle);
 
 // Counts a call that the program has made: two relaxed additions.
-void count_call(CommunicatorCounts& communicator, const Counted& call, bool taken);
+void count_call(CommunicatorCounts& communicator, const Counted& call, Means means);
 
 // Before a communicator ends, whose handle another one may get. What was counted stays.
 void end_counts(nccl::Comm handle);

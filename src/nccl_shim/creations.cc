@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
@@ -28,20 +29,38 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-// What the drop-in takes over by copies: "all_gather from 1048576 B".
-std::string taken_over(const Thresholds& thresholds, bool with_reductions, bool with_messages) {
-  static const char* const names[kKinds] = {"all_gather", "all_to_all", "broadcast",
+// A list of kinds and sizes: "all_gather from 1048576 B".
+void add_to(std::string& list, const char* what, const char* bound, std::uint64_t bytes) {
+  list += (list.empty() ? "" : ", ") + std::string(what) + bound + std::to_string(bytes) + " B";
+}
+
+constexpr const char* kKindNames[kKinds] = {"all_gather", "all_to_all", "broadcast",
                                             "reduce_scatter", "all_reduce"};
+
+// What the drop-in takes over by copies.
+std::string taken_over(const Thresholds& thresholds, bool with_reductions, bool with_messages) {
   std::string text;
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     if (!thresholds.least[kind]) continue;
     if (reduces(static_cast<Kind>(kind)) && !with_reductions) continue;
-    text += (text.empty() ? "" : ", ") + std::string(names[kind]) + " from " +
-            std::to_string(*thresholds.least[kind]) + " B";
+    add_to(text, kKindNames[kind], " from ", *thresholds.least[kind]);
   }
   if (thresholds.least_message && with_messages) {
-    text += (text.empty() ? "" : ", ") + std::string("send and receive from ") +
-            std::to_string(*thresholds.least_message) + " B";
+    add_to(text, "send and receive", " from ", *thresholds.least_message);
+  }
+  return text;
+}
+
+std::string taken_by_chunks(const Method& method) {
+  std::string text;
+  const auto& all = method.most_by_chunks;
+  if (std::count(all.begin(), all.end(), all[0]) == kKinds) {
+    add_to(text, "calls", " up to ", *all[0]);
+    return text;
+  }
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    const auto& most = method.most_by_chunks[kind];
+    if (most) add_to(text, kKindNames[kind], " up to ", *most);
   }
   return text;
 }
@@ -65,6 +84,11 @@ Method wanted_method(const Thresholds& thresholds, int ranks) {
     wanted.piece_bytes = ranks == 2 ? kPieceOfTwoRanks : kPieceOfMore;
   }
   wanted.most_by_packets = thresholds.packets;
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    const std::uint64_t most = thresholds.kernel[kind];
+    const std::uint64_t copies_from = std::max<std::uint64_t>(least[kind].value_or(UINT64_MAX), 1);
+    if (most > 0) wanted.most_by_chunks[kind] = std::min(most, copies_from - 1);
+  }
   wanted.wait_seconds_per_byte = kWaitSecondsPerByte;
   return wanted;
 }
@@ -75,13 +99,18 @@ std::string what_is_taken(const PairCopies& copies, const Thresholds& thresholds
       copies.is_staged() ? " by copy engines through slots; " : " by copy engines; ";
   std::string text = taken.empty() ? "" : taken + how;
   const Method wanted = wanted_method(thresholds, copies.ranks());
+  if (copies.has_chunks()) {
+    text = taken_by_chunks(wanted) + " by a kernel; " + text;
+  } else if (wanted.has_chunks()) {
+    text += "not all devices can exchange chunks; ";
+  }
   if (copies.most_by_packets() > 0) {
     text = "calls up to " + std::to_string(copies.most_by_packets()) + " B as packets; " + text;
   } else if (wanted.most_by_packets > 0) {
     text += "not all devices can exchange packets; ";
   }
   if (wanted.reduces && !copies.can_reduce()) text += "not all devices can reduce; ";
-  const bool nothing = taken.empty() && copies.most_by_packets() == 0;
+  const bool nothing = taken.empty() && copies.most_by_packets() == 0 && !copies.has_chunks();
   return text + (nothing ? "all calls are forwarded" : "the rest is forwarded") +
          (thresholds.shipped ? "; by the thresholds that are shipped for its devices" : "");
 }

@@ -62,10 +62,14 @@ std::string metrics_text() {
                                  {"ranks", std::to_string(each.ranks)},
                                  {"rank", std::to_string(each.rank)},
                                  {"call", name_of(static_cast<CountedKind>(kind))},
-                                 {"by", "duet"}};
-      add_counts(calls, labels, each.taken[kind]);
-      labels.back().second = "nccl";
-      add_counts(calls, labels, each.forwarded[kind]);
+                                 {"by", "nccl"}};
+      add_counts(calls, labels, each.calls[static_cast<std::size_t>(Means::nccl)][kind]);
+      labels.back().second = "duet";
+      labels.emplace_back("means", "");
+      for (const Means means : {Means::copies, Means::packets, Means::kernel}) {
+        labels.back().second = name_of(means);
+        add_counts(calls, labels, each.calls[static_cast<std::size_t>(means)][kind]);
+      }
     }
   });
   return calls.text();

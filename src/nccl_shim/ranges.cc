@@ -21,15 +21,27 @@ nvtx::Name registered_name(std::size_t what) {
   return names.all[what];
 }
 
+// 0 is no category.
+std::uint32_t named_category(Means means) {
+  static const bool named = [] {
+    for (std::uint32_t i = 1; i < kMeans; ++i) {
+      nvtx::name_category(i, name_of(static_cast<Means>(i)));
+    }
+    return true;
+  }();
+  return named ? static_cast<std::uint32_t>(means) : 0;
+}
+
 void pop() {
   if (nvtx::has_tool()) nvtx::pop();
 }
 
 }  // namespace
 
-CallRange::CallRange(const Counted& call, int ranks) {
+CallRange::CallRange(const Counted& call, Means means, int ranks) {
   if (!nvtx::has_tool()) return;
-  nvtx::push(registered_name(static_cast<std::size_t>(call.kind)), call.all_bytes(ranks));
+  nvtx::push(registered_name(static_cast<std::size_t>(call.kind)), call.all_bytes(ranks),
+             named_category(means));
 }
 
 CallRange::~CallRange() { pop(); }

@@ -8,10 +8,11 @@
 
 namespace duet::nccl_shim {
 
-// While it lives the calling thread is in the call: named as it is counted, with its bytes.
+// While it lives the calling thread is in the call: named as it is counted, with its bytes, and in
+// the category of the means by which it is made.
 class CallRange {
  public:
-  CallRange(const Counted& call, int ranks);
+  CallRange(const Counted& call, Means means, int ranks);
   ~CallRange();
   CallRange(const CallRange&) = delete;
   CallRange& operator=(const CallRange&) = delete;

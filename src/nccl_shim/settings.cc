@@ -24,8 +24,12 @@ constexpr const char* kLeast[kKinds] = {"DUET_NCCL_MIN_ALL_GATHER", "DUET_NCCL_M
                                         "DUET_NCCL_MIN_BROADCAST", "DUET_NCCL_MIN_REDUCE_SCATTER",
                                         "DUET_NCCL_MIN_ALL_REDUCE"};
 constexpr const char* kLeastMessage = "DUET_NCCL_MIN_SEND_RECV";
-constexpr const char* kOthers[] = {"DUET_NCCL_MODE", "DUET_NCCL_LOG", "DUET_NCCL_METRICS",
-                                   "DUET_NCCL_PACKETS", "DUET_NCCL_RANKS"};
+constexpr const char* kKernels = "DUET_NCCL_KERNEL";  // of kinds that have none of their own:
+constexpr const char* kKernel[kKinds] = {
+    "DUET_NCCL_KERNEL_ALL_GATHER", "DUET_NCCL_KERNEL_ALL_TO_ALL", "DUET_NCCL_KERNEL_BROADCAST",
+    "DUET_NCCL_KERNEL_REDUCE_SCATTER", "DUET_NCCL_KERNEL_ALL_REDUCE"};
+constexpr const char* kOthers[] = {"DUET_NCCL_MODE",    "DUET_NCCL_LOG", "DUET_NCCL_METRICS",
+                                   "DUET_NCCL_PACKETS", kKernels,        "DUET_NCCL_RANKS"};
 
 // A misspelt name would otherwise be a setting without effect.
 void require_known(std::string_view name) {
@@ -33,9 +37,10 @@ void require_known(std::string_view name) {
   const auto is_known = [name](const auto& names) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
   };
-  if (is_known(kOthers) || is_known(kLeast) || name == kLeastMessage) return;
+  if (is_known(kOthers) || is_known(kKernel) || is_known(kLeast) || name == kLeastMessage) return;
   std::string known;
   for (const char* each : kOthers) known += std::string(each) + ", ";
+  for (const char* each : kKernel) known += std::string(each) + ", ";
   for (const char* each : kLeast) known += std::string(each) + ", ";
   throw UsageError(std::string(name) + ": expected " + known + kLeastMessage +
                    ", or no such variable");
@@ -108,12 +113,15 @@ std::size_t read_packets() {
 
 bool Thresholds::is_empty() const {
   const bool any = std::any_of(least.begin(), least.end(), [](const auto& each) { return !!each; });
-  return !any && !least_message && packets == 0;
+  const bool any_kernel =
+      std::any_of(kernel.begin(), kernel.end(), [](auto most) { return most > 0; });
+  return !any && !any_kernel && !least_message && packets == 0;
 }
 
 std::uint64_t Settings::hash(const Thresholds& held) const {
   std::uint64_t hash = hash_bytes(&mode, sizeof mode, 0xcbf29ce484222325u);
   hash = hash_bytes(&held.packets, sizeof held.packets, hash);
+  hash = hash_bytes(held.kernel.data(), sizeof held.kernel, hash);
   const int only = ranks.value_or(0);
   hash = hash_bytes(&only, sizeof only, hash);
   const auto add = [&hash](const std::optional<std::uint64_t>& bytes) {
@@ -142,6 +150,9 @@ Settings read_settings() {
   std::transform(std::begin(kLeast), std::end(kLeast), set.least.begin(), read_least);
   set.least_message = read_least(kLeastMessage);
   set.packets = read_packets();
+  const std::uint64_t all_kinds = read_least(kKernels).value_or(0);
+  std::transform(std::begin(kKernel), std::end(kKernel), set.kernel.begin(),
+                 [=](const char* name) { return read_least(name).value_or(all_kinds); });
   read.ranks = read_ranks();
   return read;
 }

@@ -20,7 +20,10 @@ struct Thresholds {
   std::array<std::optional<std::uint64_t>, kKinds> least;
   std::optional<std::uint64_t> least_message;  // the same of one message of send and receive
   std::size_t packets = 0;  // up to how many bytes calls go as packets (Method); 0: none do
-  bool shipped = false;     // with the library, for a model of devices
+  // By Kind: up to how many bytes calls that are neither packets nor copies are made by a kernel
+  // that exchanges chunks, and captured ones that would be copies. 0: none are.
+  std::array<std::uint64_t, kKinds> kernel{};
+  bool shipped = false;  // with the library, for a model of devices
 
   bool is_empty() const;
 };
@@ -32,7 +35,7 @@ struct Settings {
   std::string metrics;  // DUET_NCCL_METRICS: a file, as file_of_process() takes it; empty: none
 
   // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, _REDUCE_SCATTER, _ALL_REDUCE, _SEND_RECV,
-  // and DUET_NCCL_PACKETS.
+  // DUET_NCCL_PACKETS, and DUET_NCCL_KERNEL, of all kinds or with the first five of these endings.
   Thresholds thresholds;
   std::optional<int> ranks;  // DUET_NCCL_RANKS: of communicators of which calls are taken over
 

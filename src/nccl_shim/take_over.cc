@@ -23,32 +23,38 @@ std::optional<Reduction> reduction_of(nccl::Operation operation) {
   return std::nullopt;
 }
 
-bool is_taken(const Communicator& communicator, const Call& call, void* stream) {
+Means means_of(const Communicator& communicator, const Call& call, void* stream) {
   const auto& least = communicator.thresholds.least[static_cast<std::size_t>(call.kind)];
-  const int ranks = communicator.copies->ranks();
-  if (call.bytes == 0 || call.root < 0 || call.root >= ranks) return false;
-  const bool is_large = least && all_bytes(call, ranks) >= *least &&
-                        (!reduces(call.kind) || communicator.copies->can_reduce());
-  const bool is_small = communicator.copies->by_packets(call);
-  if (!is_large && !is_small) return false;
+  const PairCopies& copies = *communicator.copies;
+  const int ranks = copies.ranks();
+  if (call.bytes == 0 || call.root < 0 || call.root >= ranks) return Means::nccl;
+  const bool is_large =
+      least && all_bytes(call, ranks) >= *least && (!reduces(call.kind) || copies.can_reduce());
+  Means means = is_large ? Means::copies : Means::nccl;
+  if (copies.by_chunks(call, /*captured=*/false)) means = Means::kernel;
+  if (copies.by_packets(call)) means = Means::packets;
+  if (means == Means::nccl) return means;
   const std::uint64_t capture = communicator.device->capture(stream);
-  return capture == kNotCaptured || (is_small && capture != kUnknownCapture);
+  if (capture == kUnknownCapture) return Means::nccl;
+  if (capture == kNotCaptured || means != Means::copies) return means;
+  return copies.by_chunks(call, /*captured=*/true) ? Means::kernel : Means::nccl;
 }
 
-bool is_taken(const Communicator& communicator, const Message& message, void* stream) {
+Means means_of(const Communicator& communicator, const Message& message, void* stream) {
   const auto& least = communicator.thresholds.least_message;
   const PairCopies& copies = *communicator.copies;
-  return least && copies.can_send() && message.bytes > 0 && message.bytes >= *least &&
-         message.peer >= 0 && message.peer < copies.ranks() &&
-         communicator.device->capture(stream) == kNotCaptured;
+  const bool taken = least && copies.can_send() && message.bytes > 0 && message.bytes >= *least &&
+                     message.peer >= 0 && message.peer < copies.ranks() &&
+                     communicator.device->capture(stream) == kNotCaptured;
+  return taken ? Means::copies : Means::nccl;
 }
 
-void count(nccl::Comm comm, Communicator* communicator, const Counted& call, bool taken) {
+void count(nccl::Comm comm, Communicator* communicator, const Counted& call, Means means) {
   CommunicatorCounts* counts = communicator == nullptr ? nullptr : communicator->counts.load();
   if (counts == nullptr) counts = counts_of(comm);
   if (counts == nullptr) return;
   if (communicator != nullptr) communicator->counts = counts;
-  count_call(*counts, call, taken);
+  count_call(*counts, call, means);
 }
 
 }  // namespace duet::nccl_shim

@@ -21,13 +21,13 @@ std::size_t size_of(nccl::Type type);
 std::optional<DType> reduced_type(nccl::Type type);
 std::optional<Reduction> reduction_of(nccl::Operation operation);
 
-// Whether all ranks take this call over: by what they have alike, and nothing else.
-bool is_taken(const Communicator& communicator, const Call& call, void* stream);
-// Whether both ranks of a message take it over: by its size, and by what all ranks have alike.
-bool is_taken(const Communicator& communicator, const Message& message, void* stream);
+// By what means all ranks make this call: by what they have alike, and nothing else.
+Means means_of(const Communicator& communicator, const Call& call, void* stream);
+// By what means both ranks of a message make it: by its size, and by what all ranks have alike.
+Means means_of(const Communicator& communicator, const Message& message, void* stream);
 
 // Where calls are counted. `communicator`: as find() gives it.
-void count(nccl::Comm comm, Communicator* communicator, const Counted& call, bool taken);
+void count(nccl::Comm comm, Communicator* communicator, const Counted& call, Means means);
 
 inline void enqueue(PairCopies& copies, const Call& call, void* stream) {
   copies.enqueue(call, stream);
@@ -41,7 +41,7 @@ inline void enqueue(PairCopies& copies, const Message& message, void* stream) {
 template <typename Forward>
 nccl::Result forward_in_order(nccl::Comm comm, std::shared_ptr<Communicator> communicator,
                               const Counted& call, void* stream, const Forward& forward) {
-  if (counts_calls()) count(comm, communicator.get(), call, false);
+  if (counts_calls()) count(comm, communicator.get(), call, Means::nccl);
   if (communicator == nullptr) {
     return note_result(is_created_late(comm) ? refuse_early() : forward());
   }
@@ -62,11 +62,12 @@ nccl::Result take_or_forward(nccl::Comm comm, const CallOrMessage& call, void* s
                              const Forward& forward) {
   std::shared_ptr<Communicator> communicator = find(comm);
   if (communicator != nullptr && communicator->aborted) return note_result(forward());
-  if (communicator == nullptr || !is_taken(*communicator, call, stream)) {
+  const Means means = communicator == nullptr ? Means::nccl : means_of(*communicator, call, stream);
+  if (means == Means::nccl) {
     return forward_in_order(comm, std::move(communicator), counted(call), stream, forward);
   }
-  const CallRange range(counted(call), communicator->copies->ranks());
-  if (counts_calls()) count(comm, communicator.get(), counted(call), true);
+  const CallRange range(counted(call), means, communicator->copies->ranks());
+  if (counts_calls()) count(comm, communicator.get(), counted(call), means);
   if (!in_group()) return result_of([&] { enqueue(*communicator->copies, call, stream); });
   queue_call(std::move(communicator), call, stream, forward);
   return nccl::kSuccess;

@@ -12,6 +12,7 @@
 
 #include "core/dtype.h"
 #include "core/random.h"
+#include "device/gpu/chunk_exchange.h"
 #include "device/gpu/norm_exchange.h"
 #include "device/gpu/packet_exchange.h"
 #include "emulation.h"
@@ -192,6 +193,13 @@ TYPED_TEST(NormalisedPackets, AreRowsOfUnitMeanSquare) {
       }
     }
   }
+}
+
+TEST(ChunkNumbers, AreComparedInACircle) {
+  EXPECT_TRUE(has_come(7, 7));
+  EXPECT_FALSE(has_come(6, 7));
+  EXPECT_TRUE(has_come(1, 0xffffffff));
+  EXPECT_FALSE(has_come(0xffffffff, 1));
 }
 
 }  // namespace

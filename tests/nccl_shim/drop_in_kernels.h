@@ -15,11 +15,12 @@ namespace duet::nccl_shim::testing {
 
 // What kernels and CPU reach, for as long as the program runs; aligned to 256 bytes.
 unsigned char* memory_of_both(std::size_t bytes);
-PacketWords& words_of_both();  // always the same
+ExchangeWords& words_of_both();  // always the same
 
 // Run the kernel, and wait for its end. `exchanged` has words_of_both().
 void reduce_by_kernel(const PartsToReduce& reduced);
 void exchange_by_kernel(const PacketExchange& exchanged);
+void exchange_by_kernel(const ChunkExchange& exchanged);
 
 struct ReductionCase {
   DType type;

@@ -7,13 +7,16 @@
 #include "emulation.h"
 #include "nccl_shim/cuda/kernel_arguments.h"
 
+using duet::nccl_shim::cuda::ChunkArguments;
 using duet::nccl_shim::cuda::PacketArguments;
 using duet::nccl_shim::cuda::ReduceArguments;
 
 extern "C" void duet_exchange(PacketArguments);
-#define DUET_DECLARE_KERNELS(type, Lanes, operation, Op)             \
-  extern "C" void duet_reduce_##type##_##operation(ReduceArguments); \
-  extern "C" void duet_exchange_##type##_##operation(PacketArguments);
+extern "C" void duet_chunks(ChunkArguments);
+#define DUET_DECLARE_KERNELS(type, Lanes, operation, Op)               \
+  extern "C" void duet_reduce_##type##_##operation(ReduceArguments);   \
+  extern "C" void duet_exchange_##type##_##operation(PacketArguments); \
+  extern "C" void duet_chunks_##type##_##operation(ChunkArguments);
 DUET_FOR_REDUCING_KERNELS(DUET_DECLARE_KERNELS)
 
 namespace duet::nccl_shim::testing {
@@ -26,6 +29,9 @@ using Kernels = std::map<std::string, void (*)(Arguments)>;
   {#type "_" #operation, duet_reduce_##type##_##operation},
 #define DUET_NAMED_EXCHANGE(type, Lanes, operation, Op) \
   {#type "_" #operation, duet_exchange_##type##_##operation},
+#define DUET_NAMED_CHUNKS(type, Lanes, operation, Op) \
+  {#type "_" #operation, duet_chunks_##type##_##operation},
+const Kernels<ChunkArguments> chunk_kernels = {DUET_FOR_REDUCING_KERNELS(DUET_NAMED_CHUNKS)};
 const Kernels<ReduceArguments> reduce_kernels = {DUET_FOR_REDUCING_KERNELS(DUET_NAMED_REDUCE)};
 const Kernels<PacketArguments> packet_kernels = {DUET_FOR_REDUCING_KERNELS(DUET_NAMED_EXCHANGE)};
 
@@ -47,8 +53,8 @@ void reduce_by_kernel(const PartsToReduce& reduced) {
                  [&] { kernel(arguments); });
 }
 
-PacketWords& words_of_both() {
-  static PacketWords words{};
+ExchangeWords& words_of_both() {
+  static ExchangeWords words{};
   return words;
 }
 
@@ -61,6 +67,16 @@ void exchange_by_kernel(const PacketExchange& exchanged) {
       cuda::packet_arguments(exchanged, reinterpret_cast<std::uintptr_t>(exchanged.words));
   emulation::run(dim3(static_cast<unsigned>(gpu::packet_blocks(exchanged.bytes, kPacketBlocks))),
                  kKernelThreads, 0, [&] { kernel(arguments); });
+}
+
+void exchange_by_kernel(const ChunkExchange& exchanged) {
+  void (*kernel)(ChunkArguments) = duet_chunks;
+  if (exchanged.reduced) {
+    kernel = chunk_kernels.at(kernel_name(exchanged.reduced->type, exchanged.reduced->reduction));
+  }
+  const ChunkArguments arguments =
+      cuda::chunk_arguments(exchanged, reinterpret_cast<std::uintptr_t>(exchanged.words));
+  emulation::run(dim3(arguments.blocks), kKernelThreads, 0, [&] { kernel(arguments); });
 }
 
 }  // namespace duet::nccl_shim::testing

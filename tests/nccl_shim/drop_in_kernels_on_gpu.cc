@@ -24,7 +24,7 @@ ShimDevice& gpu() {
   CUcontext context = nullptr;
   cuda::check(cuda::driver().cuCtxGetCurrent(&context), "cuCtxGetCurrent");
   device = new cuda::CudaShimDevice(context);
-  if (!device->can_reduce() || !device->can_exchange())
+  if (!device->can_reduce() || !device->can_exchange_packets() || !device->can_exchange_chunks())
     throw Error("expected kernels for this GPU");
   return *device;
 }
@@ -42,17 +42,22 @@ void reduce_by_kernel(const PartsToReduce& reduced) {
   must_succeed(cudaDeviceSynchronize());
 }
 
-PacketWords& words_of_both() {
-  static PacketWords* words = nullptr;
+ExchangeWords& words_of_both() {
+  static ExchangeWords* words = nullptr;
   if (words != nullptr) return *words;
   constexpr std::size_t kPage = 4096;
   void* const page = std::aligned_alloc(kPage, kPage);
   gpu().share_words(page, kPage);
-  words = new (page) PacketWords{};
+  words = new (page) ExchangeWords{};
   return *words;
 }
 
 void exchange_by_kernel(const PacketExchange& exchanged) {
+  gpu().exchange(nullptr, exchanged);
+  must_succeed(cudaDeviceSynchronize());
+}
+
+void exchange_by_kernel(const ChunkExchange& exchanged) {
   gpu().exchange(nullptr, exchanged);
   must_succeed(cudaDeviceSynchronize());
 }

@@ -1,9 +1,11 @@
 // A tool that NVTX loads into a program by NVTX_INJECTION64_PATH. It prints the domains, and the
-// ranges of threads as they begin and end: "Duet: all_gather 16384" with the payload of a
-// registered name, "Duet: gemm" of a text, "Duet: end".
+// ranges of threads as they begin and end: "Duet: all_gather 16384 by copies" with the payload of a
+// registered name and the range's category, "Duet: gemm" of a text, "Duet: end".
 #include <nvtx3/nvToolsExt.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <map>
 #include <string>
 
 namespace {
@@ -19,13 +21,24 @@ nvtxStringHandle_t register_string(nvtxDomainHandle_t, const char* text) {
 
 const char* text_of(const void* handle) { return static_cast<const std::string*>(handle)->c_str(); }
 
+// By number, as there is one domain.
+std::map<std::uint32_t, std::string>& categories() {
+  static auto& all = *new std::map<std::uint32_t, std::string>;
+  return all;
+}
+
+void name_category(nvtxDomainHandle_t, std::uint32_t category, const char* name) {
+  categories()[category] = std::string(" by ") + name;
+}
+
 int begin_range(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (event->messageType == NVTX_MESSAGE_TYPE_ASCII) {
     std::fprintf(stderr, "%s: %s\n", text_of(domain), event->message.ascii);
     return 0;
   }
-  std::fprintf(stderr, "%s: %s %llu\n", text_of(domain), text_of(event->message.registered),
-               static_cast<unsigned long long>(event->payload.ullValue));
+  std::fprintf(stderr, "%s: %s %llu%s\n", text_of(domain), text_of(event->message.registered),
+               static_cast<unsigned long long>(event->payload.ullValue),
+               categories()[event->category].c_str());
   return 0;
 }
 
@@ -53,6 +66,7 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
   }
   set(table, NVTX_CBID_CORE2_DomainCreateA, create_domain);
   set(table, NVTX_CBID_CORE2_DomainRegisterStringA, register_string);
+  set(table, NVTX_CBID_CORE2_DomainNameCategoryA, name_category);
   set(table, NVTX_CBID_CORE2_DomainRangePushEx, begin_range);
   set(table, NVTX_CBID_CORE2_DomainRangePop, end_range);
   return 1;

@@ -54,7 +54,7 @@ class Exchange {
   unsigned char* sent(int rank) const { return memory().sent + at(rank); }
   unsigned char* received(int rank) const { return memory().received + at(rank); }
   std::size_t bytes() const { return bytes_; }
-  PacketWords& words() const { return testing::words_of_both(); }
+  ExchangeWords& words() const { return testing::words_of_both(); }
   const std::uint32_t* last() const { return memory().last; }
   std::vector<std::uint32_t> awaited() const {
     return {words().awaited.begin(), words().awaited.end()};
@@ -71,8 +71,8 @@ class Exchange {
 
   // With `result` for the own part.
   PacketExchange moving(void* result) const {
-    PacketExchange made{{},     rank_,  sent(rank_),   result,  {},
-                        bytes_, turn(), memory().last, &words()};
+    PacketExchange made{
+        {{}, rank_, sent(rank_), result, {}, memory().last, &words()}, bytes_, turn()};
     for (int rank = 0; rank < ranks_; ++rank) {
       if (rank == rank_) continue;
       unsigned char* const buffer = memory().packets + made.peers.size() * packet_bytes(bytes_);

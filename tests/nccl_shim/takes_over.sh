@@ -105,6 +105,22 @@ run 3 killed_in_launch 0 DUET_NCCL_PACKETS=32K
 run 2 one_thread 0 $large DUET_NCCL_PACKETS=1K
 run 2 killed 0 $large DUET_NCCL_PACKETS=64K
 run 3 restarted "" DUET_NCCL_PACKETS=1K
+# By a kernel: what is neither packets nor copies, and captured calls that would be copies.
+for ranks in 2 3; do
+  run $ranks calls 0 DUET_NCCL_KERNEL=64K
+  said "communicator of $ranks ranks: calls up to 65536 B by a kernel; the rest is forwarded"
+  run $ranks group 0 DUET_NCCL_KERNEL=64K
+  run $ranks captured_small 0 DUET_NCCL_KERNEL=64K
+done
+run 2 calls 0 $large DUET_NCCL_KERNEL=64K DUET_NCCL_KERNEL_BROADCAST=0 DUET_NCCL_PACKETS=1K
+said "communicator of 2 ranks: calls up to 1024 B as packets; all_gather up to 8191 B, all_to_all up to 65536 B, reduce_scatter up to 65536 B, all_reduce up to 65536 B by a kernel; all_gather from 8192 B by copy engines; the rest is forwarded"
+run 2 captured 4 $large DUET_NCCL_KERNEL=1 # small calls beside the graph
+run 2 captured 7 $large DUET_NCCL_KERNEL_ALL_REDUCE=1M
+run 3 all_reduce 0 DUET_NCCL_KERNEL_ALL_REDUCE=64M
+run 2 one_thread 0 $large DUET_NCCL_KERNEL=64K
+run 2 killed 0 DUET_NCCL_KERNEL=64K
+run 3 killed_in_launch 0 DUET_NCCL_KERNEL=64K
+run 3 restarted "" DUET_NCCL_KERNEL=64K
 # Nonblocking: all ranks have agreed when the first sees that the creation is done.
 for part in nonblocking nonblocking_group nonblocking_late; do
   run 2 $part 6 $large
@@ -172,15 +188,20 @@ run 2 calls 6 $large DUET_NCCL_METRICS="$metrics/%h-%p.prom"
 [[ $(grep -ho 'rank="[01]"' "$metrics"/*.prom | sort -u | wc -l) == 2 ]] || fail "ranks: $(cat "$metrics"/*.prom)"
 sed -i 's/,rank="[01]"//' "$metrics"/*.prom
 labels='communicator="0",ranks="2",call="all_gather"'
-counted "_count{$labels,by=\"duet\"}" 6
-counted "_sum{$labels,by=\"duet\"}" $((6 * 16384))
-counted "_bucket{$labels,by=\"duet\",le=\"4096\"}" 0
-counted "_bucket{$labels,by=\"duet\",le=\"65536\"}" 6
+counted "_count{$labels,by=\"duet\",means=\"copies\"}" 6
+counted "_sum{$labels,by=\"duet\",means=\"copies\"}" $((6 * 16384))
+counted "_bucket{$labels,by=\"duet\",means=\"copies\",le=\"4096\"}" 0
+counted "_bucket{$labels,by=\"duet\",means=\"copies\",le=\"65536\"}" 6
 counted "_bucket{$labels,by=\"nccl\",le=\"4096\"}" 6
 counted "_sum{$labels,by=\"nccl\"}" $((6 * 128))
 if command -v promtool >/dev/null; then
   for file in "$metrics"/*.prom; do promtool check metrics <"$file" >/dev/null || fail "promtool: $file"; done
 fi
+rm "$metrics"/*
+run 2 calls 0 DUET_NCCL_KERNEL=16K DUET_NCCL_PACKETS=1K DUET_NCCL_METRICS="$metrics/%p.prom"
+sed -i 's/,rank="[01]"//' "$metrics"/*.prom
+counted "_count{$labels,by=\"duet\",means=\"packets\"}" 6
+counted "_sum{$labels,by=\"duet\",means=\"kernel\"}" $((6 * 16384))
 rm "$metrics"/*
 run 2 calls 6 $large DUET_NCCL_METRICS="$metrics/nowhere/file.prom"
 said "DUET_NCCL_METRICS: $metrics/nowhere/file.prom: No such file or directory"
@@ -192,13 +213,15 @@ counted "_count{$labels,by=\"nccl\"}" 12
 if [[ -e $tests/libnvtx_tool.so ]]; then
   tool=NVTX_INJECTION64_PATH=$tests/libnvtx_tool.so
   run 2 calls 6 $large $tool
-  [[ $(grep -cx 'Duet: all_gather 16384' <<<"$last") == 12 && $(grep -cx 'Duet: end' <<<"$last") == 12 ]] ||
+  [[ $(grep -cx 'Duet: all_gather 16384 by copies' <<<"$last") == 12 && $(grep -cx 'Duet: end' <<<"$last") == 12 ]] ||
     fail "expected a range for each of 6 calls of 2 ranks: $last"
   run 2 group 1 $large $tool # two of three calls in a group
   [[ $(grep -cx 'Duet: group_end 2' <<<"$last") == 2 ]] || fail "expected a range of the group's end: $last"
   run 2 messages "" $messages $tool
-  said "Duet: send 8192"
-  said "Duet: receive 8192"
+  said "Duet: send 8192 by copies"
+  said "Duet: receive 8192 by copies"
+  run 2 calls 0 DUET_NCCL_KERNEL=64K $tool
+  said "Duet: all_gather 16384 by kernel"
 fi
 
 # Thresholds that are shipped: of two H200, unless a variable says others; not of models that differ.

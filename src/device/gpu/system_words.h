@@ -37,6 +37,9 @@ __device__ inline void store_release(std::uint64_t* word, std::uint64_t value) {
 __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
   return __hip_atomic_load(word, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+__device__ inline std::uint32_t load_acquire(const std::uint32_t* word) {
+  return __hip_atomic_load(word, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
+}
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {
   __hip_atomic_store(word, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
@@ -74,6 +77,11 @@ __device__ inline void store_release(std::uint64_t* word, std::uint64_t value) {
 __device__ inline std::uint64_t load_acquire(const std::uint64_t* word) {
   std::uint64_t value;
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+}
+__device__ inline std::uint32_t load_acquire(const std::uint32_t* word) {
+  std::uint32_t value;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
   return value;
 }
 __device__ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) {

@@ -113,6 +113,17 @@ Allocation whole_allocation(const void* pointer, std::size_t bytes) {
           attribute<unsigned long long>(pointer, CU_POINTER_ATTRIBUTE_BUFFER_ID)};
 }
 
+// Whether the current context has these kernels, which `loaded` are then. If not, says what for.
+template <typename Kernels>
+bool load(const Kernels*& loaded, const char* what) {
+  try {
+    loaded = &Kernels::of_current_context();
+  } catch (const Error& error) {
+    log_info(std::string("this GPU cannot ") + what + ": " + error.what());
+  }
+  return loaded != nullptr;
+}
+
 // The shared memory of this process that is page-locked, for all devices at once: the ranks of one
 // communicator that share a process share its mapping as well.
 class LockedPages {
@@ -259,12 +270,7 @@ std::unique_ptr<LaunchRecord> CudaShimDevice::record_at_launch(StreamEvent& even
 
 bool CudaShimDevice::can_reduce() {
   const Entered entered(context_);
-  try {
-    kernels_ = &ReduceKernels::of_current_context();
-  } catch (const Error& error) {
-    log_info(std::string("this GPU cannot reduce: ") + error.what());
-  }
-  return kernels_ != nullptr;
+  return load(kernels_, "reduce");
 }
 
 void CudaShimDevice::reduce(Stream stream, const PartsToReduce& reduced) {
@@ -272,19 +278,24 @@ void CudaShimDevice::reduce(Stream stream, const PartsToReduce& reduced) {
   kernels_->launch(reduced, of(stream));
 }
 
-bool CudaShimDevice::can_exchange() {
+bool CudaShimDevice::can_exchange_packets() {
   const Entered entered(context_);
-  try {
-    packets_ = &PacketKernels::of_current_context();
-  } catch (const Error& error) {
-    log_info(std::string("this GPU cannot exchange packets: ") + error.what());
-  }
-  return packets_ != nullptr;
+  return load(packets_, "exchange packets");
+}
+
+bool CudaShimDevice::can_exchange_chunks() {
+  const Entered entered(context_);
+  return load(chunks_, "exchange chunks");
 }
 
 void CudaShimDevice::exchange(Stream stream, const PacketExchange& exchanged) {
   const Entered entered(context_);
   packets_->launch(exchanged, device_address(exchanged.words), of(stream));
+}
+
+void CudaShimDevice::exchange(Stream stream, const ChunkExchange& exchanged) {
+  const Entered entered(context_);
+  chunks_->launch(exchanged, device_address(exchanged.words), of(stream));
 }
 
 void CudaShimDevice::share_words(void* base, std::size_t bytes) {

@@ -37,8 +37,10 @@ class CudaShimDevice : public ShimDevice {
   std::unique_ptr<LaunchRecord> record_at_launch(StreamEvent& event, Stream stream) override;
   bool can_reduce() override;
   void reduce(Stream stream, const PartsToReduce& reduced) override;
-  bool can_exchange() override;
+  bool can_exchange_packets() override;
+  bool can_exchange_chunks() override;
   void exchange(Stream stream, const PacketExchange& exchanged) override;
+  void exchange(Stream stream, const ChunkExchange& exchanged) override;
   void share_words(void* base, std::size_t bytes) override;
   void unshare_words(void* base) override;
   std::vector<Allocation> allocations(const void* pointer, std::size_t bytes) override;
@@ -72,6 +74,7 @@ class CudaShimDevice : public ShimDevice {
   std::unique_ptr<CudaSegments> segments_;
   const ReduceKernels* kernels_ = nullptr;
   const PacketKernels* packets_ = nullptr;
+  const ChunkKernels* chunks_ = nullptr;
   std::mutex mutex_;  // guards shared_
   std::vector<SharedWords> shared_;
 };

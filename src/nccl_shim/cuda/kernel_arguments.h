@@ -3,23 +3,40 @@
 
 #include <cstdint>
 
+#include "device/gpu/chunk_table.h"
 #include "device/gpu/packet_table.h"
 #include "nccl_shim/protocol/device.h"
 
 namespace duet::nccl_shim::cuda {
 
+// Where the device finds an exchange's words: as ExchangeWords.
+struct WordsOnDevice {
+  const std::uint32_t* ended;
+  std::uint32_t* awaited;
+};
+
 // The kernel is duet_exchange, or duet_exchange_TYPE_OPERATION where parts are reduced, of
 // gpu::packet_blocks(bytes, kPacketBlocks) blocks.
 struct PacketArguments {
   gpu::PacketTable exchange;
-  const std::uint32_t* ended;  // as PacketWords
-  std::uint32_t* awaited;
+  WordsOnDevice words;
 };
 
 // `words`: where the device finds exchanged.words. Throws BadArgument for more than
 // kMostPacketPeers peers; with more than kMostRanks ranks, packets must not be late, as
-// PacketWords::awaited has no word for them.
+// ExchangeWords::awaited has no word for them.
 PacketArguments packet_arguments(const PacketExchange& exchanged, std::uintptr_t words);
+
+// The kernel is duet_chunks, or duet_chunks_TYPE_OPERATION where parts are reduced, of `blocks`
+// blocks.
+struct ChunkArguments {
+  gpu::ChunkTable exchange;
+  WordsOnDevice words;
+  std::uint32_t blocks;
+};
+
+// As packet_arguments(). All addresses of reductions are multiples of an element's size.
+ChunkArguments chunk_arguments(const ChunkExchange& exchanged, std::uintptr_t words);
 
 // What kernels of reductions are launched with, for the code of CPUs and of GPUs.
 constexpr std::uint32_t kMostParts = 8;

@@ -18,6 +18,7 @@
       "\"\n"                                          \
       ".popsection\n");                               \
   extern "C" [[gnu::visibility("hidden")]] const unsigned char name[]
+DUET_IMAGE(duet_chunk_image, DUET_CHUNK_IMAGE);    // chunk_kernels.cu
 DUET_IMAGE(duet_packet_image, DUET_PACKET_IMAGE);  // packet_kernels.cu
 DUET_IMAGE(duet_reduce_image, DUET_REDUCE_IMAGE);  // reduce_kernels.cu
 
@@ -88,6 +89,28 @@ void PacketKernels::launch(const PacketExchange& exchanged, CUdeviceptr words,
             reduced ? reduces_.of(reduced->type, reduced->reduction) : moves_,
             static_cast<unsigned>(gpu::packet_blocks(exchanged.bytes, kPacketBlocks)), 1, 1,
             kKernelThreads, 1, 1, 0, stream, parameters, nullptr),
+        "cuLaunchKernel");
+}
+
+ChunkKernels::ChunkKernels() {
+  CUmodule module = nullptr;  // never unloaded, as that of ReduceKernels
+  check(driver().cuModuleLoadData(&module, duet_chunk_image), "cuModuleLoadData");
+  check(driver().cuModuleGetFunction(&moves_, module, "duet_chunks"), "cuModuleGetFunction");
+  reduces_ = KernelsByType(module, "duet_chunks_");
+}
+
+const ChunkKernels& ChunkKernels::of_current_context() {
+  return in_current_context<ChunkKernels>([] { return new ChunkKernels; });
+}
+
+void ChunkKernels::launch(const ChunkExchange& exchanged, CUdeviceptr words,
+                          CUstream stream) const {
+  const auto& reduced = exchanged.reduced;
+  ChunkArguments arguments = chunk_arguments(exchanged, words);
+  void* parameters[] = {&arguments};
+  check(driver().cuLaunchKernel(reduced ? reduces_.of(reduced->type, reduced->reduction) : moves_,
+                                arguments.blocks, 1, 1, kKernelThreads, 1, 1, 0, stream, parameters,
+                                nullptr),
         "cuLaunchKernel");
 }
 

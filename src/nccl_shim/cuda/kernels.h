@@ -44,6 +44,19 @@ class PacketKernels {
   KernelsByType reduces_;
 };
 
+// The kernels of chunks in one context, likewise.
+class ChunkKernels {
+ public:
+  static const ChunkKernels& of_current_context();
+  void launch(const ChunkExchange& exchanged, CUdeviceptr words, CUstream stream) const;
+
+ private:
+  ChunkKernels();
+
+  CUfunction moves_ = nullptr;
+  KernelsByType reduces_;
+};
+
 // The kernels of reductions in one context, for as long as the context lives.
 class ReduceKernels {
  public:

@@ -2,19 +2,15 @@
 #include "device/gpu/kernel_parameter.h"
 #include "device/gpu/packet_exchange.h"
 #include "nccl_shim/cuda/kernel_arguments.h"
+#include "nccl_shim/cuda/until_ended.h"
 
 namespace duet::DUET_GPU {
 namespace {
 
-// Tells the CPU which ranks' packets are missing, and ends early if the CPU says so.
 template <typename Take>
 __device__ void exchange(const nccl_shim::cuda::PacketArguments& of) {
-  exchange_packets<Take, WithNumbers>(of.exchange, [&](const auto& is_missing) {
-    for (std::uint32_t p = 0; p < of.exchange.count; ++p) {
-      if (is_missing(p)) store_relaxed(of.awaited + (p < of.exchange.rank ? p : p + 1), 1);
-    }
-    return load_relaxed(of.ended) == 0;
-  });
+  exchange_packets<Take, WithNumbers>(
+      of.exchange, [&](const auto& is_missing) { return goes_on_until_ended(of, is_missing); });
 }
 
 }  // namespace

@@ -50,4 +50,9 @@ std::size_t all_bytes(const Call& call, int ranks) {
   return whole ? call.bytes : call.bytes * static_cast<std::size_t>(ranks);
 }
 
+bool Method::has_chunks() const {
+  return std::any_of(most_by_chunks.begin(), most_by_chunks.end(),
+                     [](const auto& most) { return most.has_value(); });
+}
+
 }  // namespace duet::nccl_shim

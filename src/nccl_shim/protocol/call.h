@@ -1,9 +1,12 @@
 // The calls that the protocol makes, as copies between the buffers of two ranks, or through slots.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
+#include "core/chunks.h"
 #include "core/dtype.h"
 #include "core/reduction.h"
 
@@ -52,7 +55,7 @@ std::size_t receive_bytes(const Call& call, int ranks);
 // The parts of all ranks together.
 std::size_t all_bytes(const Call& call, int ranks);
 
-// How a communicator's calls are made: alike on all ranks, but for the last.
+// How a communicator's calls are made: alike on all ranks, but for wait_seconds_per_byte.
 struct Method {
   // Of slots, a multiple of 128; they take 2 * (ranks - 1) * piece_bytes of each device's memory.
   // 0: no slots, and neither of the next two.
@@ -65,6 +68,14 @@ struct Method {
   // How long the first of a pair waits on the CPU for the other to come to a call in which each
   // sends the other something, for each byte that it sends.
   double wait_seconds_per_byte = 0;
+  // By Kind: calls up to so many bytes that are not packets are exchanges of chunks, and larger
+  // ones as well that are captured. Empty: none are.
+  std::array<std::optional<std::size_t>, kKinds> most_by_chunks = {};
+  // chunk_shape()'s. If any call is an exchange of chunks, they take some 100 times as many bytes
+  // of each device's memory.
+  std::size_t chunk_round = kChunkRound;
+
+  bool has_chunks() const;
 };
 
 }  // namespace duet::nccl_shim

@@ -6,6 +6,7 @@
 
 #include "nccl_shim/protocol/buffer_copies.h"
 #include "nccl_shim/protocol/call.h"
+#include "nccl_shim/protocol/exchange_calls.h"
 #include "nccl_shim/protocol/failure.h"
 #include "nccl_shim/protocol/lanes.h"
 #include "nccl_shim/protocol/memory_rows.h"
@@ -16,53 +17,25 @@
 
 namespace duet::nccl_shim {
 
-// Small calls, as exchanges of packets on the user's stream: every rank sends every other the same
-// number of bytes.
-//
-// Such calls need neither each other's buffers nor roles. Each rank has two packet buffers for each
-// peer, which calls use in turn: a rank that has got the peers' packets of a call knows that they
-// have taken those of the call before it. Reductions are made of what has come. The device counts
-// calls, so that a call may be captured into a graph: it has nothing that only this launch of it
-// has. No gate is needed: an exchange that has ended has all that it waited for, unless this rank
-// has aborted.
-class PacketCalls : OwnRank {
- public:
-  // Of each rank's memory.
-  static std::size_t bytes(int ranks, const Method& method);
-
-  PacketCalls(const OwnRank& rank, const Method& method, ReceiveMemory& memory)
-      : OwnRank(rank), most_(method.most_by_packets), memory_(memory) {}
-
-  bool takes(const Call& call) const;
-  void enqueue(const Call& call, Stream user);
-
-  // As Transfers'; the first takes up to 40 ms, in which the device answers.
-  bool waits_for(int peer) const;
-  void end_own_waits();
-
- private:
-  PacketWords& own_words() const { return shared_.words.packets[rank_]; }
-  // From the start of the receiver's packet buffers.
-  std::size_t buffer(int source, int receiver) const;
-
-  const std::size_t most_;  // bytes of a call
-  ReceiveMemory& memory_;
-};
-
 // One rank's side of a communicator's calls: by copies between buffers, through slots, or by
-// packets. Not thread-safe, but as Transfers say.
+// kernels that exchange packets or chunks. Not thread-safe, but as Transfers say.
 class CallCopies : public Transfers, OwnRank {
  public:
   CallCopies(const OwnRank& rank, const Method& method, LentMemory& lent, BorrowedMemory& borrowed,
              const Failure& failure);
 
-  bool by_packets(const Call& call) const { return packets_.takes(call); }
+  bool by_packets(const Call& call) const { return exchanges_.by_packets(call); }
+  bool by_chunks(const Call& call, bool captured) const {
+    return exchanges_.by_chunks(call, captured);
+  }
   ReceiveMemory& memory() { return memory_; }
 
   // A call in two steps. The first tells the peers, and gives streams nothing: what a call is made
   // of comes in the order in which calls finish, which is that in which they are made. `in_group`:
-  // as in PairCopies::begin(). Throws OutOfMemory before any rank knows of the call.
-  void begin(const Call& call, bool in_group);
+  // as in PairCopies::begin(). Only a call by a kernel may be `captured`. Throws OutOfMemory before
+  // any rank knows of the call.
+  void begin(const Call& call, bool captured, bool in_group);
+  bool is_by_kernel() const { return way_ != Way::copies; }  // the call that has begun
   // Enqueues it on `user` and the lanes. It stays begun until end() or give_up().
   void enqueue(Stream user);
   // Behind the second: another may begin.
@@ -78,6 +51,7 @@ class CallCopies : public Transfers, OwnRank {
   bool may_touch(int peer) const override;
 
  private:
+  enum class Way { copies, packets, chunks };
   void wait_for_room(std::uint64_t number) const;
   void settle();
 
@@ -88,9 +62,10 @@ class CallCopies : public Transfers, OwnRank {
   PairRoles roles_;
   BufferCopies buffers_;
   Slots slots_;
-  PacketCalls packets_;
-  std::uint64_t number_ = 0;  // calls so far, but those by packets
+  ExchangeCalls exchanges_;
+  std::uint64_t number_ = 0;  // calls so far, but those by kernels
   std::optional<BegunCall> begun_;
+  Way way_ = Way::copies;  // in which it is made
 };
 
 }  // namespace duet::nccl_shim

@@ -56,7 +56,8 @@ Creation::Creation(ShimDevice& device, const std::string& name, int rank, int ra
   entry.device = device.identity();
   entry.settings = settings;
   entry.reduces = wanted.reduces && device.can_reduce() ? 1 : 0;
-  entry.exchanges = wanted.most_by_packets > 0 && device.can_exchange() ? 1 : 0;
+  entry.exchanges_packets = wanted.most_by_packets > 0 && device.can_exchange_packets() ? 1 : 0;
+  entry.exchanges_chunks = wanted.has_chunks() && device.can_exchange_chunks() ? 1 : 0;
   set_stage(Stage::joined);
   if ((*shared_)->joined.fetch_add(1) + 1 == static_cast<std::uint32_t>(ranks)) shared_->unlink();
 }
@@ -139,7 +140,8 @@ Method Creation::agreed_method() const {
   for (int peer = 0; peer < ranks_; ++peer) {
     const RankEntry& entry = (*shared_)->ranks[peer];
     agreed.reduces &= entry.reduces != 0;
-    if (entry.exchanges == 0) agreed.most_by_packets = 0;
+    if (entry.exchanges_packets == 0) agreed.most_by_packets = 0;
+    if (entry.exchanges_chunks == 0) agreed.most_by_chunks = {};
   }
   if (!agreed.reduces && !agreed.staged) agreed.piece_bytes = 0;
   return agreed;

@@ -89,24 +89,23 @@ struct PartsToReduce {
 // Blocks of a kernel that exchanges packets, at most: all find room beside a GEMM's.
 constexpr std::size_t kPacketBlocks = 16;
 
-// Of a rank's exchanges of packets, in memory that share_words() was given, which is the CPU's. An
+// Of a rank's exchanges, in memory that share_words() was given, which is the CPU's. An
 // exchange reads and writes these words only when it has waited for long: a call of 128 bytes that
 // writes two words there takes 5.2 us, one that writes none 2.8 (two H200).
-struct PacketWords {
-  alignas(64) Word ended;  // set by a CPU: if it is not 0, no packet is waited for
-  // By rank: set to 1, again and again, by exchanges that wait for packets of that rank; cleared by
+struct ExchangeWords {
+  alignas(64) Word ended;  // set by a CPU: if it is not 0, nothing is waited for
+  // By rank: set to 1, again and again, by exchanges that wait for data of that rank; cleared by
   // a CPU that asks whether any still does.
   std::array<Word, kMostRanks> awaited;
 };
 
-// Equal parts that ranks exchange as packets: words of data, each beside the number of its call, in
-// buffers at their receivers, who wait for the number. The exchange counts calls itself, in the
-// device's memory: captured into a graph, it is another call at each launch.
-struct PacketExchange {
+// Parts that ranks exchange by a kernel on each, which counts calls itself, in the device's memory:
+// captured into a graph, it is another call at each launch.
+struct Exchange {
   struct Peer {
     const void* send;  // what goes
-    void* to;          // into the peer's packet buffers,
-    const void* from;  // what has come into the own ones
+    void* to;          // into the peer's buffer for this rank,
+    const void* from;  // what has come into the own one
     void* receive;     // goes here, unless it is reduced
   };
   std::vector<Peer> peers;  // in the order of ranks
@@ -118,10 +117,30 @@ struct PacketExchange {
     Reduction reduction;
   };
   std::optional<Reduced> reduced;
+  std::uint32_t* last;  // for each block the last call's number; one exchange after the other
+  ExchangeWords* words;
+};
+
+// Equal parts as packets: words of data, each beside the number of its call, in buffers at their
+// receivers, who wait for the number. `last` is kPacketBlocks long.
+struct PacketExchange : Exchange {
   std::size_t bytes;  // of a part
   std::size_t turn;   // from a packet buffer of calls of even numbers to that of odd ones, in bytes
-  std::uint32_t* last;  // the last call's number, kPacketBlocks times; one exchange after the other
-  PacketWords* words;
+};
+
+// Parts in chunks, by the places that the receiver's buffer has for a few of them
+// (device/gpu/chunk_exchange.h). `last` is kMostChunkBlocks long. Buffers have chunk_buffer_bytes()
+// and are zero at first.
+struct ChunkExchange : Exchange {
+  // By rank. Without a root that of rank r is what r receives of each rank.
+  std::vector<std::size_t> parts;
+  std::size_t round;  // chunk_shape()'s, for the longest part
+  // Only this rank sends parts: to each other rank its own, and keeps a copy of that at
+  // Peer::receive where that is not null. Other ranks receive theirs at `result`.
+  std::optional<int> root;
+  // Each rank passes on to all others what it has received or reduced, but to the root. Of others
+  // it goes to Peer::receive.
+  bool passes_on;
 };
 
 // How long a packet buffer is: 16 bytes for 8 of data. New ones are zero.
@@ -185,8 +204,10 @@ class ShimDevice {
   virtual void reduce(Stream stream, const PartsToReduce& reduced) = 0;
 
   // Of exchange(), as can_reduce(). Both ends' kernels must run at a time.
-  virtual bool can_exchange() = 0;
+  virtual bool can_exchange_packets() = 0;
+  virtual bool can_exchange_chunks() = 0;
   virtual void exchange(Stream stream, const PacketExchange& exchanged) = 0;
+  virtual void exchange(Stream stream, const ChunkExchange& exchanged) = 0;
 
   // Makes shared memory of this process usable in words(), until unshare_words().
   virtual void share_words(void* base, std::size_t bytes) = 0;

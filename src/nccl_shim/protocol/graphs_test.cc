@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -29,6 +30,16 @@ using testing::wrong_of_many;
 constexpr std::size_t kLimit = 12032;
 constexpr Setting kThree{3, 50, 100, 0, false, kLimit};
 constexpr Setting kTwo{2, 0, 0, 0, false, kLimit};
+
+// By packets; and by chunks, of which no call is where it is not captured, as it is larger.
+Setting by(const std::string& means) {
+  return means == "packets" ? kThree
+                            : Setting::by_chunks(3, 50, 100, means == "chunks" ? 12032 : 0);
+}
+class PairCopiesGraphsBy : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Means, PairCopiesGraphsBy,
+                         ::testing::Values("packets", "chunks", "captured_chunks"),
+                         [](const auto& tested) { return tested.param; });
 
 // What `body` enqueues on `stream`, and on those that it lets wait for it.
 std::shared_ptr<Graph> captured(ShimDevice::Stream stream, const std::function<void()>& body) {
@@ -70,8 +81,8 @@ class Calls {
 };
 
 // Of odd and of even numbers of calls, so that each call of a graph is in either packet buffer.
-TEST(PairCopiesGraphs, EachLaunchIsNewCallsInOrderWithOthers) {
-  on_threads(kThree, [](TestRank& rank) {
+TEST_P(PairCopiesGraphsBy, EachLaunchIsNewCallsInOrderWithOthers) {
+  on_threads(by(GetParam()), [](TestRank& rank) {
     int number = 0;
     Calls all(rank, {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all},
               &number);
@@ -134,8 +145,8 @@ void delay(TestRank& rank, ShimDevice::Stream stream) {
   rank.run(stream, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
 }
 
-TEST(PairCopiesGraphs, StreamsOfOneCaptureAreInTheOrderOfTheirCalls) {
-  on_threads(kThree, [](TestRank& rank) {
+TEST_P(PairCopiesGraphsBy, StreamsOfOneCaptureAreInTheOrderOfTheirCalls) {
+  on_threads(by(GetParam()), [](TestRank& rank) {
     Circle circle(rank);
     const ShimDevice::Stream first = rank.stream(0), second = rank.stream(1);
     const auto graph = captured(first, [&] {
@@ -155,8 +166,8 @@ TEST(PairCopiesGraphs, StreamsOfOneCaptureAreInTheOrderOfTheirCalls) {
 
 // The launches, and the calls between them, are on streams that do not wait for each other. Two
 // calls in turn are on one stream.
-TEST(PairCopiesGraphs, LaunchesAndCallsOnOtherStreamsAreInTheirOrder) {
-  on_threads(kThree, [](TestRank& rank) {
+TEST_P(PairCopiesGraphsBy, LaunchesAndCallsOnOtherStreamsAreInTheirOrder) {
+  on_threads(by(GetParam()), [](TestRank& rank) {
     Circle circle(rank);
     const auto graph_of = [&](std::size_t step) {
       return captured(rank.stream(0), [&] {
@@ -178,8 +189,8 @@ TEST(PairCopiesGraphs, LaunchesAndCallsOnOtherStreamsAreInTheirOrder) {
 }
 
 // The record of a launch is behind all calls of it, not the first alone.
-TEST(PairCopiesGraphs, ACallIsBehindAllCallsOfALaunch) {
-  on_threads(kThree, [](TestRank& rank) {
+TEST_P(PairCopiesGraphsBy, ACallIsBehindAllCallsOfALaunch) {
+  on_threads(by(GetParam()), [](TestRank& rank) {
     Circle circle(rank);
     const auto graph = captured(rank.stream(0), [&] {
       for (std::size_t step = 0; step < 3; ++step) {
@@ -274,8 +285,8 @@ TEST(PairCopiesGraphs, AGroupsStreamsWaitForEachOther) {
 }
 
 // Rank 1 launches nothing.
-TEST(PairCopiesGraphs, AnAbortEndsALaunch) {
-  on_threads(kTwo, [](TestRank& rank) {
+void abort_a_launch(const Setting& setting) {
+  on_threads(setting, [](TestRank& rank) {
     const Buffers buffers(rank, Kind::all_reduce, 600, true);
     const auto graph = captured(rank.stream(), [&] {
       for (int i = 0; i < 3; ++i) rank.copies->enqueue(buffers.call(), rank.stream());
@@ -293,6 +304,11 @@ TEST(PairCopiesGraphs, AnAbortEndsALaunch) {
     rank.end_by_abort();
     EXPECT_TRUE(passed);
   });
+}
+
+TEST(PairCopiesGraphs, AnAbortEndsALaunch) {
+  abort_a_launch(kTwo);
+  abort_a_launch(Setting::by_chunks(2, 0, 0));
 }
 
 TEST(PacketNumbers, NeighboursAreOddAndEvenAndNoneIsZero) {

@@ -173,17 +173,17 @@ void BorrowedMemory::release(Mapping& mapping) {
   mapping = {};
 }
 
-ReceiveMemory::ReceiveMemory(const OwnRank& rank, std::size_t slot_bytes, std::size_t packet_bytes,
-                             LentMemory& lent, BorrowedMemory& borrowed)
-    : OwnRank(rank), slot_bytes_(slot_bytes), borrowed_(borrowed) {
-  const std::size_t bytes = slot_bytes + packet_bytes;
+ReceiveMemory::ReceiveMemory(const OwnRank& rank, const Sizes& sizes, LentMemory& lent,
+                             BorrowedMemory& borrowed)
+    : OwnRank(rank), sizes_(sizes), borrowed_(borrowed) {
+  const std::size_t zero = sizes.packets + sizes.chunks, bytes = sizes.slots + zero;
   if (bytes == 0) return;
   memory_ = static_cast<char*>(device_.allocate(bytes));
   try {
     RankEntry& own = shared_.ranks[rank_];
     own.slots = own.packets = lent.place(memory_, bytes, LentMemory::Owner::drop_in);
-    own.packets.offset += slot_bytes;
-    if (packet_bytes > 0) device_.clear(packets(), packet_bytes);
+    own.packets.offset += sizes.slots;
+    if (zero > 0) device_.clear(packets(), zero);
   } catch (const Error&) {
     device_.free(memory_);
     throw;

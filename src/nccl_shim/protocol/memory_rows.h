@@ -104,28 +104,33 @@ class BorrowedMemory {
   std::array<std::uint64_t, kMostRanks> deaths_seen_{};
 };
 
-// Memory of the drop-in's own on this rank's device that its peers write, to the end: slots, and
-// behind them packet buffers.
+// Memory of the drop-in's own on this rank's device that its peers write, to the end: slots, behind
+// them packet buffers, and behind those the buffers of chunks.
 class ReceiveMemory : OwnRank {
  public:
-  // Packet buffers are zero at first.
-  ReceiveMemory(const OwnRank& rank, std::size_t slot_bytes, std::size_t packet_bytes,
-                LentMemory& lent, BorrowedMemory& borrowed);
+  // How long they are. All but slots are zero at first.
+  struct Sizes {
+    std::size_t slots, packets, chunks;
+  };
+  ReceiveMemory(const OwnRank& rank, const Sizes& sizes, LentMemory& lent,
+                BorrowedMemory& borrowed);
   ~ReceiveMemory();
   ReceiveMemory(const ReceiveMemory&) = delete;
   ReceiveMemory& operator=(const ReceiveMemory&) = delete;
 
   bool exists() const { return memory_ != nullptr; }
   char* slots() const { return memory_; }
-  char* packets() const { return memory_ + slot_bytes_; }
+  char* packets() const { return memory_ + sizes_.slots; }
+  char* chunks() const { return packets() + sizes_.packets; }
 
   // Maps the peers', which have all been made.
   void map();
   char* slots_of(int peer) { return borrowed_.address(peer, shared_.ranks[peer].slots); }
   char* packets_of(int peer) { return borrowed_.address(peer, shared_.ranks[peer].packets); }
+  char* chunks_of(int peer) { return packets_of(peer) + sizes_.packets; }
 
  private:
-  const std::size_t slot_bytes_;
+  const Sizes sizes_;
   BorrowedMemory& borrowed_;
   char* memory_ = nullptr;
 };

@@ -16,7 +16,7 @@ PairCopies::PairCopies(ShimDevice& device, std::shared_ptr<SharedMemory> shared,
       failure_(*this),
       lent_(device, shared_, rank, ranks),
       borrowed_(device, shared_, rank),
-      order_(device, method.most_by_packets > 0),
+      order_(device, method.most_by_packets > 0 || method.has_chunks()),
       calls_(*this, method, lent_, borrowed_, failure_),
       messages_(ranks > kMostMessageRanks || method.staged
                     ? nullptr
@@ -95,9 +95,10 @@ void PairCopies::begin_locked(const Call& call, Stream user, bool in_group) {
   calls_user_ = user;
   or_break(nullptr, user, [&] {
     failure_.check_whole();
-    calls_tail_ = by_packets(call) ? &order_.tail_of(user) : &order_.last();
+    const bool captured = has_chunks() && device_.capture(user) != kNotCaptured;
     try {
-      calls_.begin(call, in_group);
+      calls_.begin(call, captured, in_group);
+      calls_tail_ = calls_.is_by_kernel() ? &order_.tail_of(user) : &order_.last();
     } catch (const OutOfMemory& error) {
       no_memory = error;
     }

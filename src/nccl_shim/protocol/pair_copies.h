@@ -4,7 +4,7 @@
 //     PairRoles           who makes the copies of each pair
 //     BufferCopies        copies between ranks' buffers
 //     Slots               what goes through slots, to be reduced, or where buffers are not mapped
-//     PacketCalls         small calls
+//     ExchangeCalls       calls by kernels that exchange packets or chunks
 //   MessageCopies       the messages of a group in three steps
 //   StreamOrder         which stream waits for which
 //   SegmentAgreement    whether segments are lent
@@ -60,10 +60,10 @@ class PairCopies : OwnRank {
 
   // Behind what `user` has, and behind this communicator's calls on other streams. Returns at once.
   // Throws PeerFailed if the communicator is broken, BadArgument if ranks make different calls, but
-  // by packets, which then wait for ever; any error breaks the communicator, but OutOfMemory
+  // by kernels, which then wait for ever; any error breaks the communicator, but OutOfMemory
   // where error() stays empty: such a call may be made again. Thread-safe.
-  // `user` may be captured if the call is by packets: each launch of the graph makes the call. Then
-  // all ranks launch their graphs and make other calls in one order.
+  // `user` may be captured if the call is by packets or chunks: each launch of the graph makes the
+  // call. Then all ranks launch their graphs and make other calls in one order.
   void enqueue(const Call& call, Stream user);
   // The same in two steps of one thread, for calls of one group: where ranks of this process have
   // all begun before the first finishes, each pushes its part, and none waits for another. Behind
@@ -131,6 +131,9 @@ class PairCopies : OwnRank {
   bool is_staged() const { return method_.staged; }
   std::size_t most_by_packets() const { return method_.most_by_packets; }
   bool by_packets(const Call& call) const { return calls_.by_packets(call); }
+  bool has_chunks() const { return method_.has_chunks(); }
+  // `captured`: whether its stream is.
+  bool by_chunks(const Call& call, bool captured) const { return calls_.by_chunks(call, captured); }
   std::size_t lent() const { return lent_.count(); }  // for tests, while nothing is enqueued
 
  private:
@@ -166,8 +169,8 @@ class PairCopies : OwnRank {
   Failure failure_;
 
   // Held over enqueuing, drain() and the end. Without it: what Transfers and Ending allow, fork(),
-  // and what does not change: by_packets(), can_send(), whether memory exists. Ending's
-  // abort_mutex_ is locked before it, Failure's behind it.
+  // and what does not change: by_packets(), by_chunks(), can_send(), whether memory exists.
+  // Ending's abort_mutex_ is locked before it, Failure's behind it.
   std::mutex mutex_;
   LentMemory lent_;
   BorrowedMemory borrowed_;

@@ -19,6 +19,7 @@ namespace {
 using testing::Buffers;
 using testing::on_threads;
 using testing::run_until;
+using testing::Setting;
 using testing::TestRank;
 using testing::wrong_of_many;
 
@@ -301,8 +302,8 @@ TEST(PairCopiesErrors, ARevokedCallIsNotMade) {
 }
 
 // Rank 1's stream is late: its lanes and rank 0's still have calls to make when rank 0 aborts.
-void abort_in_flight(Kind kind, bool staged = false, std::size_t most_by_packets = 0) {
-  on_threads({2, 0, 0, 0, staged, most_by_packets}, [kind](TestRank& rank) {
+void abort_in_flight(Kind kind, const Setting& setting) {
+  on_threads(setting, [kind](TestRank& rank) {
     rank.device.bytes_may_meet = true;
     const Buffers buffers(rank, kind, 1000, true);
     std::atomic<int> go{rank.rank == 0};
@@ -320,19 +321,24 @@ void abort_in_flight(Kind kind, bool staged = false, std::size_t most_by_packets
   });
 }
 
-TEST(PairCopiesErrors, AbortEndsCallsInFlight) { abort_in_flight(Kind::all_to_all); }
+TEST(PairCopiesErrors, AbortEndsCallsInFlight) { abort_in_flight(Kind::all_to_all, {2}); }
 TEST(PairCopiesErrors, AbortEndsReductionsInFlight) {
-  abort_in_flight(Kind::reduce_scatter);
-  abort_in_flight(Kind::all_reduce);
+  abort_in_flight(Kind::reduce_scatter, {2});
+  abort_in_flight(Kind::all_reduce, {2});
 }
 
 TEST(PairCopiesErrors, AbortEndsStagedCallsInFlight) {
-  abort_in_flight(Kind::all_gather, true);
-  abort_in_flight(Kind::all_reduce, true);
+  abort_in_flight(Kind::all_gather, {2, 0, 0, 0, true});
+  abort_in_flight(Kind::all_reduce, {2, 0, 0, 0, true});
 }
 TEST(PairCopiesErrors, AbortEndsPacketsInFlight) {
-  abort_in_flight(Kind::all_gather, false, 8064);
-  abort_in_flight(Kind::reduce_scatter, false, 8064);
+  abort_in_flight(Kind::all_gather, {2, 0, 0, 0, false, 8064});
+  abort_in_flight(Kind::reduce_scatter, {2, 0, 0, 0, false, 8064});
+}
+TEST(PairCopiesErrors, AbortEndsChunksInFlight) {
+  for (const Kind kind : {Kind::all_gather, Kind::broadcast, Kind::all_reduce}) {
+    abort_in_flight(kind, Setting::by_chunks(2, 0, 0));
+  }
 }
 
 // Rank 1's first pieces wait for no word of rank 0, which has aborted when they come.

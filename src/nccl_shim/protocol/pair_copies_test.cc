@@ -76,6 +76,7 @@ std::vector<Case> cases() {
     all.push_back({kind, {3, 0, 100, 5e-8}});
     all.push_back({kind, {3, 50, 100, 0, true}});
     all.push_back({kind, {3, 100, 300, 0, false, kPackets}});
+    for (const int ranks : {2, 3, 4}) all.push_back({kind, Setting::by_chunks(ranks, 100, 300)});
   }
   return all;
 }
@@ -86,7 +87,8 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return std::string(kinds[static_cast<int>(info.param.kind)]) + "_" +
          std::to_string(setting.ranks) + "_delays_" + std::to_string(setting.device_delay) + "_" +
          std::to_string(setting.cpu_delay) + (setting.wait_per_byte > 0 ? "_waits" : "") +
-         (setting.staged ? "_staged" : "") + (setting.most_by_packets > 0 ? "_packets" : "");
+         (setting.staged ? "_staged" : "") + (setting.most_by_packets > 0 ? "_packets" : "") +
+         (setting.most_by_chunks ? "_chunks" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PairCopiesTest, ::testing::ValuesIn(cases()), name_of);

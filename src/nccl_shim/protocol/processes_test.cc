@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "fake_gpu/core/streams.h"
+#include "nccl_shim/protocol/buffers_fixture.h"
 #include "nccl_shim/protocol/peer_process.h"
 #include "nccl_shim/protocol/process_resources_fixture.h"
 #include "nccl_shim/protocol/ranks_fixture.h"
@@ -30,6 +31,7 @@ using testing::mappings;
 using testing::on_processes;
 using testing::open_files;
 using testing::run_until;
+using testing::Setting;
 using testing::shared_number;
 using testing::start_processes;
 using testing::TestRank;
@@ -203,10 +205,10 @@ TEST(PairCopiesProcesses, AKilledRankIsAnErrorInAReduction) {
 // Rank 1 does `last` and is killed before rank 0 does `body`; nobody has mapped a buffer yet.
 void expect_end_after_death(const std::function<void(TestRank&, const Call&)>& last,
                             const std::function<void(TestRank&, const Call&)>& body, Kind kind,
-                            bool staged = false, std::size_t most_by_packets = 0) {
+                            const Setting& setting = {2}) {
   auto* const killed = static_cast<std::atomic<int>*>(
       mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  expect_ends({2, 0, 0, 0, staged, most_by_packets}, {0, SIGKILL}, [&](TestRank& rank) {
+  expect_ends(setting, {0, SIGKILL}, [&](TestRank& rank) {
     const Call call{kind, allocate(rank, 4096), allocate(rank, 2 * 4096), 2048};
     if (rank.rank == 1) {
       last(rank, call);
@@ -234,8 +236,11 @@ TEST(PairCopiesProcesses, ARankThatDiesBeforeItsFirstCallIsAnAsynchronousError) 
   for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce}) {
     expect_end_after_death(nothing, expect_error, kind);
   }
-  expect_end_after_death(nothing, expect_error, Kind::all_gather, true);
-  expect_end_after_death(nothing, expect_error, Kind::all_gather, false, 4096);
+  expect_end_after_death(nothing, expect_error, Kind::all_gather, {2, 0, 0, 0, true});
+  expect_end_after_death(nothing, expect_error, Kind::all_gather, {2, 0, 0, 0, false, 4096});
+  for (const Kind kind : {Kind::all_gather, Kind::broadcast, Kind::all_reduce}) {
+    expect_end_after_death(nothing, expect_error, kind, Setting::by_chunks(2, 0, 0));
+  }
   // A stream that waits for one word alone: that it has received, that its buffer has been read,
   // or that a piece has come.
   for (const int root : {0, 1}) {
@@ -314,8 +319,8 @@ TEST(PairCopiesProcesses, ACallBeforeOneThatWaitsForAKilledRankDoesNotEndEither)
   munmap(step, sizeof(int));
 }
 
-TEST(PairCopiesProcesses, AKilledRankIsAnErrorForAGraphThatWaitsForIt) {
-  expect_ends({2, 0, 0, 0, false, 8192}, {0, SIGKILL}, [](TestRank& rank) {
+void kill_before_a_launch(const Setting& setting) {
+  expect_ends(setting, {0, SIGKILL}, [](TestRank& rank) {
     unsigned char* const send = allocate(rank, 4096);
     unsigned char* const receive = allocate(rank, 2 * 4096);
     fake_gpu::Stream& stream = fake_gpu::Stream::of(rank.stream());
@@ -338,6 +343,21 @@ TEST(PairCopiesProcesses, AKilledRankIsAnErrorForAGraphThatWaitsForIt) {
     EXPECT_FALSE(passed);
     EXPECT_THROW(rank.copies->enqueue(call, rank.stream()), PeerFailed);
     rank.end_by_abort();
+  });
+}
+
+TEST(PairCopiesProcesses, AKilledRankIsAnErrorForAGraphThatWaitsForIt) {
+  kill_before_a_launch({2, 0, 0, 0, false, 8192});
+  kill_before_a_launch(Setting::by_chunks(2, 0, 0));
+}
+
+TEST(PairCopiesProcesses, MakeCallsByChunks) {
+  on_processes(Setting::by_chunks(3, 50, 100), [](TestRank& rank) {
+    for (const Kind kind : {Kind::all_gather, Kind::all_to_all, Kind::broadcast,
+                            Kind::reduce_scatter, Kind::all_reduce}) {
+      const testing::Buffers buffers(rank, kind, 3000, true);
+      EXPECT_EQ(testing::wrong_of_many(rank, buffers, 10), 0u);
+    }
   });
 }
 
@@ -374,7 +394,7 @@ TEST(PairCopiesProcesses, AWordThatIsSetOnceMoreIsNoError) {
   on_processes({2, 0, 0, 0, false, 8192}, [](TestRank& rank) {
     used_buffers(rank, 4096);
     if (rank.rank == 1) _exit(0);
-    Word& awaited = rank.device.packet_words->awaited[1];
+    Word& awaited = rank.device.exchange_words->awaited[1];
     awaited = 1;
     for (int waited = 0; awaited != 0 && waited < 10000; ++waited) usleep(1000);
     EXPECT_EQ(awaited, 0u) << "nobody asks whether rank 1 is waited for";
@@ -390,7 +410,7 @@ TEST(PairCopiesProcesses, ARankThatEndsIsNoErrorWhereAnotherIsWaitedFor) {
     const auto [send, receive] = used_buffers(rank, 2048);
     if (rank.rank == 1) {
       std::memset(send, 3, 2048);
-      Word& waits_for_rank_2 = rank.device.packet_words->awaited[2];
+      Word& waits_for_rank_2 = rank.device.exchange_words->awaited[2];
       waits_for_rank_2 = 0;
       rank.copies->enqueue({Kind::all_gather, send, receive, 2048, 0}, rank.stream());
       // It has pushed its packets before it waits.
@@ -403,8 +423,8 @@ TEST(PairCopiesProcesses, ARankThatEndsIsNoErrorWhereAnotherIsWaitedFor) {
   });
 }
 
-TEST(PairCopiesProcesses, AKilledRankIsAnErrorWhereAnotherIsWaitedForToo) {
-  expect_ends({3, 0, 0, 0, false, 8192}, {0, 0, SIGKILL}, [](TestRank& rank) {
+void kill_where_another_is_waited_for(const Setting& setting) {
+  expect_ends(setting, {0, 0, SIGKILL}, [](TestRank& rank) {
     const auto [send, receive] = used_buffers(rank, 2048);
     if (rank.rank == 2) raise(SIGKILL);
     if (rank.rank == 0) {
@@ -417,6 +437,11 @@ TEST(PairCopiesProcesses, AKilledRankIsAnErrorWhereAnotherIsWaitedForToo) {
     rank.copies->abort(30);
     rank.synchronise();
   });
+}
+
+TEST(PairCopiesProcesses, AKilledRankIsAnErrorWhereAnotherIsWaitedForToo) {
+  kill_where_another_is_waited_for({3, 0, 0, 0, false, 8192});
+  kill_where_another_is_waited_for(Setting::by_chunks(3, 0, 0));
 }
 
 TEST(PairCopiesProcesses, AStoppedRankIsWaitedFor) {

@@ -73,9 +73,15 @@ TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank
       cpu_delay_(setting.cpu_delay),
       random_(static_cast<unsigned>(own_rank) + 1) {
   device.has_segments = setting.has_segments && rank >= setting.ranks_without_segments;
-  Creation creation(
-      device, name, rank, ranks, 0,
-      {kPieceBytes, true, setting.staged, setting.most_by_packets, setting.wait_per_byte});
+  Method method;
+  method.piece_bytes = kPieceBytes;
+  method.reduces = true;
+  method.staged = setting.staged;
+  method.most_by_packets = setting.most_by_packets;
+  method.most_by_chunks.fill(setting.most_by_chunks);
+  method.chunk_round = kTestChunkRound;
+  method.wait_seconds_per_byte = setting.wait_per_byte;
+  Creation creation(device, name, rank, ranks, 0, method);
   // In the place of the real NCCL's creation, in which all ranks wait for each other.
   creation.wait_announced(kSeconds);
   creation.offer();

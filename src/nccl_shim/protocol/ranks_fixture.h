@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@
 
 namespace duet::nccl_shim::testing {
 
-constexpr std::size_t kPieceBytes = 1024;  // of what goes through slots
+constexpr std::size_t kPieceBytes = 1024;     // of what goes through slots
+constexpr std::size_t kTestChunkRound = 512;  // Method::chunk_round
 
 struct Setting {
   int ranks = 2;
@@ -26,7 +28,15 @@ struct Setting {
   bool staged = false;
   std::size_t most_by_packets = 0;
   bool has_segments = false;
-  int ranks_without_segments = 0;  // the first ones
+  int ranks_without_segments = 0;                            // the first ones
+  std::optional<std::size_t> most_by_chunks = std::nullopt;  // of all kinds
+
+  static Setting by_chunks(int ranks, unsigned device_delay, unsigned cpu_delay,
+                           std::size_t most = 1 << 20) {
+    Setting made{ranks, device_delay, cpu_delay};
+    made.most_by_chunks = most;
+    return made;
+  }
 };
 
 // cudaStreamPerThread's.
@@ -73,7 +83,12 @@ class TestDevice : public host::HostShimDevice {
     HostShimDevice::wait(stream, event);
   }
   void exchange(Stream stream, const PacketExchange& exchanged) override {
-    packet_words = exchanged.words;
+    exchange_words = exchanged.words;
+    HostShimDevice::exchange(stream, exchanged);
+  }
+  void exchange(Stream stream, const ChunkExchange& exchanged) override {
+    ++chunk_exchanges;
+    exchange_words = exchanged.words;
     HostShimDevice::exchange(stream, exchanged);
   }
   std::uint64_t stream_id(Stream stream) override {
@@ -96,8 +111,8 @@ class TestDevice : public host::HostShimDevice {
   // Bytes of copies that an abort has ended the waits of may be anything: the thread sanitizer is
   // not to see them.
   bool bytes_may_meet = false;
-  int copies = 0, waits = 0;
-  PacketWords* packet_words = nullptr;  // of the last exchange
+  int copies = 0, waits = 0, chunk_exchanges = 0;
+  ExchangeWords* exchange_words = nullptr;  // of the last exchange
   std::uint64_t first_stream_id = 0;
 
  private:

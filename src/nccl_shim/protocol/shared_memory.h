@@ -37,7 +37,7 @@ class PairState {
   std::atomic<std::uint64_t> word_;
 };
 
-constexpr std::uint32_t kSharedVersion = 10;
+constexpr std::uint32_t kSharedVersion = 11;
 // How many calls a rank may be ahead of another. Also the number of records that a rank keeps.
 constexpr std::uint64_t kCallsAhead = 1024;
 // Likewise of messages, for each pair and direction; and communicators of how many ranks have them,
@@ -62,9 +62,9 @@ struct RankEntry {
   std::int32_t process;
   std::uint64_t process_space;  // which /proc `process` is a number of
   std::uint64_t device;
-  std::uint64_t settings;   // hash of what all ranks must have alike
-  std::uint32_t reduces;    // whether this rank's device can
-  std::uint32_t exchanges;  // likewise, packets
+  std::uint64_t settings;                             // hash of what all ranks must have alike
+  std::uint32_t reduces;                              // whether this rank's device can
+  std::uint32_t exchanges_packets, exchanges_chunks;  // likewise
   // Names what this rank's thread creates in one group; 0: this communicator alone.
   std::atomic<std::uint64_t> together;
   BufferPlace slots, packets;
@@ -129,7 +129,7 @@ struct SharedBlock {
     std::array<std::array<PairWords, kMostRanks>, kMostRanks> pairs;
     ByMessageRanks<MessageWords> messages;
     std::array<GateWord, kMostRanks> gates;
-    std::array<PacketWords, kMostRanks> packets;
+    std::array<ExchangeWords, kMostRanks> exchanges;
   } words;
 
   std::atomic<std::uint32_t> joined;

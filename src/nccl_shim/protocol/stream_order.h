@@ -1,7 +1,7 @@
 // Which stream waits for which: calls of a communicator, launches of graphs and other work of the
 // same communicator are in one order, whatever streams they are on. It is kept by events:
 //
-//   a graph:  wait last call | packets ... packets |        a call:  wait last call
+//   a graph:  wait last call | kernel ... kernel   |        a call:  wait last call
 //                                          \-> record last call          ...
 //                                                                   record last call
 #pragma once

@@ -23,8 +23,8 @@
 
 namespace host = duet::nccl_shim::host;
 using duet::Error;
+using duet::nccl_shim::ExchangeWords;
 using duet::nccl_shim::PacketExchange;
-using duet::nccl_shim::PacketWords;
 using duet::nccl_shim::PartsToReduce;
 using duet::nccl_shim::Word;
 using duet::nccl_shim::WordOperation;
@@ -39,9 +39,11 @@ struct CUgraphNode_st {
   std::size_t record;
 };
 
-// A kernel of reductions, or one of packets, which may reduce.
+// A kernel of reductions, or one of packets or chunks, which may reduce.
 struct CUfunc_st {
-  bool exchanges, reduces;
+  enum class What { reduction, packets, chunks };
+  What what;
+  bool reduces;
   duet::DType type;
   duet::Reduction reduction;
 };
@@ -72,7 +74,7 @@ CUgraphNode keep(const CUgraphNode_st& node) {
 
 fake_gpu::Event& of(CUevent event) { return *reinterpret_cast<fake_gpu::Event*>(event); }
 
-// By names such as duet_reduce_bf16_sum and duet_exchange_bf16_sum.
+// By names such as duet_reduce_bf16_sum, duet_exchange_bf16_sum and duet_chunks_bf16_sum.
 std::map<std::string, CUfunc_st>& kernels() {
   static auto& made = *new std::map<std::string, CUfunc_st>;
   if (!made.empty()) return made;
@@ -85,11 +87,13 @@ std::map<std::string, CUfunc_st>& kernels() {
   for (const auto& [type_name, type] : types) {
     for (const auto& [name, reduction] : reductions) {
       const std::string of = std::string(type_name) + "_" + name;
-      made["duet_reduce_" + of] = {false, true, type, reduction};
-      made["duet_exchange_" + of] = {true, true, type, reduction};
+      made["duet_reduce_" + of] = {CUfunc_st::What::reduction, true, type, reduction};
+      made["duet_exchange_" + of] = {CUfunc_st::What::packets, true, type, reduction};
+      made["duet_chunks_" + of] = {CUfunc_st::What::chunks, true, type, reduction};
     }
   }
-  made["duet_exchange"] = {true, false, {}, {}};
+  made["duet_exchange"] = {CUfunc_st::What::packets, false, {}, {}};
+  made["duet_chunks"] = {CUfunc_st::What::chunks, false, {}, {}};
   return made;
 }
 
@@ -108,16 +112,22 @@ PartsToReduce launched(const CUfunc_st& kernel, const duet::nccl_shim::cuda::Red
   return reduced;
 }
 
+std::optional<duet::nccl_shim::Exchange::Reduced> reduced_by(const CUfunc_st& kernel) {
+  if (!kernel.reduces) return std::nullopt;
+  return duet::nccl_shim::Exchange::Reduced{kernel.type, kernel.reduction};
+}
+
 PacketExchange exchange_of(const CUfunc_st& kernel,
                            const duet::nccl_shim::cuda::PacketArguments& arguments) {
   const duet::gpu::PacketTable& of = arguments.exchange;
-  auto* const words = reinterpret_cast<PacketWords*>(const_cast<std::uint32_t*>(arguments.ended));
-  if (arguments.awaited != reinterpret_cast<std::uint32_t*>(words->awaited.data()) ||
+  auto* const words =
+      reinterpret_cast<ExchangeWords*>(const_cast<std::uint32_t*>(arguments.words.ended));
+  if (arguments.words.awaited != reinterpret_cast<std::uint32_t*>(words->awaited.data()) ||
       of.places != duet::nccl_shim::kPacketBlocks) {
     throw Error("words in other places");
   }
   PacketExchange made{
-      {}, static_cast<int>(of.rank), of.own, of.result, {}, of.bytes, of.turn, of.last, words};
+      {{}, static_cast<int>(of.rank), of.own, of.result, {}, of.last, words}, of.bytes, of.turn};
   if (kernel.reduces) {
     made.reduced = {kernel.type, of.divisor > 1 ? duet::Reduction::avg : kernel.reduction};
   }
@@ -393,7 +403,18 @@ CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned rows, uns
         shared_bytes != 0 || extra != nullptr) {
       return CUDA_ERROR_INVALID_VALUE;
     }
-    if (function->exchanges) {
+    if (function->what == CUfunc_st::What::chunks) {
+      const auto arguments =
+          *static_cast<const duet::nccl_shim::cuda::ChunkArguments*>(parameters[0]);
+      if (arguments.blocks != blocks || arguments.words.awaited != arguments.words.ended + 1) {
+        throw Error("words in other places, or other blocks");
+      }
+      of(stream).enqueue([arguments, reduced = reduced_by(*function)] {
+        host::exchange_chunks(arguments, reduced);
+      });
+      return CUDA_SUCCESS;
+    }
+    if (function->what == CUfunc_st::What::packets) {
       const PacketExchange exchanged = exchange_of(
           *function, *static_cast<const duet::nccl_shim::cuda::PacketArguments*>(parameters[0]));
       of(stream).enqueue([exchanged] { host::exchange_packets(exchanged); });

@@ -107,6 +107,12 @@ void HostShimDevice::exchange(Stream stream, const PacketExchange& exchanged) {
   of(stream).enqueue([exchanged] { exchange_packets(exchanged); });
 }
 
+void HostShimDevice::exchange(Stream stream, const ChunkExchange& exchanged) {
+  const auto words = reinterpret_cast<std::uintptr_t>(exchanged.words);
+  of(stream).enqueue([arguments = cuda::chunk_arguments(exchanged, words),
+                      reduced = exchanged.reduced] { exchange_chunks(arguments, reduced); });
+}
+
 void HostShimDevice::clear(void* base, std::size_t bytes) { std::memset(base, 0, bytes); }
 
 std::vector<Allocation> HostShimDevice::allocations(const void* pointer, std::size_t bytes) {

@@ -36,8 +36,10 @@ class HostShimDevice : public ShimDevice {
   std::unique_ptr<LaunchRecord> record_at_launch(StreamEvent& event, Stream stream) override;
   bool can_reduce() override { return true; }
   void reduce(Stream stream, const PartsToReduce& reduced) override;
-  bool can_exchange() override { return true; }
+  bool can_exchange_packets() override { return true; }
+  bool can_exchange_chunks() override { return true; }
   void exchange(Stream stream, const PacketExchange& exchanged) override;
+  void exchange(Stream stream, const ChunkExchange& exchanged) override;
   void share_words(void*, std::size_t) override {}
   void unshare_words(void*) override {}
   std::vector<Allocation> allocations(const void* pointer, std::size_t bytes) override;

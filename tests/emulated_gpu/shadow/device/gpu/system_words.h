@@ -35,6 +35,7 @@ inline void store_relaxed(std::uint64_t* word, std::uint64_t value) { *word = va
 inline void store_release(std::uint32_t* word, std::uint32_t value) { *word = value; }
 inline void store_relaxed(std::uint32_t* word, std::uint32_t value) { *word = value; }
 inline std::uint32_t load_relaxed(const std::uint32_t* word) { return *word; }
+inline std::uint32_t load_acquire(const std::uint32_t* word) { return *word; }
 inline void store_relaxed(TwoWords* words, const TwoWords& values) { *words = values; }
 inline TwoWords load_relaxed(const TwoWords* words) {
   count_poll(&words->first);

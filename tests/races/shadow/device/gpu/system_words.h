@@ -16,6 +16,7 @@ struct BlockNumbers {
 inline thread_local BlockNumbers threadIdx{0}, blockIdx{0}, blockDim{1}, gridDim{1};
 
 inline void __syncthreads() {}
+inline int __syncthreads_or(int vote) { return vote; }
 template <typename Word>
 Word atomicAdd(Word* word, Word value) {
   return __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
@@ -34,6 +35,13 @@ inline void store_release(std::uint64_t* word, std::uint64_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 inline std::uint64_t load_acquire(const std::uint64_t* word) {
+  std::this_thread::yield();
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+inline void store_release(std::uint32_t* word, std::uint32_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+inline std::uint32_t load_acquire(const std::uint32_t* word) {
   std::this_thread::yield();
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
