@@ -54,15 +54,15 @@ std::string taken_over(const Thresholds& thresholds, bool with_reductions, bool 
 std::string taken_by_chunks(const Method& method) {
   std::string text;
   const auto& all = method.most_by_chunks;
-  if (std::count(all.begin(), all.end(), all[0]) == kKinds) {
+  if (all[0].value_or(0) > 0 && std::count(all.begin(), all.end(), all[0]) == kKinds) {
     add_to(text, "calls", " up to ", *all[0]);
     return text;
   }
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     const auto& most = method.most_by_chunks[kind];
-    if (most) add_to(text, kKindNames[kind], " up to ", *most);
+    if (most.value_or(0) > 0) add_to(text, kKindNames[kind], " up to ", *most);
   }
-  return text;
+  return text.empty() ? "captured calls" : text;
 }
 
 // Each copy costs some 4 us besides its bytes, so that pieces are large, as they are for the engine

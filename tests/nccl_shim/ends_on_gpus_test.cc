@@ -47,9 +47,12 @@ constexpr const char* kEnds[] = {"killed", "stopped", "aborted"};
 
 std::vector<CallKind> kinds() {
   using Function = CallKind::Function;
-  constexpr std::size_t kLarge = std::size_t{128} << 20, kSmall = std::size_t{16} << 10;
+  constexpr std::size_t kLarge = std::size_t{128} << 20, kMiddle = std::size_t{4} << 20,
+                        kSmall = std::size_t{16} << 10;
   const char *const by_copies = "by copy engines;", *const by_packets = "B as packets;";
   const std::pair<const char*, const char*> packets = {"DUET_NCCL_PACKETS", "64K"},
+                                            kernel = {"DUET_NCCL_KERNEL", "1G"},
+                                            no_copies = {"DUET_NCCL_MIN_ALL_GATHER", "2G"},
                                             staged = {"DUET_NCCL_MODE", "staged"};
   return {{"all_gather", Function::all_gather, kLarge, {}, by_copies, true},
           {"exchange", Function::exchange, kLarge, {}, by_copies, true},
@@ -58,6 +61,12 @@ std::vector<CallKind> kinds() {
           {"all_reduce", Function::all_reduce, kLarge / 2, {}, by_copies, true},
           {"packets", Function::all_gather, kSmall, {packets}, by_packets},
           {"captured", Function::captured_all_gather, kSmall, {packets}, by_packets},
+          {"chunks", Function::all_gather, kMiddle, {kernel, no_copies}, "by a kernel;"},
+          {"captured_chunks",
+           Function::captured_all_gather,
+           kMiddle,
+           {kernel, no_copies},
+           "by a kernel;"},
           {"nccl_all_gather", Function::all_gather, kLarge, {}, ""},
           {"nccl_exchange", Function::exchange, kLarge, {}, ""}};
 }
