@@ -276,6 +276,10 @@ TEST(SimulatedTokenExchange, NeedsNoContents) {
   communicator.each([](LocalRank& rank) {
     TokenExchange exchange(rank, {512, 1024, 64, 8, DType::fp32, true});
     EXPECT_EQ(exchange.results().data, exchange.rows().data);
+    std::vector<std::int32_t> experts(512 * 8);
+    for (std::size_t i = 0; i < experts.size(); ++i) experts[i] = static_cast<std::int32_t>(i % 64);
+    const std::vector<float> weights(experts.size(), 1);
+    rank.device().write(exchange.routing(), packed_routing(experts, weights, 8).data());
     const auto stream = rank.device().make_stream();
     exchange.dispatch(*stream);
     exchange.combine(*stream);
