@@ -42,7 +42,7 @@ install(PROGRAMS ${PROJECT_SOURCE_DIR}/deploy/slurm/health.sh
 # Headers include each other as "duet/...": the names of Duet's folders alone could be another
 # project's.
 install(CODE "set(SOURCES ${PROJECT_SOURCE_DIR}/src)
-              set(HEADERS communicator/communicator.h runtime/advised.h runtime/overlap.h)
+              set(HEADERS communicator/communicator.h moe/token_exchange.h runtime/advised.h runtime/overlap.h)
               set(OUTPUT ${PROJECT_BINARY_DIR}/include/duet)" COMPONENT dev)
 install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/public_headers.cmake COMPONENT dev)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/include/duet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -6,7 +6,7 @@ set(DUET_PACKAGE_MAINTAINER "Duet <duet@localhost>" CACHE STRING
     "Who answers for the .deb: NAME <ADDRESS>")
 
 # Of a commit without the version's tag: when it was made, and which it is. Before the tag it sorts
-# below the version, 0.1.0~git20261130120000.0123abcd, and behind it above, 0.1.0+git...
+# below the version, 0.2.0~git20261130120000.0123abcd, and behind it above, 0.2.0+git...
 set(DUET_PACKAGE_VERSION ${PROJECT_VERSION})
 function(git_says variable)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env TZ=UTC ${GIT_EXECUTABLE} ${ARGN}

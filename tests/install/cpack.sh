@@ -53,7 +53,7 @@ done
 dpkg-deb -f deb/duet_*.deb Depends > depends
 grep -q 'libfmt' depends && grep -q 'libc6 (>= ' depends || fail "duet depends on: $(cat depends)"
 ! grep -qiE 'cuda|cublas|nccl|openmpi|fabric' depends || fail "duet depends on a module's library: $(cat depends)"
-[[ $(dpkg-deb --ctrl-tarfile deb/duet_*.deb | tar -xO ./shlibs | cut -d ' ' -f 1-3) == "libduet 0.1 duet" ]] ||
+[[ $(dpkg-deb --ctrl-tarfile deb/duet_*.deb | tar -xO ./shlibs | cut -d ' ' -f 1-3) == "libduet 0.2 duet" ]] ||
   fail "duet's shlibs name other libraries than libduet"
 dpkg-deb -f deb/duet-modules_*.deb Depends | grep -q '^duet (= ' || fail "duet-modules does not need its duet"
 for file in bin/duet share/man/man1/duet.1.gz share/bash-completion/completions/duet share/duet/slurm/health.sh; do

@@ -92,7 +92,7 @@ awk '
   }
   within { print > file }
 ' "$page" > out.page || fail "$page: a block that does not begin with its file name"
-for file in CMakeLists.txt gather.cc gather_cuda.cc beside.cc rows.cc groups.cc; do
+for file in CMakeLists.txt gather.cc gather_cuda.cc beside.cc rows.cc experts.cc groups.cc; do
   [[ -s page/$file ]] || fail "$page: no $file"
 done
 if [[ $failures == 0 ]]; then
@@ -101,6 +101,8 @@ add_executable(beside beside.cc)
 target_link_libraries(beside PRIVATE duet::duet)
 add_executable(rows rows.cc)
 target_link_libraries(rows PRIVATE duet::duet)
+add_executable(experts experts.cc)
+target_link_libraries(experts PRIVATE duet::duet)
 add_executable(groups groups.cc)
 target_link_libraries(groups PRIVATE duet::duet)
 find_package(CUDAToolkit QUIET)
@@ -121,6 +123,11 @@ end
     says out.run "both are done"
     timeout 60 page/built/rows "$device" > out.run 2> err.run || fail "rows on $device: exit $?"
     says out.run "rows multiplied in 1 ranges"
+  done
+  for device in host:3 sim:h200:devices=3; do
+    timeout 60 page/built/experts "$device" > out.run 2> err.run || fail "experts on $device: exit $?"
+    says out.run "rank 1: its experts had 0 rows, its tokens are 2"
+    says out.run "rank 2: its experts had 9 rows, its tokens are 3"
   done
 fi
 

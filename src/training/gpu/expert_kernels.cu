@@ -86,7 +86,11 @@ struct Grouping {
   const std::int32_t* choices;
   std::int64_t count, columns;  // of tokens; of choices
   std::int32_t *tokens, *sorted, *places;
-  std::int64_t most;  // entries
+  std::int64_t most;      // entries
+  std::int32_t* offsets;  // null: not asked for
+  __device__ std::int32_t within(std::int64_t at) const {
+    return static_cast<std::int32_t>(at < most ? at : most);
+  }
 };
 
 // Sums of the values of all threads before each, and of all.
@@ -143,8 +147,13 @@ __global__ void group_rows_kernel(Grouping g) {
     if (group >= 0 && group < own) ++lower;
     if (group == own) ++mine;
   });
-  std::int64_t at = sums_before(lower).all;
-  at += sums_before(mine).own;
+  const int begins = sums_before(lower).all;
+  const Before entries = sums_before(mine);
+  std::int64_t at = begins + entries.own;
+  if (g.offsets != nullptr && threadIdx.x == 0) {
+    g.offsets[own] = g.within(begins);
+    if (own + 1 == g.groups.groups) g.offsets[own + 1] = g.within(begins + entries.all);
+  }
   if (g.groups.once) {
     for (std::int64_t token = begin; token < end; ++token)
       g.places[token * g.groups.groups + own] = -1;
@@ -154,7 +163,7 @@ __global__ void group_rows_kernel(Grouping g) {
     if (group != own && !leaves_out) return;
     std::int32_t& place = g.groups.once ? g.places[token * g.groups.groups + own]
                                         : g.places[token * g.groups.chosen + j];
-    place = leaves_out ? -1 : static_cast<std::int32_t>(at);
+    place = leaves_out || at >= g.most ? -1 : static_cast<std::int32_t>(at);
     if (leaves_out) return;
     if (at < g.most) {
       g.tokens[at] = static_cast<std::int32_t>(token);
@@ -164,12 +173,13 @@ __global__ void group_rows_kernel(Grouping g) {
   });
 }
 
-// `units`: of a row.
+// `units`: of a row. `count`: null, or fewer rows.
 template <typename Unit>
 __global__ void gather_rows_kernel(const Unit* x, const std::int32_t* index, Unit* y,
-                                   std::int64_t rows, std::int64_t units) {
+                                   std::int64_t rows, std::int64_t units,
+                                   const std::int32_t* count) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= rows * units) return;
+  if (i >= rows * units || (count != nullptr && i >= *count * units)) return;
   y[i] = x[index[i / units] * units + i % units];
 }
 
@@ -216,7 +226,8 @@ template <typename Unit>
 void launch_gather(const GatherRows& o, std::int64_t row_bytes, Stream& stream) {
   const std::int64_t units = row_bytes / static_cast<std::int64_t>(sizeof(Unit));
   launch(gather_rows_kernel<Unit>, {blocks_of(o.y.rows * units, kThreads), kThreads}, stream,
-         data<Unit>(o.x), data<std::int32_t>(o.index), data<Unit>(o.y), o.y.rows, units);
+         data<Unit>(o.x), data<std::int32_t>(o.index), data<Unit>(o.y), o.y.rows, units,
+         o.count.count() > 0 ? data<std::int32_t>(o.count) : nullptr);
 }
 
 }  // namespace
@@ -234,7 +245,7 @@ void launch(const ChooseExperts& o, Stream& stream) {
 }
 
 void launch(const GroupRows& o, Stream& stream) {
-  if (o.choices.rows == 0) return;
+  if (o.choices.rows == 0 && o.offsets.count() == 0) return;
   const Grouping grouping{groups_of(o),
                           data<std::int32_t>(o.choices),
                           o.choices.rows,
@@ -242,7 +253,8 @@ void launch(const GroupRows& o, Stream& stream) {
                           data<std::int32_t>(o.tokens),
                           o.sorted.count() > 0 ? data<std::int32_t>(o.sorted) : nullptr,
                           data<std::int32_t>(o.places),
-                          o.tokens.count()};
+                          o.tokens.count(),
+                          o.offsets.count() > 0 ? data<std::int32_t>(o.offsets) : nullptr};
   launch(group_rows_kernel, {static_cast<unsigned>(o.groups), kGroupThreads}, stream, grouping);
 }
 

@@ -69,11 +69,12 @@ TEST_P(DeviceOperations, GatherAndCombineRowsOfExperts) {
   for (const bool once : {true, false}) {
     const std::int64_t groups = once ? 2 : 20;
     const Pair routing = table(tokens, 2 * chosen), index = table(1, tokens * chosen),
-               sorted = table(1, tokens * chosen), places = table(tokens, once ? groups : chosen);
+               sorted = table(1, tokens * chosen), places = table(tokens, once ? groups : chosen),
+               offsets = table(1, groups + 1);
     both([&](const Side& on) {
       on.run(ChooseExperts{on(logits), once, on(routing)});
       on.run(GroupRows{on(routing), chosen, once ? 0 : 20, groups, once ? 20 : 1, once, on(index),
-                       on(sorted), on(places)});
+                       on(sorted), on(places), on(offsets)});
     });
     const std::vector<float> host = read(routing.host), device = read(routing.device);
     for (std::size_t i = 0; i < host.size(); ++i) {
@@ -85,15 +86,19 @@ TEST_P(DeviceOperations, GatherAndCombineRowsOfExperts) {
     expect_same({host_weights, device_weights}, "weights", 1e-6);
     expect_same(index, "tokens of entries", 0);
     expect_same(sorted, "choices of entries", 0);
+    expect_same(offsets, "offsets of groups", 0);
     expect_same(places, "places", 0);
 
     const std::vector<float> placed = read(places.host);
     const std::int64_t entries =
         std::count_if(placed.begin(), placed.end(), [](float place) { return place >= 0; });
     const Pair x = normal(tokens, width, 1), y = normal(tokens, width, 2),
-               rows = normal(entries, width, 3), numbers = table(entries, 2 * chosen);
+               rows = normal(entries + 3, width, 3), numbers = table(entries, 2 * chosen);
     both([&](const Side& on) {
-      on.run(GatherRows{on(x), on(index), on(rows)});
+      Tensor count = on(offsets);
+      count.span = count.span.slice(count.bytes() - 4, 4);
+      count.columns = 1;
+      on.run(GatherRows{on(x), on(index), on(rows), count});  // the last three stay as they are
       on.run(GatherRows{on(routing), on(index), on(numbers)});
       on.run(CombineRows{on(rows), on(places), once ? Tensor() : on(routing), on(y)});
     });

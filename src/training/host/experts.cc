@@ -42,11 +42,14 @@ void group_rows(const GroupRows& o) {
   };
   each_entry([&](std::int64_t, int, int group, std::int32_t) { ++next[1 + group]; });
   std::partial_sum(next.begin(), next.end(), next.begin());
+  const auto most = static_cast<std::int32_t>(o.tokens.count());
+  std::transform(next.begin(), next.begin() + o.offsets.count(), row_of<std::int32_t>(o.offsets, 0),
+                 [most](std::int32_t begin) { return std::min(begin, most); });
   std::fill_n(row_of<std::int32_t>(o.places, 0), o.places.count(), -1);
   each_entry([&](std::int64_t t, int j, int group, std::int32_t choice) {
     const std::int32_t at = next[group]++;
+    if (at >= most) return;
     row_of<std::int32_t>(o.places, t)[o.once ? group : j] = at;
-    if (at >= o.tokens.count()) return;
     row_of<std::int32_t>(o.tokens, 0)[at] = static_cast<std::int32_t>(t);
     if (o.sorted.count() > 0) row_of<std::int32_t>(o.sorted, 0)[at] = choice;
   });
@@ -55,13 +58,17 @@ void group_rows(const GroupRows& o) {
 void gather_rows(const GatherRows& o) {
   const std::size_t bytes = o.y.rows == 0 ? 0 : o.y.bytes() / static_cast<std::size_t>(o.y.rows);
   const std::int32_t* const index = row_of<const std::int32_t>(o.index, 0);
-  for (std::int64_t r = 0; r < o.y.rows; ++r) {
+  const std::int64_t rows =
+      o.count.count() == 0
+          ? o.y.rows
+          : std::min<std::int64_t>(*row_of<const std::int32_t>(o.count, 0), o.y.rows);
+  for (std::int64_t r = 0; r < rows; ++r) {
     if (index[r] >= 0 && index[r] < o.x.rows) continue;
     throw BadArgument(fmt::format("rows must be in [0, {}), but row {} of the index is {}",
                                   o.x.rows, r, index[r]));
   }
 #pragma omp parallel for schedule(static)
-  for (std::int64_t r = 0; r < o.y.rows; ++r) {
+  for (std::int64_t r = 0; r < rows; ++r) {
     std::memcpy(o.y.span.data + static_cast<std::size_t>(r) * bytes,
                 o.x.span.data + static_cast<std::size_t>(index[r]) * bytes, bytes);
   }

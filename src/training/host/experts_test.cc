@@ -42,8 +42,10 @@ TEST_F(Experts, AreThoseOfTheLargestLogits) {
 TEST_F(Experts, EntriesAreSortedByExpertAndThenByToken) {
   const Tensor tokens = tensor(1, 6, DType::int32), sorted = tensor(1, 6, DType::int32),
                places = tensor(3, 2, DType::int32);
-  run(GroupRows{choices(), 2, 0, 6, 1, false, tokens, sorted, places});
+  const Tensor offsets = tensor(1, 7, DType::int32);
+  run(GroupRows{choices(), 2, 0, 6, 1, false, tokens, sorted, places, offsets});
   synchronize();
+  EXPECT_EQ(numbers(offsets), (std::vector<std::int32_t>{0, 1, 3, 3, 3, 5, 6}));
   EXPECT_EQ(numbers(sorted), (std::vector<std::int32_t>{0, 1, 1, 4, 4, 5}));
   EXPECT_EQ(numbers(tokens), (std::vector<std::int32_t>{1, 0, 1, 0, 2, 2}));
   EXPECT_EQ(numbers(places), (std::vector<std::int32_t>{3, 1, 2, 0, 5, 4}));
@@ -63,6 +65,23 @@ TEST_F(Experts, ChoicesOutsideOfTheGroupsAreLeftOut) {
   synchronize();
   EXPECT_EQ(numbers(tokens), (std::vector<std::int32_t>{0, 2, -7}));
   EXPECT_EQ(numbers(places), (std::vector<std::int32_t>{0, -1, -1, -1, -1, 1}));
+}
+
+TEST_F(Experts, EntriesWithoutRoomAreLeftOut) {
+  const Tensor tokens = tensor(1, 2, DType::int32), places = tensor(3, 2, DType::int32),
+               offsets = tensor(1, 3, DType::int32);
+  run(GroupRows{choices(), 2, 4, 2, 1, false, tokens, {}, places, offsets});
+  synchronize();
+  EXPECT_EQ(numbers(tokens), (std::vector<std::int32_t>{0, 2}));
+  EXPECT_EQ(numbers(places), (std::vector<std::int32_t>{0, -1, -1, -1, -1, 1}));
+  EXPECT_EQ(numbers(offsets), (std::vector<std::int32_t>{0, 2, 2}));
+}
+
+TEST_F(Experts, AsManyRowsAreGatheredAsTheCountSays) {
+  const Tensor x = of(3, {1, 2, 3, 4, 5, 6}), y = of(3, {9, 9, 9, 9, 9, 9});
+  run(GatherRows{x, integers(1, {2, 0, -7}), y, integers(1, {2})});
+  synchronize();
+  EXPECT_EQ(values(y), (std::vector<float>{5, 6, 1, 2, 9, 9}));
 }
 
 TEST_F(Experts, RowsComeBackWithTheirWeights) {

@@ -57,6 +57,9 @@ double bytes_of(std::initializer_list<const Tensor*> tensors) {
   return sum;
 }
 
+// Simulated devices have the contents of small tensors alone.
+const Tensor& larger(const Tensor& a, const Tensor& b) { return a.bytes() > b.bytes() ? a : b; }
+
 // A simulated GPU has more compute units than this machine has cores.
 int threads_for(const Device& device) {
   const std::size_t cores = allowed_cores().size();
@@ -165,8 +168,8 @@ class CpuOperations : public LinearOperations {
   }
 
   void enqueue(Stream& stream, const GroupRows& o) {
-    compute(stream, o, bytes_of({&o.choices, &o.tokens, &o.sorted, &o.places}), o.places.span,
-            [=] { group_rows(o); });
+    compute(stream, o, bytes_of({&o.choices, &o.tokens, &o.sorted, &o.places}),
+            larger(o.choices, o.places).span, [=] { group_rows(o); });
   }
 
   void enqueue(Stream& stream, const GatherRows& o) {
@@ -177,7 +180,8 @@ class CpuOperations : public LinearOperations {
   }
 
   void enqueue(Stream& stream, const CombineRows& o) {
-    compute(stream, o, bytes_of({&o.x, &o.places, &o.y}), o.y, [=] { combine_rows(o); });
+    compute(stream, o, bytes_of({&o.x, &o.places, &o.y}), larger(o.x, o.y),
+            [=] { combine_rows(o); });
   }
 
   void enqueue(Stream& stream, const Norm& o) {

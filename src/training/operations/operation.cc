@@ -55,6 +55,8 @@ bool GroupRows::fits() const {
   }
   if (sorted.count() > 0 && (sorted.dtype != DType::int32 || sorted.count() != tokens.count()))
     return false;
+  if (offsets.count() > 0 && (offsets.dtype != DType::int32 || offsets.count() != groups + 1))
+    return false;
   return chosen > 0 && chosen <= kMostChosenExperts && chosen <= choices.columns && groups > 0 &&
          per_group > 0 && places.rows == choices.rows && places.columns == (once ? groups : chosen);
 }

@@ -193,7 +193,8 @@ struct ChooseExperts {
 // Sorts what tokens have chosen by groups, and within a group by tokens. The first `chosen` columns
 // of a row of `choices`, int32, are a token's choices; choice c belongs to group
 // (c - first) / per_group, and one outside of the groups is left out. So an entry is a choice; with
-// `once`, which a token's choices in one group become together, it is a token in a group.
+// `once`, which a token's choices in one group become together, it is a token in a group. Entries
+// for which `tokens` has no room are left out.
 struct GroupRows {
   static constexpr const char* kName = "group rows";
   static constexpr StepPart kPart = StepPart::elementwise;
@@ -203,19 +204,25 @@ struct GroupRows {
   Tensor tokens;  // (1, entries at most), int32: of each entry in order its token
   Tensor sorted;  // likewise its first choice; may be without elements
   Tensor places;  // (tokens, chosen), with `once` (tokens, groups): where the entry stands, or -1
+  // (1, groups + 1), int32: where each group's entries begin, and where the last one's end; may be
+  // without elements.
+  Tensor offsets = {};
   bool fits() const;
 };
 
-// Row r of y is row index[r] of x. Rows of any type are copied as they are.
+// Row r of y is row index[r] of x, for all rows of y or the first `count` ones. Rows of any type
+// are copied as they are.
 struct GatherRows {
   static constexpr const char* kName = "gather rows";
   static constexpr StepPart kPart = StepPart::elementwise;
   Tensor x;
   Tensor index;  // int32 (1, rows)
   Tensor y;
+  Tensor count = {};  // int32 (1, 1); may be without elements
   bool fits() const {
     return index.dtype == DType::int32 && index.count() >= y.rows && x.columns == y.columns &&
-           x.dtype == y.dtype;
+           x.dtype == y.dtype &&
+           (count.count() == 0 || (count.count() == 1 && count.dtype == DType::int32));
   }
 };
 
