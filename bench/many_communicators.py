@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether memory, descriptors or threads are left by what Python opens, plans, enqueues and closes many times.
 
-    DUET_LIBRARY=build/libduet.so.0.1 PYTHONPATH=src/bindings/python python3 bench/many_communicators.py
+    DUET_LIBRARY=build/libduet.so PYTHONPATH=src/bindings/python python3 bench/many_communicators.py
     ... --opens 20 --calls 200 --devices host:2      a short form
 
 Each part runs a tenth of its times before what is held is looked at, and then all. Exit code 1 where descriptors or

@@ -1,6 +1,6 @@
 """Collectives of the Python package on PyTorch's tensors, one process a GPU, beside NCCL:
 
-    DUET_LIBRARY=build/libduet.so.0.1 PYTHONPATH=src/bindings/python \
+    DUET_LIBRARY=build/libduet.so PYTHONPATH=src/bindings/python \
         torchrun --nproc-per-node 2 bench/python_on_gpus.py
 
 Checks results of calls that are made one by one and captured in a graph, and that a barrier that is

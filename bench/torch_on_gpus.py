@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """duet.torch on GPUs: whether it is right, and what it costs beside NCCL and PyTorch's symmetric memory.
 
-    DUET_LIBRARY=build/libduet.so.0.1 PYTHONPATH=src/bindings/python python3 bench/torch_on_gpus.py
+    DUET_LIBRARY=build/libduet.so PYTHONPATH=src/bindings/python python3 bench/torch_on_gpus.py
     ... bench/torch_on_gpus.py --device cpu      two processes on the CPU, beside gloo
 
 It starts a process for each GPU. Parts, of which --parts names some:

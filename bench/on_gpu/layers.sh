@@ -10,14 +10,14 @@ check_layers() {
 check_torch() {
   find_nccl
   say "duet.torch"
-  DUET_LIBRARY=$build/libduet.so.0.1 PYTHONPATH=src/bindings/python \
+  DUET_LIBRARY=$build/libduet.so PYTHONPATH=src/bindings/python \
     must timeout "${LIMIT:-580}" python3 bench/torch_on_gpus.py
 }
 
 check_python() {
   find_nccl
   say "the Python package"
-  DUET_LIBRARY=$build/libduet.so.0.1 PYTHONPATH=src/bindings/python \
+  DUET_LIBRARY=$build/libduet.so PYTHONPATH=src/bindings/python \
     must timeout "${LIMIT:-280}" torchrun --nproc-per-node "$(count_gpus)" bench/python_on_gpus.py
 }
 
