@@ -48,8 +48,8 @@ class TokenExchange {
   TokenExchange(LocalRank& rank, const TokenExchangeOptions& options);
   TokenExchange(TokenExchange&& other) noexcept;
   TokenExchange& operator=(TokenExchange&& other) noexcept;
-  // As that of CollectiveCall: the work that this rank enqueued must be done, and no rank may be in
-  // a call. retire() waits for both.
+  // The work that all ranks enqueued must be done, because they write into each other's memory:
+  // after retire() it is, and after an error in each() when that has returned.
   ~TokenExchange();
 
   // Collective: ends the exchange and frees its memory. The caller must have synchronised its
