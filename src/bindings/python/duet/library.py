@@ -8,7 +8,7 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_do
 
 from .errors import BY_STATUS, Error, Unavailable
 
-MAJOR, MINOR = 0, 1  # of the library that this package belongs to
+MAJOR, MINOR = 0, 2  # of the library that this package belongs to
 
 BROADCAST = CFUNCTYPE(None, c_void_p, c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_int32))
 RANK_FUNCTION = CFUNCTYPE(None, c_void_p, c_void_p, POINTER(c_int32))
