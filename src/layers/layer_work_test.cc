@@ -9,41 +9,18 @@
 
 #include "collectives/own_engines.h"
 #include "device/machine.h"
+#include "gemm/first_engine.h"
 #include "layers/cases.h"
+#include "team/team_fixture.h"
 #include "timing/sampler.h"
+#include "timing/short_mode_fixture.h"
 #include "timing/statistics.h"
 
 namespace duet {
 namespace {
 
-Mode short_mode() {
-  Mode mode;
-  mode.warm_up_seconds = 0;
-  mode.seconds = 0;
-  mode.min_iterations = 2;
-  return mode;
-}
-
-GemmEngine& first_engine(Machine& machine, const GemmProblem& problem) {
-  Device& device = machine.device(0);
-  for (GemmEngine* const each : gemm_engines(device.info().kind).engines) {
-    if (!each->unsupported(device, problem)) return *each;
-  }
-  throw Unavailable("no engine for " + name(problem));
-}
-
-class LayerWorkTest : public ::testing::TestWithParam<const char*> {
+class LayerWorkTest : public OnATeam {
  protected:
-  void SetUp() override {
-    try {
-      machine_ = open_machine(GetParam());
-    } catch (const UsageError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    if (machine_->size() < 2) GTEST_SKIP() << machine_->name() << " has one device";
-    team_.emplace(*machine_);
-  }
-
   Layer layer(const std::string& kind, std::int64_t rows) const {
     const std::int64_t size = 32 * team_->size();
     return layer_of(rows, size, 2 * size, kind, DType::fp32);
@@ -57,16 +34,14 @@ class LayerWorkTest : public ::testing::TestWithParam<const char*> {
     if (!multiplies(multiplied.kind))  // any engine does
       multiplied = {LayerKind::gemm_reduce, "", 16, 16, 16 * team_->size(), DType::fp32};
     const GemmProblem problem = problem_of(multiplied, team_->size());
-    LayerWork work(*team_, first_engine(*machine_, problem), layer, way, tuning);
-    const std::vector<Sampling> sampled = Sampler(*team_).measure_by_turns({&work}, short_mode());
+    LayerWork work(*team_, first_gemm_engine(machine_->device(0), "", {problem}, "layer"), layer,
+                   way, tuning);
+    const std::vector<Sampling> sampled = Sampler(*team_).measure_by_turns({&work}, short_mode(2));
     EXPECT_TRUE(sampled.front().verified)
         << layer.kind << " in " << way.ranges << " ranges " << name(way.sums);
     EXPECT_GE(sampled.front().samples.size(), 2u);
     EXPECT_GT(work.cost().wire_bytes, 0);
   }
-
-  std::unique_ptr<Machine> machine_;
-  std::optional<Team> team_;
 };
 
 // By copies in every way; by kernels, which multiply all rows at once, in one.
@@ -135,9 +110,10 @@ TEST(LayerWork, OfAModelIsRight) {
   const auto session = make_dma_collectives()->open(team);
   Layer layer = layers_of("qwen3-8b", 32, {kAttention}, DType::fp32).front();
   for (LayerOperation& each : layer.operations) each.k = each.n = 128;
-  GemmEngine& engine = first_engine(*machine, problem_of(layer.operations.front(), 2));
+  GemmEngine& engine =
+      first_gemm_engine(machine->device(0), "", {problem_of(layer.operations.front(), 2)}, "layer");
   LayerWork work(team, engine, layer, {session.get(), 1, RowSums::by_compute, 1, {}}, {});
-  EXPECT_TRUE(Sampler(team).measure_by_turns({&work}, short_mode()).front().verified);
+  EXPECT_TRUE(Sampler(team).measure_by_turns({&work}, short_mode(2)).front().verified);
 }
 
 // Multiplies, but does not add.
@@ -165,10 +141,11 @@ TEST(LayerWork, FindsSumsThatAreNotAdded) {
   Team team(*machine);
   const auto session = make_dma_collectives()->open(team);
   const Layer layer = layer_of(64, 48, 96, "gemm-scatter", DType::fp32);
-  NeverAdds engine(first_engine(*machine, problem_of(layer.operations.front(), 2)));
+  NeverAdds engine(first_gemm_engine(machine->device(0), "",
+                                     {problem_of(layer.operations.front(), 2)}, "layer"));
   const LayerWay way{session.get(), 1, RowSums::by_compute, 1, {}};
   LayerWork work(team, engine, layer, way, {});
-  EXPECT_THROW(Sampler(team).measure_by_turns({&work}, short_mode()), Mismatch);
+  EXPECT_THROW(Sampler(team).measure_by_turns({&work}, short_mode(2)), Mismatch);
 }
 
 LayerOptions options_of(std::vector<std::string> engines) {
@@ -177,7 +154,7 @@ LayerOptions options_of(std::vector<std::string> engines) {
                     layer_of(64, 48, 96, "gemm-scatter", DType::fp32)};
   options.engines = std::move(engines);
   options.device_name = "host:2";
-  options.mode = short_mode();
+  options.mode = short_mode(2);
   options.tuning_seconds = 0.01;
   return options;
 }

@@ -10,6 +10,7 @@
 #include "core/label_fixture.h"
 #include "device/machine.h"
 #include "moe/cases.h"
+#include "team/team_fixture.h"
 #include "timing/sampler.h"
 #include "timing/short_mode_fixture.h"
 
@@ -28,18 +29,8 @@ MoeShape small_layer(std::int64_t tokens, std::int64_t experts) {
   return shape;
 }
 
-class MoeWorkTest : public ::testing::TestWithParam<const char*> {
+class MoeWorkTest : public OnATeam {
  protected:
-  void SetUp() override {
-    try {
-      machine_ = open_machine(GetParam());
-    } catch (const UsageError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    if (machine_->size() < 2) GTEST_SKIP() << machine_->name() << " has one device";
-    team_.emplace(*machine_);
-  }
-
   void expect_right(const MoeShape& shape, const TokenRouting& routing,
                     const GraphUse& graph = {}) {
     const MoeRoutings routings(routing, shape, 2, *team_);
@@ -55,9 +46,6 @@ class MoeWorkTest : public ::testing::TestWithParam<const char*> {
       }
     }
   }
-
-  std::unique_ptr<Machine> machine_;
-  std::optional<Team> team_;
 };
 
 TEST_P(MoeWorkTest, SumsWhatTheChosenExpertsMake) {

@@ -8,6 +8,7 @@
 #include "core/label_fixture.h"
 #include "device/machine.h"
 #include "gemm/first_engine.h"
+#include "team/team_fixture.h"
 #include "timing/sampler.h"
 #include "timing/short_mode_fixture.h"
 #include "timing/statistics.h"
@@ -55,21 +56,7 @@ double seconds_of(Team& team, const ReplayStep& step, const char* engine, Replay
   return summarise(sampled.front().samples).median;
 }
 
-class ReplayWorkTest : public ::testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    try {
-      machine_ = open_machine(GetParam());
-    } catch (const UsageError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    if (machine_->size() < 2) GTEST_SKIP() << machine_->name() << " has one device";
-    team_.emplace(*machine_);
-  }
-
-  std::unique_ptr<Machine> machine_;
-  std::optional<Team> team_;
-};
+using ReplayWorkTest = OnATeam;
 
 // Kinds, types and sizes that share the two buffers.
 TEST_P(ReplayWorkTest, AllCallsAreRight) {
