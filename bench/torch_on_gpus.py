@@ -3,6 +3,8 @@
 
     DUET_LIBRARY=build/libduet.so PYTHONPATH=src/bindings/python python3 bench/torch_on_gpus.py
     ... bench/torch_on_gpus.py --device cpu      two processes on the CPU, beside gloo
+    ... bench/torch_on_gpus.py --ranks 2         on one GPU, which they share, beside gloo: results, and the
+                                                 CPU's time; the GPU's is none of a machine that is used so
 
 It starts a process for each GPU. Parts, of which --parts names some:
   operators      opcheck of each; results and gradients by torch.compile, whole graphs, beside eager ones
@@ -49,7 +51,7 @@ class Bench:
         self.arguments, self.comm, self.wrong = arguments, comm, []
         self.device, self.gpu = comm.device, comm.device.type == "cuda"
         self.kind = comm.device.type
-        self.vendor = "NCCL" if self.gpu else "gloo"
+        self.vendor = "NCCL" if dist.get_backend() == "nccl" else "gloo"
         self.dtype = torch.bfloat16 if self.gpu else torch.float32  # gloo has not bf16 everywhere
 
     def say(self, *words):
@@ -166,16 +168,19 @@ def graphs(b):
 
 def by_vendor(kind, out, x):
     """By NCCL, or by those of gloo's calls that all versions have."""
-    if kind == "all_to_all":
+    nccl = dist.get_backend() == "nccl"
+    if x.is_cuda and not nccl:  # gloo has not all of them on GPUs
+        out.copy_(by_vendor(kind, torch.empty_like(out, device="cpu"), x.cpu()))
+    elif kind == "all_to_all":
         dist.all_to_all_single(out, x)
     elif kind == "all_reduce":
         out.copy_(x)
         dist.all_reduce(out)
-    elif kind == "all_gather" and x.is_cuda:
+    elif kind == "all_gather" and nccl:
         dist.all_gather_into_tensor(out, x)
     elif kind == "all_gather":
         dist.all_gather(list(out.chunk(dist.get_world_size())), x)
-    elif x.is_cuda:
+    elif nccl:
         dist.reduce_scatter_tensor(out, x)
     else:
         whole = x.clone()
@@ -410,10 +415,11 @@ def tell(b, journal, place, samples, tokens, width, ffn):
 
 
 def one_rank(rank, arguments, port):
-    device = torch.device("cuda", rank) if arguments.device == "cuda" else torch.device("cpu")
-    if device.type == "cuda":
+    gpus = torch.cuda.device_count() if arguments.device == "cuda" else 0
+    device = torch.device("cuda", rank % gpus) if gpus else torch.device("cpu")
+    if gpus:
         torch.cuda.set_device(device)
-    backend = {"backend": "nccl", "device_id": device} if device.type == "cuda" else {"backend": "gloo"}
+    backend = {"backend": "nccl", "device_id": device} if gpus >= arguments.ranks else {"backend": "gloo"}
     dist.init_process_group(rank=rank, world_size=arguments.ranks, init_method=f"tcp://127.0.0.1:{port}",
                             **backend)
     wrong = []

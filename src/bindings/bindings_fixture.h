@@ -19,10 +19,11 @@ inline duet_collective all_gather_of(std::uint64_t count) {
   return one;
 }
 
-inline duet_comm* open_on(const char* device) {
+inline duet_comm* open_on(const char* device, const char* engine = nullptr) {
   duet_comm_options options{};
   options.size = sizeof options;
   options.device = device;
+  options.engine = engine;
   duet_comm* comm = nullptr;
   EXPECT_EQ(duet_comm_open(&options, &comm), DUET_OK) << duet_last_error();
   return comm;

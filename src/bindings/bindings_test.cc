@@ -30,12 +30,16 @@ void gather(duet_rank* rank, int index, int ranks) {
             DUET_OK)
       << duet_last_error();
   EXPECT_NE(std::string(duet_call_algorithm(call)), "");
+  EXPECT_EQ(duet_call_takes_buffers(call), 0);  // peers reach into them
 
   std::vector<std::int32_t> mine(kCount);
   std::iota(mine.begin(), mine.end(), 1000000 * index);
   ASSERT_EQ(duet_memory_write(send, 0, mine.data(), send_bytes), DUET_OK);
   duet_stream* stream = nullptr;
   ASSERT_EQ(duet_stream_open(rank, &stream), DUET_OK);
+  EXPECT_EQ(duet_enqueue_at_on(call, stream, mine.data(), mine.data(), nullptr, nullptr, nullptr),
+            DUET_BAD_ARGUMENT);
+  EXPECT_TRUE(says("expected a call that takes other buffers")) << duet_last_error();
   EXPECT_EQ(duet_enqueue_on(call, stream), DUET_OK) << duet_last_error();
   EXPECT_EQ(duet_stream_synchronize(stream, 30), DUET_OK) << duet_last_error();
 
@@ -56,6 +60,48 @@ void gather(duet_rank* rank, int index, int ranks) {
 TEST(CInterface, GathersByAThreadForEachRank) {
   duet_comm* comm = open_on("host:3");
   with_ranks(comm, [&](duet_rank* rank, int index) { gather(rank, index, 3); });
+  EXPECT_EQ(duet_comm_close(comm), DUET_OK) << duet_last_error();
+}
+
+// What another call of the same plan finds elsewhere, in the program's own memory.
+TEST(CInterface, ACallOfOneRankTakesOtherBuffers) {
+  duet_comm* comm = open_on("host:1", "dma");
+  duet_rank* rank = rank_of(comm, 0);
+  const duet_collective one = all_gather_of(kCount);
+  duet_memory *send = nullptr, *recv = nullptr;
+  ASSERT_EQ(duet_allocate(rank, kCount * 4, &send), DUET_OK);
+  ASSERT_EQ(duet_allocate(rank, kCount * 4, &recv), DUET_OK);
+  duet_call* call = nullptr;
+  ASSERT_EQ(duet_plan(rank, &one, duet_memory_data(send), kCount * 4, duet_memory_data(recv),
+                      kCount * 4, &call),
+            DUET_OK)
+      << duet_last_error();
+  EXPECT_EQ(duet_call_takes_buffers(call), 1);
+  duet_stream* stream = nullptr;
+  ASSERT_EQ(duet_stream_open(rank, &stream), DUET_OK);
+  std::vector<std::int32_t> from(kCount), to(kCount), planned(kCount, 7);
+  std::iota(from.begin(), from.end(), 1);
+  ASSERT_EQ(duet_memory_write(recv, 0, planned.data(), kCount * 4), DUET_OK);
+  EXPECT_EQ(duet_enqueue_at_on(call, stream, from.data(), to.data(), nullptr, nullptr, nullptr),
+            DUET_OK)
+      << duet_last_error();
+  EXPECT_EQ(duet_stream_synchronize(stream, 30), DUET_OK);
+  EXPECT_EQ(to, from);
+  ASSERT_EQ(duet_memory_read(recv, 0, to.data(), kCount * 4), DUET_OK);
+  EXPECT_EQ(to, planned);
+
+  EXPECT_EQ(duet_enqueue_at_on(call, stream, from.data(), nullptr, nullptr, nullptr, nullptr),
+            DUET_BAD_ARGUMENT);
+  EXPECT_TRUE(says("recv: expected a buffer of")) << duet_last_error();
+  ASSERT_EQ(duet_memory_write(send, 0, from.data(), kCount * 4), DUET_OK);
+  EXPECT_EQ(duet_enqueue_on(call, stream), DUET_OK) << duet_last_error();
+  EXPECT_EQ(duet_stream_synchronize(stream, 30), DUET_OK);
+  ASSERT_EQ(duet_memory_read(recv, 0, to.data(), kCount * 4), DUET_OK);
+  EXPECT_EQ(to, from);
+  EXPECT_EQ(duet_retire(rank, call), DUET_OK);
+  duet_stream_close(stream);
+  duet_memory_free(send);
+  duet_memory_free(recv);
   EXPECT_EQ(duet_comm_close(comm), DUET_OK) << duet_last_error();
 }
 
@@ -346,6 +392,7 @@ TEST(CInterface, ErrorsNameWhatWasExpected) {
   EXPECT_EQ(comm, nullptr);
   EXPECT_EQ(duet_comm_open(nullptr, nullptr), DUET_BAD_ARGUMENT);
   EXPECT_EQ(duet_enqueue(nullptr, nullptr), DUET_BAD_ARGUMENT);
+  EXPECT_EQ(duet_call_takes_buffers(nullptr), 0);
   duet_collective one = all_gather_of(1);
   one.kind = 99;
   EXPECT_EQ(duet_sizes(&one, 0, 2, nullptr, nullptr), DUET_BAD_ARGUMENT);

@@ -238,6 +238,27 @@ duet_status duet_enqueue_on(duet_call* call, duet_stream* stream) noexcept {
   });
 }
 
+int32_t duet_call_takes_buffers(const duet_call* call) noexcept {
+  return call == nullptr || !call->call.takes_buffers() ? 0 : 1;
+}
+
+duet_status duet_enqueue_at(duet_call* call, void* native_stream, const void* send, void* recv,
+                            const void* residual, void* updated, const void* weight) noexcept {
+  return guarded([&] {
+    require_pointer(call, "duet_enqueue_at: call");
+    call->call.enqueue_at(native_stream, {send, recv, residual, updated, weight});
+  });
+}
+
+duet_status duet_enqueue_at_on(duet_call* call, duet_stream* stream, const void* send, void* recv,
+                               const void* residual, void* updated, const void* weight) noexcept {
+  return guarded([&] {
+    require_pointer(call, "duet_enqueue_at_on: call");
+    require_pointer(stream, "duet_enqueue_at_on: stream");
+    call->call.enqueue_at(stream->stream, {send, recv, residual, updated, weight});
+  });
+}
+
 duet_status duet_enqueue_rows(duet_call* call, void* native_stream, duet_rows_function multiply,
                               void* user) noexcept {
   return guarded([&] {

@@ -274,6 +274,20 @@ DUET_API duet_status duet_plan_buffers(duet_rank* rank, const duet_collective* c
  * captured in a CUDA graph. On any thread, one at a time for each rank. */
 DUET_API duet_status duet_enqueue(duet_call* call, void* native_stream) DUET_NOEXCEPT;
 DUET_API duet_status duet_enqueue_on(duet_call* call, duet_stream* stream) DUET_NOEXCEPT;
+/* Whether duet_enqueue_at() may be called, 1 or 0: of small calls that go by packets, on GPUs, and
+ * some of a communicator of one rank. The same on all ranks. NULL: 0. */
+DUET_API int32_t duet_call_takes_buffers(const duet_call* call) DUET_NOEXCEPT;
+/* duet_enqueue(), in this call with the rank's data elsewhere than where they were when it was
+ * planned: in buffers of the same sizes, of the rank's device, aligned to 8 bytes, which may be
+ * others in each call and on each rank. `residual`, `updated` and `weight`: of a collective with
+ * `norm_columns`, else NULL. Where they cannot be used the result is DUET_BAD_ARGUMENT, and nothing
+ * is enqueued. */
+DUET_API duet_status duet_enqueue_at(duet_call* call, void* native_stream, const void* send,
+                                     void* recv, const void* residual, void* updated,
+                                     const void* weight) DUET_NOEXCEPT;
+DUET_API duet_status duet_enqueue_at_on(duet_call* call, duet_stream* stream, const void* send,
+                                        void* recv, const void* residual, void* updated,
+                                        const void* weight) DUET_NOEXCEPT;
 /* Rows of a matrix that are multiplied at once. Of an all_gather they are rows of a factor, which
  * stand in `place`; of a reduction rows of the rank's partial sums, which come to `place` or, if
  * `adds` is 1, are added to what is there. Rows of other `stream` (0 or 1) may be multiplied at the

@@ -57,6 +57,10 @@ void CollectivePlan::enqueue_rows(Stream&, const MultiplyRows&) {
   throw BadArgument("a collective without rows that are multiplied");
 }
 
+void CollectivePlan::enqueue_at(Stream&, const BufferAddresses&) {
+  throw BadArgument("expected a call that takes other buffers than those that it was planned with");
+}
+
 void CollectivePlan::enqueue_observed(Stream& stream, StepObserver& observer) {
   observer.begins(stream, 0, "call");
   enqueue(stream);

@@ -59,6 +59,14 @@ class CollectivePlan {
   // enqueue() of such a plan is the same without multiplications. Of other plans: throws
   // BadArgument.
   virtual void enqueue_rows(Stream& stream, const MultiplyRows& multiply);
+  // Whether other ranks do without the addresses of this rank's buffers, so that enqueue_at() may
+  // be called. The same on all ranks.
+  virtual bool takes_buffers() const { return false; }
+  // As enqueue(), with other buffers in place of the plan's, in this call alone: only this rank
+  // need know of them. They are of the rank's device, overlap as the plan's may or not at all, and
+  // live as long as a launch or graph uses them. Throws BadArgument for a plan that cannot, a
+  // missing buffer and one that is not aligned as the plan needs; then nothing is enqueued.
+  virtual void enqueue_at(Stream& stream, const BufferAddresses& buffers);
   // As enqueue(), and tells of the steps, where the session keeps schedules and the plan is one;
   // else of the whole call as one step.
   virtual void enqueue_observed(Stream& stream, StepObserver& observer);

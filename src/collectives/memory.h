@@ -14,6 +14,16 @@ struct CollectiveBuffers {
   Span residual = {}, updated = {}, weight = {};
 };
 
+// Other places for them, of the same sizes, in one call (CollectivePlan::enqueue_at()).
+struct BufferAddresses {
+  const void* send = nullptr;
+  void* recv = nullptr;
+  // Of a collective with a SumNorm.
+  const void* residual = nullptr;
+  void* updated = nullptr;
+  const void* weight = nullptr;
+};
+
 // Memory for one buffer of a collective, allocated by an engine's session and freed with the
 // object.
 class CollectiveMemory {

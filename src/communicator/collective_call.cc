@@ -50,6 +50,17 @@ void CollectiveCall::enqueue(void* native_stream) {
   own.enqueue(streams_->wrapped(native_stream));
 }
 
+bool CollectiveCall::takes_buffers() const { return plan().takes_buffers(); }
+
+void CollectiveCall::enqueue_at(Stream& stream, const BufferAddresses& buffers) {
+  plan_for(stream).enqueue_at(stream, buffers);
+}
+
+void CollectiveCall::enqueue_at(void* native_stream, const BufferAddresses& buffers) {
+  CollectivePlan& own = plan();
+  own.enqueue_at(streams_->wrapped(native_stream), buffers);
+}
+
 std::string CollectiveCall::algorithm() const { return plan().algorithm(); }
 
 }  // namespace duet

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "collectives/call_rows.h"
+#include "collectives/memory.h"
 #include "device/stream.h"
 
 namespace duet {
@@ -45,6 +46,17 @@ class CollectiveCall {
   void enqueue(void* native_stream);
   void enqueue(std::nullptr_t) { enqueue(static_cast<void*>(nullptr)); }
   void enqueue(Stream*) = delete;  // not a native stream: enqueue(*stream)
+
+  // Whether enqueue_at() may be called: small calls that go by packets, on GPUs, and some of a
+  // communicator of one rank. The same on all ranks, and for equal collectives of one communicator.
+  bool takes_buffers() const;
+  // As enqueue(), in this call with the rank's own data in other buffers, of the same sizes as
+  // those of plan(), on the rank's device, that overlap as those may or not at all. Nothing is
+  // exchanged about them, so that they may be others in each call and on each rank. Throws
+  // BadArgument, with nothing enqueued, where takes_buffers() is false, a buffer is missing, or one
+  // of a collective with a SumNorm is not aligned to 8 bytes.
+  void enqueue_at(Stream& stream, const BufferAddresses& buffers);
+  void enqueue_at(void* native_stream, const BufferAddresses& buffers);
 
   // Likewise of a collective with MatrixRows (collectives/collective.h), whose rows `multiply`
   // multiplies: it is called during this function, once or for several ranges of rows in any order,

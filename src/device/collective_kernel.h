@@ -178,11 +178,23 @@ DUET_HOST_DEVICE inline BlockSlice block_slice(std::size_t bytes, int block, int
   return {begin, begin + share < bytes ? begin + share : bytes};
 }
 
+// By how many bytes the spans lie elsewhere than when the kernel was prepared: those of data that
+// this rank reads, those that it writes, and a RowNorm's.
+struct KernelShift {
+  std::ptrdiff_t sources = 0, destinations = 0;
+  std::ptrdiff_t residual = 0, updated = 0, weight = 0;
+};
+
 // A kernel bound to its spans, made by Device::prepare(). One stream at a time launches it, since
 // its calls are counted. It and the spans must live until its launches are done.
 class PreparedKernel {
  public:
   virtual ~PreparedKernel() = default;
+  // Whether shift() may be called: no other rank reaches the spans that it moves.
+  virtual bool can_shift() const { return false; }
+  // Of later launches; each call counts from where the spans were at first. Throws BadArgument for
+  // addresses that the kernel cannot work on, and then changes nothing.
+  virtual void shift(const KernelShift&) {}
 };
 
 // The checks that hold on every device. Each throws BadArgument for

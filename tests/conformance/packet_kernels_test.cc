@@ -228,6 +228,50 @@ TEST_P(PacketKernels, NormaliseTheirSums) {
   }
 }
 
+// Rounds in turns with the data where they were when kernels were prepared, and elsewhere: at odd
+// addresses too, and on each rank by another distance.
+TEST_P(PacketKernels, MoveDataThatLieElsewhere) {
+  constexpr std::size_t kPart = 1000, kAll = kRanks * kPart;
+  make_ranks(kPart);
+  std::vector<Buffer> sent, got;
+  std::vector<std::unique_ptr<PreparedKernel>> prepared;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    Device& on = device_of(rank);
+    sent.push_back(on.allocate(kAll + kRanks));
+    got.push_back(filled(on, kAll + kRanks, constant(0)));
+    prepared.push_back(on.prepare(kernel_of(rank, false)));
+    if (!prepared.back()->can_shift()) GTEST_SKIP() << "the device's packet kernels stay";
+  }
+  const auto distance = [](const Span& from, const Span& to) {
+    return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(to.data) -
+                                       reinterpret_cast<std::uintptr_t>(from.data));
+  };
+  for (int round = 0; round < 6; ++round) {
+    const bool moved = round % 2 == 1;
+    std::vector<Span> results;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      Span from = send_[index(rank)].span(), to = recv_[index(rank)].span();
+      PreparedKernel& kernel = *prepared[index(rank)];
+      kernel.shift({});
+      if (moved) {
+        const Span there = sent[index(rank)].slice(index(rank), kAll);
+        const Span back = got[index(rank)].slice(index(kRanks - rank), kAll);
+        kernel.shift({distance(from, there), distance(to, back)});
+        from = there, to = back;
+      }
+      streams_[index(rank)]->fill(from, pattern(seed(round, rank)));
+      streams_[index(rank)]->launch(kernel);
+      results.push_back(to);
+    }
+    for (auto& stream : streams_) stream->synchronize(kDeadline);
+    for (int rank = 0; rank < ranks_; ++rank) {
+      for (int from = 0; from < ranks_; ++from)
+        expect(results[index(rank)].slice(index(from) * kPart, kPart),
+               pattern(seed(round, from), index(rank) * kPart), round);
+    }
+  }
+}
+
 // All bits of the data are 1: the inverted bits would be as if nothing had come.
 TEST_P(PacketKernels, BringWhatIsNoNumber) {
   make_ranks(1000);

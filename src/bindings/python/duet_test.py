@@ -203,6 +203,39 @@ class Communicators(unittest.TestCase):
         with duet.Communicator("host:3") as comm:
             comm.each(reduce)
 
+    def test_a_call_of_one_rank_takes_other_buffers(self):
+        with duet.Communicator("host:1", "dma") as comm:
+            rank = comm.rank()
+            send, recv, other = (rank.empty(4, "int32") for _ in range(3))
+            call, stream = rank.plan("all_gather", send, recv), rank.stream()
+            self.assertTrue(call.takes_buffers)
+            for value, to in ((1, other), (2, recv)):
+                send.write(numbers(*[value] * 4))
+                call.enqueue_at(send, to, stream)
+                stream.synchronize(30)
+            self.assertEqual((other.read(), recv.read()), (numbers(1, 1, 1, 1), numbers(2, 2, 2, 2)))
+            with self.assertRaisesRegex(duet.BadArgument, "a buffer of 8 bytes: expected 16"):
+                call.enqueue_at(send, recv.part(0, 2), stream)
+            with self.assertRaisesRegex(duet.BadArgument, "recv: expected a buffer of 16 bytes"):
+                call.enqueue_at(send, None, stream)
+            call.retire()
+            with self.assertRaisesRegex(duet.BadArgument, "retired"):
+                call.enqueue_at(send, recv, stream)
+            stream.close()
+            for memory in (send, recv, other):
+                memory.free()
+        with duet.Communicator("host:2") as comm:
+            comm.each(self.refuse_other_buffers)
+
+    def refuse_other_buffers(self, rank):
+        send, recv, stream = rank.empty(1, "int32"), rank.empty(2, "int32"), rank.stream()
+        call = rank.plan("all_gather", send, recv)
+        self.assertFalse(call.takes_buffers)
+        with self.assertRaisesRegex(duet.BadArgument, "expected a call that takes other buffers"):
+            call.enqueue_at(send, recv, stream)
+        call.retire()
+        stream.close()
+
     def test_groups_gather_among_themselves(self):
         for device in ("host:4", "sim:h200-4"):
             with duet.Communicator(device) as comm:

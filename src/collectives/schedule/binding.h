@@ -42,6 +42,7 @@ class Binding {
   Binding(Rank& rank, const RankSchedule& schedule, const CollectiveBuffers& buffers,
           const ScheduleSession& session);
 
+  const CollectiveBuffers& buffers() const { return buffers_; }
   Span span_of(const Place& place) const;
   std::vector<Semaphore> semaphores_of(const std::vector<SemaphoreAt>& list) const;
   std::unique_ptr<PreparedKernel> prepare(const StepKernel& kernel) const;

@@ -1,6 +1,9 @@
 #include "collectives/schedule/schedule_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
 
 #include "collectives/schedule/checker.h"
 #include "core/error.h"
@@ -24,6 +27,27 @@ std::optional<RankSchedule> kept(const RankSchedule& schedule, bool keeps) {
   return schedule;
 }
 
+// The addresses may be of different allocations: they are numbers here.
+std::ptrdiff_t bytes_between(const Span& from, const void* to, const char* what) {
+  if (from.bytes == 0) return 0;
+  if (to == nullptr)
+    throw BadArgument(fmt::format("{}: expected a buffer of {} bytes", what, from.bytes));
+  return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(to) -
+                                     reinterpret_cast<std::uintptr_t>(from.data));
+}
+
+KernelShift shift_between(const CollectiveBuffers& from, const BufferAddresses& to) {
+  return {bytes_between(from.send, to.send, "send"), bytes_between(from.recv, to.recv, "recv"),
+          bytes_between(from.residual, to.residual, "residual"),
+          bytes_between(from.updated, to.updated, "updated"),
+          bytes_between(from.weight, to.weight, "weight")};
+}
+
+std::byte* moved_by(std::byte* data, std::ptrdiff_t bytes) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(data) +
+                                      static_cast<std::uintptr_t>(bytes));
+}
+
 }  // namespace
 
 SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
@@ -41,11 +65,26 @@ SchedulePlan::SchedulePlan(Rank& rank, const RankSchedule& schedule,
   }
   for (const Step& step : schedule.steps)
     normalises_ = normalises_ || binding_.normalises(step.kernel);
+  takes_buffers_ = is_of_own_buffers(schedule.ranks);
   const NodeMap* nodes = session.nodes;
   add_wire_bytes(wire_bytes_of(schedule));
   add_network_bytes(network_bytes_of(schedule, [&](int to) {
     return nodes != nullptr && nodes->node(to) != nodes->node(rank.index);
   }));
+}
+
+// Whether all that reads or writes buffers is this rank's alone, and can do so elsewhere.
+bool SchedulePlan::is_of_own_buffers(int ranks) const {
+  const auto is_order = [](const Call& call) {
+    return std::holds_alternative<Record>(call.what) || std::holds_alternative<WaitFor>(call.what);
+  };
+  const auto can_move = [&](const Call& call) {
+    if (const auto* kernel = std::get_if<PreparedKernel*>(&call.what))
+      return (*kernel)->can_shift();
+    return is_order(call) || (ranks == 1 && std::holds_alternative<Copy>(call.what));
+  };
+  return !std::all_of(calls_.begin(), calls_.end(), is_order) &&
+         std::all_of(calls_.begin(), calls_.end(), can_move);
 }
 
 std::string SchedulePlan::text_of(const RankSchedule& schedule) const {
@@ -136,6 +175,27 @@ void SchedulePlan::enqueue_call(const Call& call, Stream& stream, const CallComp
 void SchedulePlan::enqueue_calls(Stream& stream, const CallCompute* compute,
                                  const MultiplyRows* multiply) {
   for (const Call& call : calls_) enqueue_call(call, stream, compute, multiply);
+}
+
+void SchedulePlan::enqueue_at(Stream& stream, const BufferAddresses& buffers) {
+  if (!takes_buffers_) return CollectivePlan::enqueue_at(stream, buffers);
+  const KernelShift by = shift_between(binding_.buffers(), buffers);
+  for (const Call& call : calls_) {
+    if (const auto* kernel = std::get_if<PreparedKernel*>(&call.what)) (*kernel)->shift(by);
+  }
+  for (const Call& call : calls_) {
+    if (const auto* copy = std::get_if<Copy>(&call.what)) {
+      Copy moved = *copy;
+      moved.source.data = moved_by(moved.source.data, by.sources);
+      moved.destination.data = moved_by(moved.destination.data, by.destinations);
+      lane_of(call, stream).copy(moved);
+    } else {
+      enqueue_call(call, stream, nullptr, nullptr);
+    }
+  }
+  for (const Call& call : calls_) {
+    if (const auto* kernel = std::get_if<PreparedKernel*>(&call.what)) (*kernel)->shift({});
+  }
 }
 
 void SchedulePlan::enqueue_observed(Stream& stream, StepObserver& observer) {

@@ -29,6 +29,8 @@ class SchedulePlan : public PeerPlan {
   void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
     enqueue_calls(stream, nullptr, &multiply);
   }
+  bool takes_buffers() const override { return takes_buffers_; }
+  void enqueue_at(Stream& stream, const BufferAddresses& buffers) override;
   bool multiplies_rows() const override { return multiplies_rows_; }
   bool normalises() const override { return normalises_; }
   void poison_staging() override { binding_.poison(); }
@@ -58,6 +60,7 @@ class SchedulePlan : public PeerPlan {
     return call.lane == 0 ? stream : *lanes_[index_of(call.lane - 1)];
   }
   void call(const WireCall& call, Stream& stream);
+  bool is_of_own_buffers(int ranks) const;
   std::string text_of(const RankSchedule& schedule) const;
 
   Device& device_;
@@ -72,6 +75,7 @@ class SchedulePlan : public PeerPlan {
   bool computes_ = false;           // the schedule says where
   const bool multiplies_rows_;
   bool normalises_ = false;
+  bool takes_buffers_ = false;
 };
 
 }  // namespace duet

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "collectives/forwarding_plan.h"
@@ -48,6 +49,19 @@ class PlanInUse : public ForwardingPlan {
   void enqueue_rows(Stream& stream, const MultiplyRows& multiply) override {
     if (!plan_->multiplies_rows()) return CollectivePlan::enqueue_rows(stream, multiply);
     guarded([&] { plan_->enqueue_rows(stream, multiply); });
+  }
+  bool takes_buffers() const override { return plan_->takes_buffers(); }
+  // A wrong buffer is found before anything is enqueued, and fails nobody.
+  void enqueue_at(Stream& stream, const BufferAddresses& buffers) override {
+    std::optional<BadArgument> wrong;
+    guarded([&] {
+      try {
+        plan_->enqueue_at(stream, buffers);
+      } catch (const BadArgument& error) {
+        wrong = error;
+      }
+    });
+    if (wrong) throw BadArgument(*wrong);
   }
   void enqueue_observed(Stream& stream, StepObserver& observer) override {
     guarded([&] { plan_->enqueue_observed(stream, observer); });

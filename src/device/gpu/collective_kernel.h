@@ -63,11 +63,13 @@ class GpuPacketKernel : public GpuKernel {
   GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel);
 
   void launch(gpuStream_t stream) const override;
+  bool can_shift() const override { return true; }
+  void shift(const KernelShift& by) override;
 
  private:
   gpu::PacketUse use_;
   Buffer last_;
-  gpu::PacketKernelTable table_{};
+  gpu::PacketKernelTable prepared_{}, table_{};
 };
 
 // A norm kernel. Its table is a kernel parameter.

@@ -45,6 +45,14 @@ inline NormRows norm_rows(const RowNorm& norm, const Span& result) {
           norm.epsilon};
 }
 
+// Whether the rows begin at multiples of 8 bytes.
+inline bool has_aligned_rows(const NormRows& of) {
+  const auto together =
+      reinterpret_cast<std::uintptr_t>(of.residual) | reinterpret_cast<std::uintptr_t>(of.updated) |
+      reinterpret_cast<std::uintptr_t>(of.weight) | reinterpret_cast<std::uintptr_t>(of.result);
+  return together % kPacketDataBytes == 0;
+}
+
 // How many blocks share a row: as many as leave each thread a unit, while all are at most `most`.
 inline std::uint32_t blocks_of_row(const NormRows& of, std::uint32_t most) {
   std::uint32_t blocks = 1;

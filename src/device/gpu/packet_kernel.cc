@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/error.h"
 #include "device/gpu/collective_kernel.h"
 #include "device/gpu/kernels.h"
 
@@ -50,6 +51,30 @@ GpuPacketKernel::GpuPacketKernel(GpuDevice& device, const PacketKernel& kernel)
   last_ = device_.allocate(zeros.size() * sizeof zeros[0]);
   device_.write(last_.span(), zeros.data());
   table.last = reinterpret_cast<std::uint32_t*>(last_.span().data);
+  prepared_ = table_;
+}
+
+// Peers write to packet buffers alone: where a rank's own data lie, they need not know.
+void GpuPacketKernel::shift(const KernelShift& by) {
+  gpu::PacketKernelTable moved = prepared_;
+  gpu::PacketTable& table = moved.exchange;
+  table.own += by.sources;
+  table.result += by.destinations;
+  for (std::uint32_t i = 0; i < table.count; ++i) {
+    table.peers[i].source += by.sources;
+    table.peers[i].target += by.destinations;
+  }
+  table.aligned = gpu::has_aligned_parts(table);
+  gpu::NormRows& norm = moved.norm;
+  if (norm.rows > 0) {
+    norm.residual += by.residual;
+    norm.updated += by.updated;
+    norm.weight += by.weight;
+    norm.result += by.destinations;
+    if (table.aligned == 0 || !gpu::has_aligned_rows(norm))
+      throw BadArgument("a sum that is normalised: expected addresses that are multiples of 8");
+  }
+  table_ = moved;
 }
 
 void GpuPacketKernel::launch(gpuStream_t stream) const {

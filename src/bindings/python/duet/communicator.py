@@ -379,6 +379,7 @@ class Call:
     """A planned collective. End it by retire(), on all ranks, when its streams are done."""
 
     algorithm: str
+    takes_buffers: bool
 
     def __init__(self, rank, one, places, keep):
         self._rank, self._keep, self._handle = rank, keep, c_void_p()
@@ -394,6 +395,9 @@ class Call:
         self.algorithm = of.duet_call_algorithm(self._handle).decode()
         self._raw = self._handle.value  # None: it has ended
         self._enqueue, self._enqueue_on = of.duet_enqueue, of.duet_enqueue_on
+        self._enqueue_at, self._enqueue_at_on = of.duet_enqueue_at, of.duet_enqueue_at_on
+        self.takes_buffers = bool(of.duet_call_takes_buffers(self._handle))
+        self._bytes = [place.bytes or 0 if place is not None else 0 for place in places]
         rank.comm._calls.add(self)  # until retire(): its work may be under way
 
     def enqueue(self, stream: Any = None) -> None:
@@ -407,9 +411,41 @@ class Call:
         else:
             status = self._enqueue(self._raw, native_stream(stream, self._rank.ordinal))
         if status != 0:
-            said = library.library().duet_last_error()
-            self._of()
-            _check((status, said))
+            self._raise(status)
+
+    def enqueue_at(self, send: Any, recv: Any, stream: Any = None, *, residual: Any = None,
+                   weight: Any = None, updated: Any = None) -> None:
+        """enqueue() of a call that `takes_buffers` (small ones that go by packets, on GPUs, and some of one
+        rank), in this call with other buffers than it was planned with. They are given as to
+        Rank.plan(), of the same sizes and on the rank's device, and may be others in each call and on
+        each rank: this is not collective. Addresses are taken as they are. The caller keeps them alive
+        until the work is done. BadArgument for others, and then nothing is enqueued."""
+        updated = residual if updated is None else updated
+        addresses = [given if type(given) is int else self._address(given, bytes_)
+                     for given, bytes_ in zip((send, recv, residual, updated, weight), self._bytes)]
+        self._enqueue_at_addresses(stream, *addresses)
+
+    def _enqueue_at_addresses(self, stream, send, recv, residual=None, updated=None, weight=None):
+        if type(stream) is Stream:
+            status = self._enqueue_at_on(self._raw, stream._raw, send, recv, residual, updated, weight)
+        else:
+            native = stream if type(stream) is int else native_stream(stream, self._rank.ordinal)
+            status = self._enqueue_at(self._raw, native, send, recv, residual, updated, weight)
+        if status != 0:
+            self._raise(status)
+
+    def _address(self, array, bytes_):
+        if array is None:
+            return None
+        place = place_of(array)
+        if place.bytes is not None and place.bytes < bytes_:
+            raise BadArgument(f"a buffer of {place.bytes} bytes: expected {bytes_}, as it was planned")
+        return place.address
+
+    def _raise(self, status):
+        said = library.library().duet_last_error()
+        self._of()
+        _check((status, said))
 
     def enqueue_rows(self, multiply: Callable[[Rows], object], stream: Any = None) -> None:
         """enqueue() of a collective with rows: calls `multiply(rows)` during this function, once or for

@@ -18,6 +18,9 @@ from .buffers import Buffer, place_of
 from .shapes import multiplied, normalised, returned
 
 
+_SMALL = 1 << 20  # bytes of an operator's larger buffer
+
+
 class Calls:
     """Of one rank (duet.Rank) on `device`. Nothing here has gradients. `how`: ranges, streams and
     sums of Rank.plan()."""
@@ -42,6 +45,12 @@ class Calls:
                 if x.numel() == 0:
                     return x.new_empty(shape)
                 planned = self._planned(key, lambda: self._plan_with_copies(kind, x, shape, op))
+            if planned.call.takes_buffers:
+                x = _plain(x).contiguous()
+                out = torch.empty_like(x) if planned.result.shape == x.shape else x.new_empty(
+                    planned.result.shape)
+                self._enqueue_at(planned.call, x.data_ptr(), out.data_ptr())
+                return out
             planned.given.copy_(_plain(x))
             self._enqueue(planned.call)
             return planned.result.clone()
@@ -93,10 +102,18 @@ class Calls:
                 if x.numel() == 0:
                     return x.new_empty(shape), x.new_empty(shape)
                 planned = self._planned(key, lambda: self._plan_norm_with_copies(x, eps))
+            if planned.call.takes_buffers:
+                return self._sum_and_normalise_at(planned.call, *map(_aligned, given))
             for to, each in zip((planned.given, *planned.beside), given):
                 to.copy_(_plain(each))
             self._enqueue(planned.call)
             return planned.result.clone(), planned.beside[0].clone()
+
+    def _sum_and_normalise_at(self, call, x, residual, weight):
+        normed, updated = torch.empty_like(x), torch.empty_like(x)
+        self._enqueue_at(call, x.data_ptr(), normed.data_ptr(), residual.data_ptr(), updated.data_ptr(),
+                         weight.data_ptr())
+        return normed, updated
 
     # ---- On tensors of empty() --------------------------------------------------------------------
 
@@ -216,6 +233,13 @@ class Calls:
             call.enqueue(self._stream)
             self._wait()
 
+    def _enqueue_at(self, call, *addresses):
+        if self._stream is None:
+            call._enqueue_at_addresses(self._native, *addresses)
+        else:
+            call._enqueue_at_addresses(self._stream, *addresses)
+            self._wait()
+
     def _wait(self):
         """Until a call on CPUs is done. Where a peer has failed its results are undefined."""
         self._stream.synchronize(self._deadline)
@@ -274,12 +298,15 @@ class Calls:
         return planned
 
     def _plan_with_copies(self, kind, x, shape, op):
-        """Between buffers of one operator, type and shape, in place where the collective can be."""
-        given, given_buffer = self._tensor(shape if kind == "all_gather" else x.shape, x.dtype)
+        """Between buffers of one operator, type and shape. Large ones are in place where the collective
+        can be; small ones, most of whose calls do without, need not."""
+        large = self._rank.size > 1 and max(x.numel(), math.prod(shape)) * x.element_size() > _SMALL
+        if large and kind == "all_gather":
+            result, buffer = self._tensor(shape, x.dtype)
+            return self._plan(kind, self._own_of(result), buffer, result, buffer, op=op)
+        given, given_buffer = self._tensor(x.shape, x.dtype)
         result, result_buffer = given, given_buffer
-        if kind == "all_gather":
-            given = self._own_of(result)
-        elif kind != "all_reduce":
+        if not large or kind != "all_reduce":
             result, result_buffer = self._tensor(shape, x.dtype)
         return self._plan(kind, given, given_buffer, result, result_buffer, op=op)
 
@@ -373,6 +400,12 @@ class _Planned:
 def _plain(tensor):
     """The tensor without gradients: sooner than all that is done with it under no_grad()."""
     return tensor.detach() if tensor.requires_grad and torch.is_grad_enabled() else tensor
+
+
+def _aligned(tensor):
+    """Likewise, contiguous and at a multiple of 8 bytes."""
+    tensor = _plain(tensor).contiguous()
+    return tensor if tensor.data_ptr() % 8 == 0 else tensor.clone()
 
 
 def _matrix(tensor):
