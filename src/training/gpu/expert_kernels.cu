@@ -15,6 +15,13 @@ constexpr int kThreads = 256;
 constexpr int kGroupThreads = 1024;  // of the block that sorts into one group
 constexpr int kLoads = 4;            // rows that a thread loads at once
 
+struct alignas(16) FourChoices {
+  std::int32_t at[4];
+};
+bool begins_a_four(const Tensor& choices) {
+  return reinterpret_cast<std::uintptr_t>(choices.span.data) % sizeof(FourChoices) == 0;
+}
+
 unsigned blocks_of(std::int64_t items, std::int64_t per_block) {
   return static_cast<unsigned>((items + per_block - 1) / per_block);
 }
@@ -88,6 +95,7 @@ struct Grouping {
   std::int32_t *tokens, *sorted, *places;
   std::int64_t most;      // entries
   std::int32_t* offsets;  // null: not asked for
+  bool in_fours;          // each token's choices begin at a multiple of 16 bytes
   __device__ std::int32_t within(std::int64_t at) const {
     return static_cast<std::int32_t>(at < most ? at : most);
   }
@@ -112,18 +120,35 @@ __device__ Before sums_before(int value) {
   return {sums[my] - value, sums[kGroupThreads - 1]};
 }
 
-// Calls take(token, j, group, choice) for each entry of the tokens [begin, end). Choices are loaded
-// kChoices at a time: one alone would wait for memory.
+constexpr int kChoices = 8;  // that a thread loads at once: one alone would wait for memory
+// A token's choices from number `first` on; what is behind the last one is unspecified. A row of
+// choices may be longer than these, but has whole fours of them.
+__device__ void load_choices(const Grouping& g, const std::int32_t* of_token, int first,
+                             std::int32_t (&choice)[kChoices]) {
+  const int left = g.groups.chosen - first;
+  if (!g.in_fours) {
+#pragma unroll
+    for (int j = 0; j < kChoices; ++j) choice[j] = j < left ? of_token[first + j] : -1;
+    return;
+  }
+#pragma unroll
+  for (int four = 0; four < kChoices; four += 4) {
+    if (four >= left) break;
+    const auto loaded = *reinterpret_cast<const FourChoices*>(of_token + first + four);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) choice[four + j] = loaded.at[j];
+  }
+}
+
+// Calls take(token, j, group, choice) for each entry of the tokens [begin, end).
 template <typename Take>
 __device__ void each_entry(const Grouping& g, std::int64_t begin, std::int64_t end, Take take) {
-  constexpr int kChoices = 8;
   const int chosen = g.groups.chosen;
   for (std::int64_t token = begin; token < end; ++token) {
     const std::int32_t* const choices = g.choices + token * g.columns;
     for (int first = 0; first < chosen; first += kChoices) {
-      std::int32_t choice[kChoices];
-#pragma unroll
-      for (int j = 0; j < kChoices; ++j) choice[j] = first + j < chosen ? choices[first + j] : -1;
+      std::int32_t choice[kChoices] = {};
+      load_choices(g, choices, first, choice);
 #pragma unroll
       for (int j = 0; j < kChoices; ++j) {
         if (first + j >= chosen) break;
@@ -158,8 +183,10 @@ __global__ void group_rows_kernel(Grouping g) {
     for (std::int64_t token = begin; token < end; ++token)
       g.places[token * g.groups.groups + own] = -1;
   }
+  const bool tells_left_out = own == 0 && !g.groups.once;
+  if (mine == 0 && !tells_left_out) return;
   each_entry(g, begin, end, [&](std::int64_t token, int j, int group, std::int32_t choice) {
-    const bool leaves_out = group < 0 && own == 0 && !g.groups.once;
+    const bool leaves_out = group < 0 && tells_left_out;
     if (group != own && !leaves_out) return;
     std::int32_t& place = g.groups.once ? g.places[token * g.groups.groups + own]
                                         : g.places[token * g.groups.chosen + j];
@@ -254,7 +281,8 @@ void launch(const GroupRows& o, Stream& stream) {
                           o.sorted.count() > 0 ? data<std::int32_t>(o.sorted) : nullptr,
                           data<std::int32_t>(o.places),
                           o.tokens.count(),
-                          o.offsets.count() > 0 ? data<std::int32_t>(o.offsets) : nullptr};
+                          o.offsets.count() > 0 ? data<std::int32_t>(o.offsets) : nullptr,
+                          o.choices.columns % 4 == 0 && begins_a_four(o.choices)};
   launch(group_rows_kernel, {static_cast<unsigned>(o.groups), kGroupThreads}, stream, grouping);
 }
 

@@ -59,14 +59,18 @@ TEST_P(DeviceOperations, EmbedAPartOfTheVocabulary) {
 
 // Tokens choose among 40 experts, of which the second of two ranks has those from 20 on.
 TEST_P(DeviceOperations, GatherAndCombineRowsOfExperts) {
-  const std::int64_t tokens = 2 * kManyRows, experts = 40, chosen = 3, width = 264;
+  const std::int64_t tokens = 2 * kManyRows, experts = 40, width = 264;
   const auto table = [&](std::int64_t rows, std::int64_t columns) {
     return make(rows, columns, DType::int32, [](std::uint64_t) { return -7.0f; });
   };
   const Pair logits = make(tokens, experts, DType::fp32, [](std::uint64_t i) {
     return static_cast<float>(random_word(9, i) % 61) / 16;  // some are equal
   });
-  for (const bool once : {true, false}) {
+  struct Case {
+    bool once;
+    std::int64_t chosen;
+  };
+  for (const auto& [once, chosen] : {Case{true, 3}, {false, 3}, {true, 8}, {false, 6}}) {
     const std::int64_t groups = once ? 2 : 20;
     const Pair routing = table(tokens, 2 * chosen), index = table(1, tokens * chosen),
                sorted = table(1, tokens * chosen), places = table(tokens, once ? groups : chosen),
@@ -76,9 +80,10 @@ TEST_P(DeviceOperations, GatherAndCombineRowsOfExperts) {
       on.run(GroupRows{on(routing), chosen, once ? 0 : 20, groups, once ? 20 : 1, once, on(index),
                        on(sorted), on(places), on(offsets)});
     });
+    const auto row = static_cast<std::size_t>(2 * chosen);
     const std::vector<float> host = read(routing.host), device = read(routing.device);
     for (std::size_t i = 0; i < host.size(); ++i) {
-      if (i % (2 * chosen) >= chosen) continue;  // a weight
+      if (i % row >= row / 2) continue;  // a weight
       EXPECT_EQ(host[i], device[i]) << i;
     }
     Tensor host_weights = routing.host, device_weights = routing.device;
@@ -105,7 +110,7 @@ TEST_P(DeviceOperations, GatherAndCombineRowsOfExperts) {
     expect_same(rows, "gathered rows", 0);
     const std::vector<float> host_numbers = read(numbers.host),
                              device_numbers = read(numbers.device);
-    for (std::size_t i = 0; i < host_numbers.size(); i += 2 * chosen)
+    for (std::size_t i = 0; i < host_numbers.size(); i += row)
       EXPECT_EQ(host_numbers[i], device_numbers[i]) << i;
     expect_same(y, "combined rows");
   }
