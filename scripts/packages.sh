@@ -8,7 +8,7 @@ set -euo pipefail
 
 build=(
   g++ cmake ninja-build pkgconf git python3
-  libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libssl-dev libgtest-dev
+  libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libhwloc-dev libssl-dev zlib1g-dev libgtest-dev
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libfabric-dev
 )
 tests=(libfabric-bin nftables iproute2 procps slurm-wlm munge chromium-headless-shell zsh fish mandoc python3-jsonschema python3-pandas python3-wheel sqlite3)

@@ -30,7 +30,7 @@ add_library(fmt::fmt ALIAS fmt::fmt-header-only)
 end
 }
 
-packages=g++-10,libc6-dev,libhwloc-dev,libssl-dev
+packages=g++-10,libc6-dev,libhwloc-dev,libssl-dev,zlib1g-dev
 [[ $what == drop-in ]] || packages+=,libopenblas-openmp-dev,libfabric-dev
 if [[ $(cat "$folder/complete" 2> /dev/null) != "$packages"* ]]; then
   rm -rf "$root"
@@ -74,7 +74,7 @@ cmake -S "$source" -B "$folder/build" -G Ninja \
   -DCMAKE_CXX_COMPILER="$folder/bin/g++" -DCMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu \
   -DCMAKE_FIND_ROOT_PATH="$root;$toolkit" -DCMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER \
   -DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY -DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY \
-  -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY -DOPENSSL_USE_STATIC_LIBS=ON -DDUET_TESTS=OFF \
+  -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY -DOPENSSL_USE_STATIC_LIBS=ON -DZLIB_USE_STATIC_LIBS=ON -DDUET_TESTS=OFF \
   -DCMAKE_EXE_LINKER_FLAGS=-Wl,--allow-shlib-undefined \
   -DDUET_HIP=OFF -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=40 "${cuda[@]}" "$@"
 cmake --build "$folder/build" --target duet_nccl_preload duet_nccl_replacement

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/plain_text.h"
 #include "importing/json_fields.h"
+#include "replay/gzip.h"
 #include "results/record_json.h"
 
 namespace duet {
@@ -30,8 +31,6 @@ bool is_binary(std::string_view text) {
 }
 
 void refuse_binary(std::string_view text) {
-  if (begins_with(text, "\x1f\x8b"))
-    throw UsageError("compressed: expected plain JSON, as gunzip writes it");
   if (!is_binary(text)) return;
   throw UsageError(
       "binary, as Chakra's protobuf traces are: expected PyTorch's execution trace in JSON, from "
@@ -82,7 +81,7 @@ RecordedTrace read_any(std::string_view text) {
 
 RecordedTrace read_trace(const std::string& name, std::string_view text) {
   try {
-    return read_any(text);
+    return is_gzip(text) ? read_any(unpacked_gzip(text)) : read_any(text);
   } catch (const Error& error) {
     throw UsageError(fmt::format("{}: {}", name, one_line(error.what())));
   }

@@ -124,6 +124,26 @@ TEST(ExecutionTrace, OfLaterPyTorchHasStridesGroupsAndWaits) {
   EXPECT_EQ(step.collectives[1].collective.count, 16384u);  // tensors in lists, without attributes
 }
 
+// A step of DistributedDataParallel on an H200, as both tools wrote it down.
+TEST(ReadTrace, OfPyTorch2TellsTheSameInBothForms) {
+  const std::string packed = trace_text("profiler_h200.json.gz");
+  const ReplayStep profiled = replay_step(part_of(read_trace("p", packed), {}), 2);
+  const ReplayStep executed = replay_step(trace_of("execution_trace_h200.json.gz"), 2);
+  EXPECT_EQ(profiled.gemm_calls(), 47);
+  EXPECT_EQ(order_of(profiled), order_of(executed));
+  ASSERT_EQ(profiled.gemms.size(), executed.gemms.size());
+  for (std::size_t i = 0; i < profiled.gemms.size(); ++i)
+    EXPECT_EQ(name(profiled.gemms[i].problem), name(executed.gemms[i].problem));
+  ASSERT_EQ(profiled.collectives.size(), executed.collectives.size());
+  std::uint64_t reduced = 0;
+  for (const ReplayCall& call : profiled.calls) {
+    if (call.kind == ReplayCall::Kind::collective)
+      reduced += profiled.collectives[call.index].collective.count;
+  }
+  constexpr std::uint64_t kWidth = 2048, kBlocks = 4;
+  EXPECT_EQ(reduced, kBlocks * (12 * kWidth * kWidth + 5 * kWidth));  // of all parameters
+}
+
 TEST(Inspector, TellsCollectivesAndTimes) {
   const RecordedTrace trace = trace_of("inspector.jsonl");
   const ReplayStep step = replay_step(trace, 4);
@@ -175,7 +195,9 @@ TEST(ReadTrace, RefusesOtherFiles) {
   EXPECT_TRUE(has(refusal("{\"traceEvents\": [{"), "x: not whole JSON"));
   EXPECT_TRUE(has(refusal("{\"a\": 1}"), "x: JSON of no tool that is known"));
   EXPECT_TRUE(has(refusal("{\"nodes\": 3}"), "expected a list"));
-  EXPECT_TRUE(has(refusal("\x1f\x8b\x08"), "x: compressed: expected plain JSON"));
+  const std::string packed = trace_text("profiler_h200.json.gz");
+  for (const std::size_t kept : {std::size_t{3}, packed.size() / 2, packed.size() - 1})
+    EXPECT_TRUE(has(refusal(packed.substr(0, kept)), "x: compressed, but damaged or cut short"));
   EXPECT_TRUE(has(refusal(std::string("\x0a\x03\x00\x12 node", 9)), "x: binary, as Chakra's"));
   const std::string lines = trace_text("inspector.jsonl");
   EXPECT_TRUE(has(refusal(lines + "no object\n"), "x: 8: expected an object of NCCL Inspector"));

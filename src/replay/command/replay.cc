@@ -81,7 +81,9 @@ class ReplayCommand : public TurnsCommand {
     if (!parts_.empty()) options.parts = parsed_parts();
     const RecordedPart part = recorded_part();
     for (const std::string& file : files_) {
-      const std::string name = std::filesystem::path(file).stem().string();
+      std::filesystem::path stem = std::filesystem::path(file).stem();
+      if (stem.extension() == ".json") stem = stem.stem();  // of .json.gz
+      const std::string name = stem.string();
       for (const ReplayTrace& other : options.traces) {
         if (other.name == name)
           throw UsageError(fmt::format("{}: expected another name than {}'s", file, name));
