@@ -3,7 +3,16 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { themes } from '../../src/report/web/palette.js';
 import { expectedCharts } from './expected.mjs';
-import { dataOf, drawAll, drawnMarks, drawnText, fills, pictureFacts, saved } from './page_facts.mjs';
+import {
+  csvLines,
+  dataOf,
+  drawAll,
+  drawnMarks,
+  drawnText,
+  fills,
+  pictureFacts,
+  saved,
+} from './page_facts.mjs';
 
 const WHITE = 'rgb(255, 255, 255)';
 
@@ -74,6 +83,14 @@ export const chartChecks = {
     const svg = await saved(page, '#copy .tools button:has-text("SVG")', readFileSync);
     assert.match(svg.name, /device-to-device.*h200.*\.svg$/);
     assert.match(svg.bytes.toString(), /^<svg[^]*Device to device[^]*H200[^]*<\/svg>\s*$/);
+    const csv = await saved(page, '#copy .tools button:has-text("CSV")', readFileSync);
+    assert.match(csv.name, /device-to-device.*h200.*\.csv$/);
+    const data = page.locator('#copy figure:has(.tools)').first().locator('details.data');
+    await data.locator('summary').click();
+    const shown = (await data.locator('tr').allInnerTexts()).map((row) => row.split(/\s*\t\s*/));
+    const lines = csvLines(csv.bytes.toString());
+    assert.ok(lines.length > 1 && shown[0].length > 1);
+    assert.deepEqual(lines.map(Object.values), shown.slice(1));
     const png = await saved(page, '#gemm .tools button:has-text("PNG")', readFileSync);
     assert.match(png.name, /bf16.*h200.*\.png$/);
     const { series, background } = themes.light;

@@ -6,7 +6,7 @@ import { commas } from './format.js';
 import { legend } from './legend.js';
 import { themes } from './palette.js';
 import { chartIn, hiding, svgText } from './plot/draw.js';
-import { savePng, saveSvg } from './save.js';
+import { saveCsv, savePng, saveSvg } from './save.js';
 import { withHint } from './scroll_hint.js';
 import { dataTable } from './table.js';
 import { currentTheme, onThemeChange } from './theme.js';
@@ -108,7 +108,12 @@ function chart(plain, section) {
     const click = () => how({ ...panel, title: title(), section }, hidden, currentTheme());
     return button(name, click, { 'aria-label': `${name}: ${panel.title}` });
   };
-  const tools = h('div.tools', save('Save PNG', savePng), save('Save SVG', saveSvg));
+  const tools = h(
+    'div.tools',
+    save('Save PNG', savePng),
+    save('Save SVG', saveSvg),
+    save('Save CSV', saveCsv),
+  );
   const draws = {
     forPaper() {
       showLegend(themes.light);

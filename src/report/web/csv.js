@@ -1,4 +1,4 @@
-// Records as CSV (RFC 4180, line feeds), safe to open in a spreadsheet.
+// Records and tables as CSV (RFC 4180, line feeds), safe to open in a spreadsheet.
 import { reasonOf, wordOf } from './model.js';
 import { throttleOf } from './remarks.js';
 
@@ -46,7 +46,15 @@ export function csv(records) {
   ];
   const lines = records.map((record) => columns.map(([, of]) => of(record)));
   const head = columns.map(([name]) => name);
-  return [head, ...lines].map((cells) => `${cells.map(cell).join(',')}\n`).join('');
+  return linesOf([head, ...lines]);
 }
+
+const linesOf = (lines) => lines.map((cells) => `${cells.map(cell).join(',')}\n`).join('');
+
+/** A table in the form of table.js, as the page shows it: numbers with their units. */
+export const tableCsv = ({ columns, rows }) =>
+  linesOf([columns.map(({ name }) => name), ...rows.map((row) => row.map(shown))]);
+
+const shown = (text) => text?.textContent ?? text;
 
 const plain = (value) => (Array.isArray(value) ? value.join(' ') : value);

@@ -1,4 +1,5 @@
-// Saves charts as SVG and PNG and texts as files, and copies texts to the clipboard.
+// Saves charts as SVG, PNG and CSV and texts as files, and copies texts to the clipboard.
+import { tableCsv } from './csv.js';
 import { button, h } from './dom.js';
 import { spaces } from './format.js';
 import { placeName } from './labels.js';
@@ -116,6 +117,11 @@ function moved(element, down) {
 
 export function saveSvg(panel, hidden, theme) {
   saveText(`${pictureName(panel)}.svg`, 'image/svg+xml', picture(panel, hidden, theme).text);
+}
+
+/** The numbers of a chart: its data table. */
+export function saveCsv(panel) {
+  saveText(`${pictureName(panel)}.csv`, 'text/csv;charset=utf-8', tableCsv(panel.table));
 }
 
 export async function savePng(panel, hidden, theme) {
