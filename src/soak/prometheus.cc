@@ -23,7 +23,7 @@ std::string finding_metrics(const SoakReport& report) {
 // Of the round that ended last.
 std::string device_metrics(const SoakReport& report) {
   PrometheusMetric tflops = prometheus_gauge(
-      "duet_soak_gemm_tflops", "TFLOP/s of a device's multiplications in the last round.");
+      "duet_soak_gemm_tflops", "TFLOP/s of a device's multiplications alone in the last round.");
   PrometheusMetric watts =
       prometheus_gauge("duet_soak_watts", "Mean power of a device in the last round.");
   PrometheusMetric celsius =

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "timing/work.h"
 
@@ -49,10 +50,6 @@ Measurement measurement_of(const SoakRound& round, const CaseId& id) {
   sampling.verified = true;
   if (!round.devices.empty()) sampling.telemetry = round.devices.front().readings;
   measurement.sampling = sampling;
-  const double batches = static_cast<double>(round.batches.size() + 1);  // one is not timed
-  measurement.cost.flop = round.flop / batches;
-  measurement.cost.wire_bytes = round.wire_bytes / batches;
-  measurement.cost.more.set(kComparedBytes, round.compared_bytes / batches);
   return measurement;
 }
 
@@ -105,6 +102,10 @@ Record record_of(const SoakRound& round, const std::string& machine,
   record.metrics.set(kComparedBytes, round.compared_bytes);
   record.metrics.set(kWrongResults, round.wrong);
   record.curves.set(kTflops, round.tflops);
+  if (!round.tflops.empty() && record.outcome == Outcome::measured) {
+    record.rates.set("tflops", std::accumulate(round.tflops.begin(), round.tflops.end(), 0.0) /
+                                   static_cast<double>(round.tflops.size()));
+  }
   add_sensors(record, round);
   for (std::size_t i = 0; i < round.findings.size(); ++i) {
     record.notes.set(fmt::format("{}{}", kFaultNote, i + 1), text_of(round.findings[i]));

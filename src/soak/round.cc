@@ -71,7 +71,8 @@ class SoakRunner::Running {
     std::unique_ptr<SoakGemm> products;
     std::unique_ptr<SoakCopies> copies;
     std::unique_ptr<SoakCall> call;
-    double flop = 0, seconds = 0;  // of the sets of products that count
+    double flop = 0, seconds = 0;  // of products with nothing beside them
+    double of_one = 0;             // seconds of a product of the last set
     bool differs = false;          // its first product from rank 0's
     std::optional<SoakFinding> difference = {};
   };
@@ -107,11 +108,13 @@ class SoakRunner::Running {
   void on_rank(Rank& rank);
   void prepare(Rank& rank);
   void compare_devices(Rank& rank);
+  void multiply_alone(Rank& rank);
   void batch(Rank& rank, int number);
   void transfer(Rank& rank, int number);
   void plant_in_transfers(Rank& rank);
-  // `counts`: their time is that of a product while all else runs.
-  void check_products(Rank& rank, int number, bool counts);
+  int repeats_of(const Rank& rank) const { return planted(InjectedFault::slow, rank) ? 2 : 1; }
+  int products_in(double seconds, const Lanes& own) const;
+  void check_products(Rank& rank, int number);
   void decide(int number, double seconds);
   void pass_virtual_time(Rank& rank);
 
@@ -177,19 +180,19 @@ void SoakRunner::Running::guarded(Rank& rank) {
 void SoakRunner::Running::on_rank(Rank& rank) {
   prepare(rank);
   compare_devices(rank);
+  multiply_alone(rank);
   step(rank, "filling the memory that is kept");
   kept(rank).fill(round_.plan, rank.index);
   if (planted(InjectedFault::memory, rank)) kept(rank).flip_bit();
   if (planted(InjectedFault::lost, rank)) throw Error("the device was lost (--inject)");
-  const int repeats = planted(InjectedFault::slow, rank) ? 2 : 1;
-  lanes_of(rank).products->enqueue(1, 1, repeats);
+  lanes_of(rank).products->enqueue(1, 1, repeats_of(rank));
   int number = 0;
   do {
     batch(rank, ++number);
     team().barrier("the round to go on", kSoakDeadline);
   } while (go_on_);
   lanes_of(rank).products->stream().synchronize(kSoakDeadline);
-  check_products(rank, number + 1, false);
+  check_products(rank, number + 1);
   if (runner_.machine_.is_virtual()) pass_virtual_time(rank);
   step(rank, "comparing the memory that was kept");
   int wrong = 0;
@@ -234,6 +237,29 @@ void SoakRunner::Running::compare_devices(Rank& rank) {
   for (const Lanes& lanes : lanes_) add(lanes.difference);
 }
 
+// Rates that rounds are compared by: beside copies a product takes longer the more of them there
+// are. All devices multiply at a time.
+void SoakRunner::Running::multiply_alone(Rank& rank) {
+  constexpr double kShare = 0.05, kMost = 1;  // of the round; seconds
+  Lanes& own = lanes_of(rank);
+  Machine& machine = runner_.machine_;
+  const int repeats = repeats_of(rank);
+  step(rank, "multiplying alone");
+  own.products->enqueue(0, 1, repeats);
+  own.of_one = own.products->wait(0);
+  team().barrier("the other ranks' products", kSoakDeadline);
+  const double enough = std::min(kShare * runner_.options_.round_seconds, kMost);
+  int wrong = 0;
+  do {
+    const int products = products_in(enough, own);
+    own.products->enqueue(0, products, repeats);
+    own.seconds += own.products->wait(0);
+    own.flop += products * flop(round_.plan.gemm);
+    add(own.products->check(0, products, wrong));
+  } while (own.seconds < enough && !machine.is_virtual());
+  add_wrong(wrong);
+}
+
 // Copies and the collective of a batch, beside the products of the next one. Those of this one were
 // enqueued before, so that the device multiplies also while contents are filled and compared.
 void SoakRunner::Running::batch(Rank& rank, int number) {
@@ -251,7 +277,7 @@ void SoakRunner::Running::batch(Rank& rank, int number) {
   add(own.copies->check(number, wrong));
   if (own.call != nullptr) add(own.call->check(number, wrong));
   add_wrong(wrong);
-  check_products(rank, number, number > 1);  // the first set only shows how long one takes
+  check_products(rank, number);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     round_.compared_bytes += static_cast<double>(own.copies->bytes());
@@ -275,24 +301,19 @@ void SoakRunner::Running::plant_in_transfers(Rank& rank) {
 void SoakRunner::Running::transfer(Rank& rank, int number) {
   Lanes& own = lanes_of(rank);
   step(rank, "multiplying and transferring");
-  const int repeats = planted(InjectedFault::slow, rank) ? 2 : 1;
   own.copies->enqueue();
   if (own.call != nullptr) own.call->enqueue();
   if (rank.index == 0) sets_[(number + 1) % 2] = group_;
-  own.products->enqueue((number + 1) % 2, group_, repeats);
+  own.products->enqueue((number + 1) % 2, group_, repeats_of(rank));
   own.copies->wait();
   if (own.call != nullptr) own.call->wait();
 }
 
-void SoakRunner::Running::check_products(Rank& rank, int number, bool counts) {
+void SoakRunner::Running::check_products(Rank& rank, int number) {
   Lanes& own = lanes_of(rank);
   const int set = number % 2, products = sets_[set];
-  const double seconds = own.products->wait(set);
+  own.of_one = own.products->wait(set) / products;
   const double made = products * flop(round_.plan.gemm);
-  if (counts) {
-    own.flop += made;
-    own.seconds += seconds;
-  }
   if (planted(InjectedFault::core, rank) && number == 1) flip_bit(own.products->product(set), 99);
   int wrong = 0;
   add(own.products->check(set, products, wrong));
@@ -313,13 +334,13 @@ void SoakRunner::Running::decide(int number, double seconds) {
                           : number > 1 && machine.now() - begin_ >= runner_.options_.round_seconds;
   round_.cut_short = runner_.stop_ && runner_.stop_();
   go_on_ = !enough && !round_.cut_short;
-  const Lanes& own = lanes_.front();
-  const int last = sets_[number % 2];
-  const double of_one = number > 1 ? own.seconds / (own.flop / flop(round_.plan.gemm))
-                                   : lanes_.front().products->wait(1) / last;
-  const double fitting = of_one > 0 ? std::ceil(seconds / of_one) : 1;
-  group_ =
-      static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(runner_.menu_.most_products)));
+  group_ = products_in(seconds, lanes_.front());
+}
+
+int SoakRunner::Running::products_in(double seconds, const Lanes& own) const {
+  const double fitting = own.of_one > 0 ? std::ceil(seconds / own.of_one) : 1;
+  return static_cast<int>(
+      std::clamp(fitting, 1.0, static_cast<double>(runner_.menu_.most_products)));
 }
 
 // The rest of the round, in which a simulated device multiplies without contents.

@@ -41,7 +41,7 @@ struct SoakRound {
   double flop = 0, wire_bytes = 0, compared_bytes = 0;
   double wrong = 0;  // results
   // By device, in the machine's order.
-  std::vector<double> tflops;          // of its multiplications while all else ran
+  std::vector<double> tflops;          // of its multiplications, nothing beside them
   std::vector<WatchedDevice> devices;  // of a run's last round; of earlier ones empty
   std::vector<std::string> limits;     // of their clocks: "power cap"; "": none
   std::vector<SoakFinding> findings;

@@ -150,8 +150,10 @@ TEST(SoakSummary, IsTheSameOfRecords) {
 
 TEST(SoakSummary, OutcomesOfRecordsFollowFromWhatWasFound) {
   const std::vector<std::string> devices = {"sim:0", "sim:1"};
-  SoakRound round = round_of(1, {1, 1});
+  SoakRound round = round_of(1, {1, 3});
+  round.batches = {0.01, 0.5, 0.02};  // which differ in what they multiply
   EXPECT_EQ(record_of(round, "sim", devices).outcome, Outcome::measured);
+  EXPECT_EQ(record_of(round, "sim", devices).rates.value("tflops"), 2);
   round.findings = {{SoakFault::counter, "sim:0", "1 PCIe replays more"}};
   const Record counted = record_of(round, "sim", devices);
   EXPECT_EQ(counted.outcome, Outcome::measured);
