@@ -14,6 +14,10 @@ namespace {
 
 class Additions : public ::testing::TestWithParam<const char*> {
  protected:
+  void SetUp() override {
+    if (team_.size() < 2) GTEST_SKIP() << "one rank";
+  }
+
   void run(CollectiveKind kind, std::uint64_t count, const Rounds& rounds) {
     for (const std::uint64_t largest : {std::uint64_t{0}, std::uint64_t{64} << 10}) {
       ReductionSession session(team_, additions(), largest);

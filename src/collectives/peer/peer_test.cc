@@ -50,6 +50,7 @@ TEST_P(Dma, TwoSessionsRunBesideEachOther) {
 }
 
 TEST_P(Dma, RanksThatDisagreeAreToldWhoWantsWhat) {
+  if (team_.size() < 2) GTEST_SKIP() << "one rank";
   const auto session = engine_->open(team_);
   EXPECT_EQ(message_of<BadArgument>([&] {
               team_.each([&](Rank& rank) {
