@@ -149,13 +149,20 @@ __device__ void each_entry(const Grouping& g, std::int64_t begin, std::int64_t e
     for (int first = 0; first < chosen; first += kChoices) {
       std::int32_t choice[kChoices] = {};
       load_choices(g, choices, first, choice);
+      int group[kChoices];
+#pragma unroll
+      for (int j = 0; j < kChoices; ++j) group[j] = g.groups.group(choice[j]);
 #pragma unroll
       for (int j = 0; j < kChoices; ++j) {
         if (first + j >= chosen) break;
-        const int group = g.groups.group(choice[j]);
-        const bool is_entry =
-            !g.groups.once || group < 0 || !g.groups.repeats(choices, first + j, group);
-        if (is_entry) take(token, first + j, group, choice[j]);
+        bool is_entry = true;
+        if (g.groups.once && group[j] >= 0) {
+          is_entry = !g.groups.repeats(choices, first, group[j]);
+#pragma unroll
+          for (int before = 0; before < j; ++before)
+            is_entry = is_entry && group[before] != group[j];
+        }
+        if (is_entry) take(token, first + j, group[j], choice[j]);
       }
     }
   }

@@ -47,8 +47,7 @@ class Calls:
                 planned = self._planned(key, lambda: self._plan_with_copies(kind, x, shape, op))
             if planned.call.takes_buffers:
                 x = _plain(x).contiguous()
-                out = torch.empty_like(x) if planned.result.shape == x.shape else x.new_empty(
-                    planned.result.shape)
+                out = torch.empty_like(x) if planned.keeps_shape else x.new_empty(planned.result.shape)
                 self._enqueue_at(planned.call, x.data_ptr(), out.data_ptr())
                 return out
             planned.given.copy_(_plain(x))
@@ -379,6 +378,7 @@ class _Planned:
     def __init__(self, call, given, result, gathers, beside=()):
         self.call, self.given, self.result, self.gathers, self._rows = call, given, result, gathers, {}
         self.beside = beside
+        self.keeps_shape = result.shape == given.shape
 
     def rows_at(self, part):
         """The rows of a part (duet.Rows) as a matrix."""
