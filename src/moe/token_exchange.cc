@@ -242,17 +242,14 @@ void TokenExchange::choose(Stream& stream, const Span& logits, bool normalised) 
   own.choose(stream, of, normalised);
 }
 
-void TokenExchange::choose(void* native_stream, const float* logits, bool normalised,
-                           std::optional<std::int64_t> tokens) {
+void TokenExchange::choose(void* native_stream, const Span& logits, bool normalised) {
+  choose(impl().natives.wrapped(native_stream), logits, normalised);
+}
+
+void TokenExchange::choose(void* native_stream, const float* logits, bool normalised) {
   Impl& own = impl();
-  const Tensor of{{}, tokens.value_or(own.options.tokens), own.options.experts, DType::fp32};
-  if (of.rows < 0 || of.rows > own.options.tokens) {
-    throw BadArgument(
-        fmt::format("logits of {} tokens: expected 0 to {}", of.rows, own.options.tokens));
-  }
-  const Span adopted =
-      of.rows == 0 ? Span{} : own.device.adopt(const_cast<float*>(logits), of.bytes());
-  choose(own.natives.wrapped(native_stream), adopted, normalised);
+  const Tensor of{{}, own.options.tokens, own.options.experts, DType::fp32};
+  choose(native_stream, own.device.adopt(const_cast<float*>(logits), of.bytes()), normalised);
 }
 
 void TokenExchange::leave_out(Stream& stream, std::int64_t first) {

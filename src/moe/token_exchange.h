@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "communicator/local_rank.h"
@@ -72,11 +71,11 @@ class TokenExchange {
   // divided by the sum of the chosen ones where `normalised`. Logits of fewer tokens: the others
   // are left out. BadArgument for other logits than those of 0 to `tokens` tokens.
   void choose(Stream& stream, const Span& logits, bool normalised);
-  // `tokens`: of the logits; all where it is not given.
-  void choose(void* native_stream, const float* logits, bool normalised,
-              std::optional<std::int64_t> tokens = {});
+  void choose(void* native_stream, const Span& logits, bool normalised);
+  void choose(void* native_stream, const float* logits, bool normalised);  // of all tokens
   // Not a native stream: choose(*stream, ...).
-  void choose(Stream*, const float*, bool, std::optional<std::int64_t> = {}) = delete;
+  void choose(Stream*, const Span&, bool) = delete;
+  void choose(Stream*, const float*, bool) = delete;
   // Enqueues that tokens from the `first` on, 0 to `tokens`, choose no experts: what tokens() has
   // of them is not read, and out() is 0 there.
   void leave_out(Stream& stream, std::int64_t first);
