@@ -217,7 +217,8 @@ class TrainCommand : public Command {
     if (machine.is_virtual()) throw UsageError("--generate: simulated devices have no parameters");
     const std::vector<TokenModelDescription> models = models_of_tokens(machine);
     if (models.size() != 1 || machines != 1 || recipes(machine).size() != 1) {
-      throw UsageError("--generate: expected gpt or qwen3, and one model, recipe and device");
+      throw UsageError(
+          "--generate: expected gpt, qwen3 or qwen3-moe, and one model, recipe and device");
     }
     print_text(generate_from(run_.checkpoint, models.front(), recipes(machine).front(), weights(),
                              machine.device(0), generation_of(run_)),
@@ -272,7 +273,7 @@ class TrainCommand : public Command {
     }
     if (settings.kind == Parallel::tp || settings.kind == Parallel::ep) {
       refuse_given({{"--tensor-ranks", tensor_ranks_.has_value()}},
-                   "expected --parallel ddp or zero3: with tp all devices divide the weights");
+                   "expected --parallel ddp or zero3: with tp and ep all devices divide the model");
     }
     settings.tensor_ranks = tensor_ranks_.value_or(1);
     if (settings.kind != Parallel::zero3) {
