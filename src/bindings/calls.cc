@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <utility>
 
 #include "bindings/handles.h"
 #include "bindings/status.h"
@@ -109,17 +110,28 @@ double deadline_of(double seconds) { return seconds > 0 ? seconds : kDefaultDead
 using duet::bindings::guarded;
 using duet::bindings::require_pointer;
 
+duet_memory::duet_memory(duet_rank& of, std::unique_ptr<duet::CollectiveMemory> made)
+    : part(*of.comm), rank(of.whole()), memory(std::move(made)) {
+  const duet::Span span = memory->span();
+  if (span.bytes == 0) return;
+  const std::lock_guard<std::mutex> lock(rank.mutex);
+  rank.memories[reinterpret_cast<std::uintptr_t>(span.data)] = this;
+}
+
+duet_memory::~duet_memory() {
+  const std::lock_guard<std::mutex> lock(rank.mutex);
+  const auto found = rank.memories.find(reinterpret_cast<std::uintptr_t>(memory->span().data));
+  if (found != rank.memories.end() && found->second == this) rank.memories.erase(found);
+}
+
 duet_status duet_allocate(duet_rank* rank, uint64_t bytes, duet_memory** memory) noexcept {
   return guarded([&] {
     require_pointer(rank, "duet_allocate: rank");
     require_pointer(memory, "duet_allocate: memory");
     *memory = nullptr;
-    auto made = std::make_unique<duet_memory>(*rank);
-    rank->run([&](duet::LocalRank& own) { made->memory = own.allocate(bytes); });
-    const std::lock_guard<std::mutex> lock(made->rank.mutex);
-    const auto address = reinterpret_cast<std::uintptr_t>(made->memory->span().data);
-    if (bytes > 0) made->rank.memories[address] = made.get();
-    *memory = made.release();
+    std::unique_ptr<duet::CollectiveMemory> made;
+    rank->run([&](duet::LocalRank& own) { made = own.allocate(bytes); });
+    *memory = std::make_unique<duet_memory>(*rank, std::move(made)).release();
   });
 }
 
@@ -151,16 +163,7 @@ duet_status duet_memory_read(duet_memory* memory, uint64_t offset, void* to,
   });
 }
 
-void duet_memory_free(duet_memory* memory) noexcept {
-  if (memory == nullptr) return;
-  guarded([&] {
-    const std::lock_guard<std::mutex> lock(memory->rank.mutex);
-    auto& all = memory->rank.memories;
-    const auto found = all.find(reinterpret_cast<std::uintptr_t>(memory->memory->span().data));
-    if (found != all.end() && found->second == memory) all.erase(found);
-  });
-  delete memory;
-}
+void duet_memory_free(duet_memory* memory) noexcept { delete memory; }
 
 duet_status duet_stream_open(duet_rank* rank, duet_stream** stream) noexcept {
   return guarded([&] {

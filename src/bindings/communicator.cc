@@ -273,8 +273,8 @@ duet_status duet_comm_close(duet_comm* comm) noexcept {
     if (comm == nullptr) return;
     if (comm->parts > 0) {
       throw BadArgument(
-          fmt::format("duet_comm_close: expected all calls, memory, streams, overlaps and "
-                      "groups to have ended: {} exist",
+          fmt::format("duet_comm_close: expected all calls, memory, streams, overlaps, "
+                      "exchanges and groups to have ended: {} exist",
                       comm->parts.load()));
     }
     if (comm->standing) comm->standing->close();  // may be interrupted

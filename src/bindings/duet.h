@@ -95,7 +95,7 @@ typedef struct duet_rank duet_rank; /* ends with its communicator */
 DUET_API duet_status duet_comm_open(const duet_comm_options* options,
                                     duet_comm** comm) DUET_NOEXCEPT;
 /* Collective over processes. DUET_BAD_ARGUMENT, and it stays open, while calls, memory, streams,
- * overlaps or groups of it exist. */
+ * overlaps, exchanges or groups of it exist. */
 DUET_API duet_status duet_comm_close(duet_comm* comm) DUET_NOEXCEPT;
 /* Not collective, for who ends without the others: to other processes this one is gone, as if it
  * had died, so that none waits for it. What belongs to the communicator stays allocated until the
@@ -371,6 +371,82 @@ DUET_API void duet_overlap_close(duet_overlap* overlap) DUET_NOEXCEPT;
 /* duet_comm_options.engine for a policy on a device, as duet_comm_options.device names it. */
 DUET_API duet_status duet_overlap_engine(const char* policy, const char* device,
                                          duet_text** engine) DUET_NOEXCEPT;
+
+/* ---- Tokens and their experts ---------------------------------------------------------------- */
+
+/* Rows of tokens that go to the ranks of the experts that they have chosen, and back as weighted
+ * sums, for any routing: docs/library.md. */
+typedef struct duet_exchange_options { /* equal on all ranks */
+  uint64_t size;
+  int64_t tokens;            /* of each rank at most */
+  int64_t hidden;            /* elements of a token's row; on GPUs a multiple of 8 */
+  int64_t experts;           /* of all ranks, which divide them in order: a multiple of the ranks */
+  int64_t chosen;            /* experts of a token, at most 32 */
+  int32_t dtype;             /* of rows: DUET_FP32, on GPUs also DUET_BF16 */
+  int32_t results_over_rows; /* 1: results are rows, for experts that no longer read them */
+} duet_exchange_options;
+typedef struct duet_exchange duet_exchange;
+/* Collective. A wrong argument of one rank is DUET_BAD_ARGUMENT for all, which may go on. */
+DUET_API duet_status duet_exchange_open(duet_rank* rank, const duet_exchange_options* options,
+                                        duet_exchange** exchange) DUET_NOEXCEPT;
+/* Its memory, of which the handles end with it and are not freed. int32 are experts, offsets and
+ * places; rows, results, tokens and out have `dtype`. */
+typedef struct duet_exchange_info {
+  uint64_t size;
+  duet_memory* tokens; /* (tokens, hidden): the program writes this rank's rows */
+  /* (tokens, 2 * chosen): the program, or duet_exchange_choose(), writes in each row the experts,
+   * and behind them their weights, fp32; an expert of -1 adds nothing. */
+  duet_memory* routing;
+  /* After duet_exchange_dispatch(): (most_rows, hidden) the rows of this rank's experts, by expert
+   * and then by token of all ranks; (own_experts + 1) where those of each expert begin, and where
+   * the last one's end. */
+  duet_memory* rows;
+  duet_memory* offsets;
+  duet_memory* results; /* as rows: the program's experts write */
+  duet_memory* out;     /* (tokens, hidden): after duet_exchange_combine() */
+  /* For backward passes, of the tokens of all ranks: routing, and (ranks * tokens, chosen) where in
+   * rows a choice stands, or -1. duet_exchange_combine() reads both. */
+  duet_memory* all_routing;
+  duet_memory* places;
+  int64_t most_rows;
+  int64_t own_experts; /* of this rank */
+  int64_t first_expert;
+} duet_exchange_info;
+DUET_API duet_status duet_exchange_get_info(duet_exchange* exchange,
+                                            duet_exchange_info* info) DUET_NOEXCEPT;
+/* These enqueue on a stream, as duet_enqueue() and duet_enqueue_on() do. All ranks make the same
+ * calls in the same order. What one fails by fails the calls of all ranks, but for
+ * DUET_BAD_ARGUMENT.
+ *
+ * duet_exchange_choose() is what a router does: of each of `tokens` tokens the experts with the
+ * largest of `logits` (tokens, experts), fp32, of equal ones the lower expert, and their weights:
+ * the softmax over all experts, divided by the sum of the chosen ones where `normalised` is 1. The
+ * other tokens are left out. */
+DUET_API duet_status duet_exchange_choose(duet_exchange* exchange, const float* logits,
+                                          int64_t tokens, int32_t normalised,
+                                          void* native_stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_exchange_choose_on(duet_exchange* exchange, const float* logits,
+                                             int64_t tokens, int32_t normalised,
+                                             duet_stream* stream) DUET_NOEXCEPT;
+/* Tokens from the `first` on choose nothing: of a rank that has fewer than others, or none. */
+DUET_API duet_status duet_exchange_leave_out(duet_exchange* exchange, int64_t first,
+                                             void* native_stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_exchange_leave_out_on(duet_exchange* exchange, int64_t first,
+                                                duet_stream* stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_exchange_dispatch(duet_exchange* exchange,
+                                            void* native_stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_exchange_dispatch_on(duet_exchange* exchange,
+                                               duet_stream* stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_exchange_combine(duet_exchange* exchange,
+                                           void* native_stream) DUET_NOEXCEPT;
+DUET_API duet_status duet_exchange_combine_on(duet_exchange* exchange,
+                                              duet_stream* stream) DUET_NOEXCEPT;
+/* Collective: ends an exchange whose streams have been synchronised, with its memory. The handle is
+ * gone, also after an error. */
+DUET_API duet_status duet_exchange_retire(duet_rank* rank, duet_exchange* exchange) DUET_NOEXCEPT;
+/* Not collective: the same where peers may not come. The work that all ranks enqueued must be done,
+ * since they write to each other's memory. NULL: nothing. */
+DUET_API void duet_exchange_drop(duet_exchange* exchange) DUET_NOEXCEPT;
 
 /* ---- Journals ------------------------------------------------------------------------------ */
 

@@ -12,6 +12,7 @@
 #include "bindings/duet.h"
 #include "bindings/standing_ranks.h"
 #include "communicator/communicator.h"
+#include "moe/token_exchange.h"
 #include "runtime/overlap.h"
 
 struct duet_rank {
@@ -61,12 +62,27 @@ class Part {
 
 }  // namespace duet::bindings
 
+// While it exists, addresses in it are known to be Duet's.
 struct duet_memory {
-  explicit duet_memory(duet_rank& of) : part(*of.comm), rank(of.whole()) {}
+  duet_memory(duet_rank& of, std::unique_ptr<duet::CollectiveMemory> made);
+  ~duet_memory();
+  duet_memory(const duet_memory&) = delete;
+  duet_memory& operator=(const duet_memory&) = delete;
 
   duet::bindings::Part part;
   duet_rank& rank;
   std::unique_ptr<duet::CollectiveMemory> memory;
+};
+
+struct duet_exchange {
+  explicit duet_exchange(duet_rank& of) : part(*of.comm), rank(of) {}
+
+  duet::bindings::Part part;
+  duet_rank& rank;
+  std::optional<duet::TokenExchange> exchange;
+  std::int64_t experts = 0;                            // of all ranks
+  std::vector<std::unique_ptr<duet_memory>> memories;  // of the exchange, which owns what they show
+  duet_exchange_info info{};
 };
 
 struct duet_groups {

@@ -48,7 +48,7 @@ Span LocalRank::adopt(void* data, std::uint64_t bytes) const {
 
 CollectiveCall LocalRank::plan(const std::function<Request()>& find) {
   CollectiveCall call;
-  rank_->team.all_or_none(*rank_, "all ranks to have planned on their own memory", [&] {
+  all_or_none("all ranks to have planned on their own memory", [&] {
     const Request request = find();
     call = plan(request.collective, request.buffers);
   });
@@ -75,5 +75,11 @@ void LocalRank::retire(CollectiveCall call) {
 void LocalRank::barrier(const std::string& what, double deadline_seconds) {
   rank_->team.barrier(what, deadline_seconds);
 }
+
+void LocalRank::all_or_none(const std::string& what, const std::function<void()>& step) {
+  rank_->team.all_or_none(*rank_, what, step);
+}
+
+void LocalRank::fail(const std::string& why) const { rank_->team.fail(rank_->index, why); }
 
 }  // namespace duet

@@ -64,6 +64,14 @@ class LocalRank {
   // when all ranks are in it.
   void barrier(const std::string& what = "the other ranks",
                double deadline_seconds = kDefaultDeadlineSeconds);
+  // Collective, with an equal `what`, as barrier(): runs `step`, which may make collective calls,
+  // and returns when it has succeeded on all ranks. Where it throws on one, all throw, and may go
+  // on.
+  void all_or_none(const std::string& what, const std::function<void()>& step);
+
+  // Fails the calls of all ranks, as if this rank had thrown an error of this text; also outside of
+  // each(), as long as the communicator lives.
+  void fail(const std::string& why) const;
 
  private:
   Span adopt(void* data, std::uint64_t bytes) const;

@@ -55,6 +55,7 @@ Collective collective_of(CollectiveKind kind, const Tensor& own) {
 struct TokenExchange::Impl {
   Impl(LocalRank& rank, const TokenExchangeOptions& o)
       : options(o),
+        own_rank(rank),
         device(rank.device()),
         natives(device),
         own_experts(o.experts / rank.size()),
@@ -114,7 +115,7 @@ struct TokenExchange::Impl {
   void dispatch(Stream& stream) {
     gather_routing.enqueue(stream);
     gather_tokens.enqueue(stream);
-    sort(stream);
+    told([&] { sort(stream); });
   }
 
   void sort(Stream& stream) {
@@ -135,12 +136,40 @@ struct TokenExchange::Impl {
   }
 
   void combine(Stream& stream) {
-    weigh(stream);
+    told([&] { weigh(stream); });
     add_sums.enqueue(stream);
   }
 
   void weigh(Stream& stream) {
     operations->run(stream, CombineRows{results, places, all_routing, sums});
+  }
+
+  // What fails beside the collectives of a call leaves peers waiting for its rest: all are told.
+  template <typename Enqueue>
+  void told(const Enqueue& enqueue) {
+    try {
+      enqueue();
+    } catch (const std::exception& error) {
+      own_rank.fail(error.what());
+      throw;
+    }
+  }
+
+  void choose(Stream& stream, const Tensor& logits, bool normalised) {
+    const Tensor own = rows_of(routing, {0, logits.rows});
+    told([&] {
+      if (logits.rows > 0) operations->run(stream, ChooseExperts{logits, normalised, own});
+    });
+    leave_out(stream, logits.rows);
+  }
+
+  void leave_out(Stream& stream, std::int64_t first) {
+    if (first < 0 || first > options.tokens) {
+      throw BadArgument(fmt::format("{} of {} tokens: expected 0 to all", first, options.tokens));
+    }
+    if (first == options.tokens) return;
+    const Tensor left = rows_of(routing, {first, options.tokens});
+    told([&] { stream.fill(left.span, {FillKind::constant, 0xFF}); });
   }
 
   // Before the first of several things is enqueued.
@@ -151,6 +180,7 @@ struct TokenExchange::Impl {
   }
 
   const TokenExchangeOptions options;
+  const LocalRank own_rank;
   Device& device;
   NativeStreams natives;
   const std::int64_t own_experts, first_expert;
@@ -164,9 +194,12 @@ struct TokenExchange::Impl {
 };
 
 TokenExchange::TokenExchange(LocalRank& rank, const TokenExchangeOptions& options) {
-  check(options, rank.size(), rank.device().info());
-  rank.barrier(fmt::format("all ranks to make a {}", text_of(options)));
-  impl_ = std::make_unique<Impl>(rank, options);
+  const std::string what = fmt::format("all ranks to make a {}", text_of(options));
+  rank.all_or_none(what, [&] {
+    check(options, rank.size(), rank.device().info());
+    rank.barrier(what);
+    impl_ = std::make_unique<Impl>(rank, options);
+  });
 }
 TokenExchange::TokenExchange(TokenExchange&& other) noexcept = default;
 TokenExchange& TokenExchange::operator=(TokenExchange&& other) noexcept = default;
@@ -189,6 +222,8 @@ Span TokenExchange::rows() const { return impl().rows.span; }
 Span TokenExchange::offsets() const { return impl().offsets.span; }
 Span TokenExchange::results() const { return impl().results.span; }
 Span TokenExchange::out() const { return impl().out.span; }
+Span TokenExchange::all_routing() const { return impl().all_routing.span; }
+Span TokenExchange::places() const { return impl().places.span; }
 std::int64_t TokenExchange::most_rows() const { return impl().rows.rows; }
 std::int64_t TokenExchange::own_experts() const { return impl().own_experts; }
 std::int64_t TokenExchange::first_expert() const { return impl().first_expert; }
@@ -196,20 +231,33 @@ std::int64_t TokenExchange::first_expert() const { return impl().first_expert; }
 void TokenExchange::choose(Stream& stream, const Span& logits, bool normalised) {
   Impl& own = impl();
   own.require_own(stream);
-  const Tensor of{logits, own.options.tokens, own.options.experts, DType::fp32};
-  if (logits.bytes != of.bytes()) {
+  Tensor of{logits, own.options.tokens, own.options.experts, DType::fp32};
+  const std::uint64_t row = of.bytes() / static_cast<std::uint64_t>(of.rows);
+  if (logits.bytes > of.bytes() || logits.bytes % row != 0) {
     throw BadArgument(
-        fmt::format("logits of {} bytes: expected {}, fp32 of {} tokens and {} experts",
-                    logits.bytes, of.bytes(), of.rows, of.columns));
+        fmt::format("logits of {} bytes: expected fp32 of {} experts and 0 to {} tokens: {} bytes",
+                    logits.bytes, of.columns, of.rows, of.bytes()));
   }
-  own.operations->run(stream, ChooseExperts{of, normalised, own.routing});
+  of.rows = static_cast<std::int64_t>(logits.bytes / row);
+  own.choose(stream, of, normalised);
+}
+
+void TokenExchange::choose(void* native_stream, const Span& logits, bool normalised) {
+  choose(impl().natives.wrapped(native_stream), logits, normalised);
 }
 
 void TokenExchange::choose(void* native_stream, const float* logits, bool normalised) {
   Impl& own = impl();
   const Tensor of{{}, own.options.tokens, own.options.experts, DType::fp32};
-  choose(own.natives.wrapped(native_stream),
-         own.device.adopt(const_cast<float*>(logits), of.bytes()), normalised);
+  choose(native_stream, own.device.adopt(const_cast<float*>(logits), of.bytes()), normalised);
+}
+
+void TokenExchange::leave_out(Stream& stream, std::int64_t first) {
+  impl().require_own(stream);
+  impl().leave_out(stream, first);
+}
+void TokenExchange::leave_out(void* native_stream, std::int64_t first) {
+  impl().leave_out(impl().natives.wrapped(native_stream), first);
 }
 
 void TokenExchange::dispatch(Stream& stream) {

@@ -15,7 +15,7 @@ namespace duet {
 
 // Equal on all ranks.
 struct TokenExchangeOptions {
-  std::int64_t tokens = 0;    // of each rank
+  std::int64_t tokens = 0;    // of each rank at most
   std::int64_t hidden = 0;    // elements of a token's row; on GPUs a multiple of 8
   std::int64_t experts = 0;   // of all ranks, which divide them in order: a multiple of the ranks
   std::int64_t chosen = 0;    // experts of a token, at most 32
@@ -38,13 +38,18 @@ struct TokenExchangeOptions {
 // different streams, as a call and the next one, if one waits for the other. All ranks make the
 // same calls in the same order, which are made by one thread at a time, on a simulated machine
 // inside of each(). They throw BadArgument for a stream of another device, and otherwise what
-// CollectiveCall::enqueue() throws.
+// CollectiveCall::enqueue() throws: an error of a rank fails the calls of all ranks, also outside
+// of each().
+//
+// A rank that has fewer tokens than `tokens`, or none, leaves the others out of a call: choose(),
+// leave_out(), or -1 in routing().
 //
 // Every call gives the same bits for the same contents, with the same number of ranks.
 class TokenExchange {
  public:
   // Collective. Throws BadArgument, naming what was expected, for options that are not possible or
-  // not equal; Unavailable where the device does not take such rows; OutOfMemory.
+  // not equal; Unavailable where the device does not take such rows; OutOfMemory. If one rank
+  // throws, all throw, and may go on.
   TokenExchange(LocalRank& rank, const TokenExchangeOptions& options);
   TokenExchange(TokenExchange&& other) noexcept;
   TokenExchange& operator=(TokenExchange&& other) noexcept;
@@ -63,11 +68,22 @@ class TokenExchange {
   Span routing() const;
   // Enqueues what a router does: of each token the experts with the largest of `logits` (tokens,
   // experts), fp32, of equal ones the lower expert; their weights are the softmax over all experts,
-  // divided by the sum of the chosen ones where `normalised`. BadArgument for logits of another
-  // size.
+  // divided by the sum of the chosen ones where `normalised`. Logits of fewer tokens: the others
+  // are left out. BadArgument for other logits than those of 0 to `tokens` tokens.
   void choose(Stream& stream, const Span& logits, bool normalised);
-  void choose(void* native_stream, const float* logits, bool normalised);
-  void choose(Stream*, const float*, bool) = delete;  // not a native stream: choose(*stream, ...)
+  void choose(void* native_stream, const Span& logits, bool normalised);
+  void choose(void* native_stream, const float* logits, bool normalised);  // of all tokens
+  // Not a native stream: choose(*stream, ...).
+  void choose(Stream*, const Span&, bool) = delete;
+  void choose(Stream*, const float*, bool) = delete;
+  // Enqueues that tokens from the `first` on, 0 to `tokens`, choose no experts: what tokens() has
+  // of them is not read, and out() is 0 there.
+  void leave_out(Stream& stream, std::int64_t first);
+  void leave_out(void* native_stream, std::int64_t first);
+  void leave_out(std::nullptr_t, std::int64_t first) {
+    leave_out(static_cast<void*>(nullptr), first);
+  }
+  void leave_out(Stream*, std::int64_t) = delete;  // likewise
 
   void dispatch(Stream& stream);
   void dispatch(void* native_stream);  // cudaStream_t, hipStream_t, as CollectiveCall::enqueue()
@@ -81,6 +97,11 @@ class TokenExchange {
   // end.
   Span offsets() const;
   Span results() const;  // as rows()
+  // For backward passes, of the tokens of all ranks: routing() of each, and int32 (ranks * tokens,
+  // chosen), where in rows() a choice stands, or -1. combine() reads both, and the caller may write
+  // them between its calls: with weights of 1 the gradients of rows() become those of tokens().
+  Span all_routing() const;
+  Span places() const;
   // If all tokens choose this rank's experts: ranks * tokens * min(chosen, own_experts()).
   std::int64_t most_rows() const;
   std::int64_t own_experts() const;   // of this rank

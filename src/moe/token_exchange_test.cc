@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "core/error.h"
 #include "core/label_fixture.h"
 #include "core/message_fixture.h"
+#include "device/faulty_stream_fixture.h"
 #include "device/graph.h"
 #include "device/machine.h"
 
@@ -260,7 +262,89 @@ TEST_P(TokenExchangeTest, ARouterChooses) {
     exchange.dispatch(*stream);
     stream->synchronize(kExchangeDeadline);
     exchanged.expect_rows(1, route);
-    EXPECT_THROW(exchange.choose(*stream, of.slice(0, 64), true), BadArgument);
+    EXPECT_THROW(exchange.choose(*stream, of.slice(0, 16), true), BadArgument);
+    exchange.retire(rank);
+  });
+}
+
+// Of rank r the first r tokens, so that one has none; with a router or a routing of the program's.
+TEST_P(TokenExchangeTest, RanksMayHaveFewerTokens) {
+  communicator_->each([&](LocalRank& rank) {
+    const TokenExchangeOptions options = small_exchange(rank.size(), 1);
+    const auto there = [&](std::int64_t token) {
+      return token % options.tokens < token / options.tokens;
+    };
+    const Route route = [&, all = spread(1)](std::int64_t token, std::int64_t choice) {
+      return there(token) ? all(token, choice) : -1;
+    };
+    Exchanged exchanged(rank, options);
+    TokenExchange& exchange = exchanged.exchange();
+    const auto stream = rank.device().make_stream();
+    exchanged.write(1, spread(1), *stream);
+    exchange.leave_out(*stream, rank.index());
+    exchange.dispatch(*stream);
+    exchanged.multiply(*stream);
+    exchange.combine(*stream);
+    exchanged.keep(*stream);
+    stream->synchronize(kExchangeDeadline);
+    exchanged.expect_rows(1, route);
+    exchanged.expect_kept(1, route);
+
+    const std::int64_t own = rank.index() * options.tokens;
+    std::vector<float> logits(static_cast<std::size_t>((rank.index() + 1) * options.experts));
+    for (std::int64_t t = 0; t < rank.index(); ++t)
+      logits[static_cast<std::size_t>(t * options.experts + route(own + t, 0))] = 4;
+    const Buffer of = rank.device().allocate(logits.size() * sizeof(float));
+    rank.device().write(of.span(), logits.data());
+    const auto row = static_cast<std::uint64_t>(options.experts) * sizeof(float);
+    exchange.choose(*stream, of.slice(0, static_cast<std::uint64_t>(rank.index()) * row), true);
+    exchange.dispatch(*stream);
+    stream->synchronize(kExchangeDeadline);
+    exchanged.expect_rows(1, route);
+    EXPECT_THROW(exchange.leave_out(*stream, options.tokens + 1), BadArgument);
+    exchange.retire(rank);
+  });
+}
+
+// As a backward pass needs it: gradients of rows come back to their tokens with weights of 1.
+TEST_P(TokenExchangeTest, SumsWithOtherWeights) {
+  communicator_->each([&](LocalRank& rank) {
+    const TokenExchangeOptions options = small_exchange(rank.size());
+    Exchanged exchanged(rank, options);
+    TokenExchange& exchange = exchanged.exchange();
+    const auto stream = rank.device().make_stream();
+    exchanged.write(0, spread(2), *stream);
+    exchange.dispatch(*stream);
+    stream->synchronize(kExchangeDeadline);
+    const std::int64_t all = rank.size() * options.tokens;
+    std::vector<std::int32_t> places(static_cast<std::size_t>(all * 2));
+    rank.device().read(exchange.places(), places.data());
+    std::vector<std::int32_t> routing(static_cast<std::size_t>(all * 4));
+    rank.device().read(exchange.all_routing(), routing.data());
+    for (std::int64_t t = 0; t < all; ++t) {
+      for (std::int64_t j = 0; j < 2; ++j) {
+        const auto expert = routing[static_cast<std::size_t>(4 * t + j)];
+        EXPECT_EQ(expert, spread(2)(t, j));
+        const std::int64_t own = expert - exchange.first_expert();
+        EXPECT_EQ(places[static_cast<std::size_t>(2 * t + j)] >= 0,
+                  own >= 0 && own < exchange.own_experts());
+      }
+    }
+    std::vector<std::int32_t> experts;
+    for (std::int64_t t = 0; t < all; ++t)
+      experts.insert(experts.end(), &routing[static_cast<std::size_t>(4 * t)],
+                     &routing[static_cast<std::size_t>(4 * t)] + 2);
+    const std::vector<float> ones(experts.size(), 1);
+    rank.device().write(exchange.all_routing(), packed_routing(experts, ones, 2).data());
+    stream->copy({exchange.results(), exchange.rows(), Executor::kernel, {}});
+    exchange.combine(*stream);
+    stream->synchronize(kExchangeDeadline);
+    std::vector<float> sums(static_cast<std::size_t>(options.tokens * kHidden));
+    rank.device().read(exchange.out(), sums.data());
+    for (std::int64_t t = 0; t < options.tokens; ++t) {
+      const float expected = 2 * element(0, rank.index() * options.tokens + t, 0);
+      EXPECT_EQ(sums[static_cast<std::size_t>(t * kHidden)], expected);
+    }
     exchange.retire(rank);
   });
 }
@@ -320,6 +404,16 @@ TEST(TokenExchange, RefusesOptionsThatAreNotEqual) {
   EXPECT_NE(message.find("2 of 8 experts"), std::string::npos) << message;
 }
 
+TEST(TokenExchange, RanksGoOnWhenOneHasWrongOptions) {
+  Communicator communicator({"host:2", "auto"});
+  communicator.each([](LocalRank& rank) {
+    TokenExchangeOptions options = small_exchange(2);
+    if (rank.index() == 1) options.chosen = 33;
+    EXPECT_THROW(TokenExchange(rank, options), BadArgument);
+    TokenExchange(rank, small_exchange(2)).retire(rank);
+  });
+}
+
 TEST(TokenExchange, RefusesStreamsOfAnotherDeviceAndCallsAfterItsEnd) {
   Communicator communicator({"host:1", "auto"});
   const auto others = open_machine("host:1");
@@ -360,6 +454,37 @@ TEST(TokenExchange, ARankThatThrowsEndsTheOthers) {
   };
   EXPECT_THROW(communicator.each(run), Mismatch);
   EXPECT_NE(communicator.failure().find("rank 1"), std::string::npos) << communicator.failure();
+}
+
+// Whichever of its parts rank 0 fails to enqueue outside of each(), rank 1 goes on and is told.
+TEST(TokenExchange, AFailureOutsideOfEachIsToldToAll) {
+  Communicator communicator({"host:2", "auto"});
+  bool failed = true;
+  for (int part = 0; failed; ++part) {
+    std::optional<TokenExchange> exchanges[2];
+    std::unique_ptr<Stream> streams[2];
+    communicator.each([&](LocalRank& rank) {
+      exchanges[rank.local()].emplace(rank, small_exchange(2));
+      streams[rank.local()] = rank.device().make_stream();
+    });
+    const auto call = [](TokenExchange& exchange, Stream& stream) {
+      exchange.leave_out(stream, 1);
+      exchange.dispatch(stream);
+      exchange.combine(stream);
+    };
+    call(*exchanges[1], *streams[1]);
+    FaultyStream faulty(*streams[0], part);
+    try {
+      call(*exchanges[0], faulty);
+      failed = false;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()), "on purpose");
+    }
+    for (const auto& each : streams) EXPECT_NO_THROW(each->synchronize(kExchangeDeadline)) << part;
+    EXPECT_EQ(communicator.failure().empty(), !failed) << part;
+    if (!failed) continue;
+    EXPECT_THROW(exchanges[1]->dispatch(*streams[1]), PeerFailed) << part;
+  }
 }
 
 }  // namespace

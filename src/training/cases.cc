@@ -184,7 +184,8 @@ std::optional<Skipped> StepSessions::unsupported(const Recipe& recipe) const {
     return session.unsupported(collective, kind == Kind::all_reduce);
   };
   const bool divides = settings_.kind == Parallel::zero3;
-  const bool exchanges = settings_.kind == Parallel::tp || settings_.tensor_ranks > 1;
+  const bool exchanges = settings_.kind == Parallel::tp || settings_.kind == Parallel::ep ||
+                         settings_.tensor_ranks > 1;
   std::vector<std::tuple<const CollectiveSession*, Kind, DType>> calls;
   if (!divides) calls.emplace_back(of_batches_, Kind::all_reduce, recipe.gradients);
   if (divides) calls.emplace_back(of_batches_, Kind::reduce_scatter, recipe.gradients);
@@ -242,9 +243,20 @@ void require_no_accumulation(const ParallelSettings& parallel, std::int64_t accu
   throw UsageError("--accumulate: expected 1 with --parallel zero3");
 }
 
-// Throws UsageError where ranks cannot divide the model's linears.
+// Throws UsageError where ranks cannot divide the model's experts.
+void require_divisible_experts(const ModelDescription& model, int ranks) {
+  if (!model.why_experts_not_divisible) {
+    throw UsageError("--parallel ep: expected qwen3-moe, whose experts devices divide");
+  }
+  const std::string reason = model.why_experts_not_divisible(ranks);
+  if (reason.empty()) return;
+  throw UsageError(fmt::format("--parallel ep: {} has {}", model.name, reason));
+}
+
+// Throws UsageError where ranks cannot divide the model's linears or experts.
 void require_divisible(const ParallelSettings& parallel, const ModelDescription& model,
                        const Recipe& recipe, int ranks) {
+  if (parallel.kind == Parallel::ep) return require_divisible_experts(model, ranks);
   const int sharing = tensor_ranks_of(parallel, ranks);
   if (sharing == 1) return;
   const char* const flag = parallel.kind == Parallel::tp ? "--parallel tp" : "--tensor-ranks";

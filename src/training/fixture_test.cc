@@ -1,5 +1,6 @@
-// A tiny GPT beside PyTorch's results of it in double (fixtures/make.py), and a tiny Qwen3, also
-// with adapters, beside those of the transformers and peft libraries (fixtures/make_qwen3.py).
+// A tiny GPT beside PyTorch's results of it in double (fixtures/make.py), a tiny Qwen3, also with
+// adapters, beside those of the transformers and peft libraries (fixtures/make_qwen3.py), and a
+// tiny Qwen3-MoE beside those of the same model in PyTorch (fixtures/make_qwen3_moe.py).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,9 +29,14 @@ GptConfig gpt_of_fixture() { return {"tiny", 2, 2, 16, 40, 97, 2, 16}; }
 
 Qwen3Config qwen3_of_fixture(const nlohmann::json& config) {
   const auto size = [&config](const char* name) { return config.at(name).get<std::int64_t>(); };
-  return {
+  Qwen3Config made{
       "tiny",        size("layers"),    size("heads"),      size("kv_heads"), size("head_width"),
       size("width"), size("ffn_width"), size("vocabulary"), size("batch"),    size("sequence")};
+  if (config.contains("experts")) {
+    made.experts = size("experts");
+    made.chosen = size("chosen");
+  }
+  return made;
 }
 
 // fixtures/<name>.json.
@@ -57,7 +63,10 @@ std::vector<float> random_weights(std::uint64_t seed, std::int64_t count, double
 // Of the parameter at `place` in the model's order, without adapters.
 std::vector<float> fixture_weights(const ModelParameter& about, std::size_t place) {
   const bool norm_weight = !about.decays && about.name.find(".weight") != std::string::npos;
-  return random_weights(100 + place, about.count(), norm_weight ? 1 : 0);
+  std::vector<float> values = random_weights(100 + place, about.count(), norm_weight ? 1 : 0);
+  if (about.name.find("router") == std::string::npos) return values;
+  for (float& each : values) each *= 10;
+  return values;
 }
 
 bool is_adapter(const ModelParameter& about) {
@@ -275,6 +284,15 @@ TEST_P(FixtureTest, StepsOfAdamWAreTheLibrarys) {
   }
   EXPECT_EQ(step, 10);
 }
+
+// GPUs do not train it.
+INSTANTIATE_TEST_SUITE_P(Experts, FixtureTest,
+                         ::testing::Combine(::testing::Values("qwen3_moe"),
+                                            ::testing::Values("host", "sim:h200")),
+                         [](const auto& about) {
+                           return fmt::format("{}_{}", std::get<0>(about.param),
+                                              std::string(std::get<1>(about.param)).substr(0, 3));
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Models, FixtureTest,
                          ::testing::Combine(::testing::Values("gpt", "qwen3", "lora"),

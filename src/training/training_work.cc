@@ -75,9 +75,10 @@ Cost TrainingWork::cost() const {
   cost.memory_bytes = description_.elements_moved * static_cast<double>(size_of(recipe.compute));
   const double batches = static_cast<double>(batches_of(parallel_, team_.size()));
   cost = times(cost, static_cast<double>(settings_.accumulate) * batches);
-  const double updated = parallel_.kind == Parallel::zero3 ? 1 : batches;  // models
-  cost.memory_bytes +=
-      updated * description_.trained_parameters * optimizer_bytes(recipe, settings_.optimizer.kind);
+  const double models = parallel_.kind == Parallel::zero3 ? 1 : batches;
+  double updated = models * description_.trained_parameters;
+  if (parallel_.kind == Parallel::ep) updated -= (models - 1) * description_.expert_parameters;
+  cost.memory_bytes += updated * optimizer_bytes(recipe, settings_.optimizer.kind);
   cost.wire_bytes = known_.wire_bytes;
   return cost;
 }
@@ -329,7 +330,7 @@ std::optional<Skipped> TrainingWork::verify(Rank& rank) {
   if (!own.operations->computes(own.model->output())) {
     return Skipped{"a simulated machine computes small models in fp32 only"};
   }
-  const bool divides = tensor_ranks_of(parallel_, team_.size()) > 1;
+  const bool divides = parts_of(parallel_, team_.size()) > 1;
   if (divides && !communicates()) return Skipped{"no rows are exchanged"};
   require_loss(rank, own);
   if (parallel_.kind == Parallel::zero3 && !communicates()) {
@@ -376,7 +377,7 @@ void TrainingWork::require_update(Rank& rank, const RankState& own) const {
 
 // A rank that took part in other sums, or in none, has other parameters: its batch was another one.
 // Of shards, what was gathered must be the same; of tensor shards, what all have, and the loss; of
-// several tensor groups, the same parts.
+// several tensor groups, the same parts; where experts are divided, all else.
 void TrainingWork::require_same_parameters(Rank& rank, const RankState& own) const {
   std::string common, divided;
   const auto add = [&](const Tensor& tensor, bool is_whole) {
@@ -399,7 +400,7 @@ void TrainingWork::require_same_parameters(Rank& rank, const RankState& own) con
   };
   const auto all = rank.team.gather(rank, pack({hash(common), hash(divided)}),
                                     "all ranks to compare their parameters");
-  const int alike = rank.index % tensor_ranks_of(parallel_, rank.size);  // has the same parts
+  const int alike = rank.index % parts_of(parallel_, rank.size);  // has the same parts
   for (const auto& [other, mine, what] :
        {std::tuple(0, hash(common), 0U), std::tuple(alike, hash(divided), 1U)}) {
     if (unpack(all->at(static_cast<std::size_t>(other))).at(what) == mine) continue;

@@ -3,9 +3,9 @@
 source "$(dirname "$0")/check.sh"
 
 refuses 'kind is required' train
-refuses 'expected gpt, qwen3 or mlp' train resnet
+refuses 'expected gpt, qwen3, qwen3-moe or mlp' train resnet
 refuses "did you mean 'tiny'" train qwen3 --model tini
-refuses '--data: expected gpt or qwen3' train mlp --data /dev/null --steps 1
+refuses '--data: expected gpt, qwen3 or qwen3-moe' train mlp --data /dev/null --steps 1
 refuses "did you mean 'small'" train gpt --model smal
 refuses 'whole number from 1 to 6' train gpt --model small --layers 7
 refuses 'cannot be read' train gpt --model /nowhere/own.toml

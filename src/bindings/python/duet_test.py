@@ -851,6 +851,75 @@ class Overlaps(unittest.TestCase):
             duet.overlap_engine("base", "hots")
 
 
+class Exchanges(unittest.TestCase):
+    TOKENS, HIDDEN = 3, 8
+
+    def exchange_of(self, rank):
+        return rank.token_exchange(self.TOKENS, self.HIDDEN, 2 * rank.size, 2, "fp32")
+
+    def exchange_tokens(self, rank):
+        """Tokens choose the first expert and the last one; the last token of each rank is left out."""
+        exchange, stream = self.exchange_of(rank), rank.stream()
+        self.assertEqual((exchange.own_experts, exchange.first_expert), (2, 2 * rank.index))
+        rows = array.array("f", [rank.index + 1] * self.TOKENS * self.HIDDEN)
+        exchange.tokens.write(rows)
+        routing = array.array("i", [0, 2 * rank.size - 1]).tobytes() + array.array("f", [.25, .5]).tobytes()
+        exchange.routing.write(routing * self.TOKENS)
+        exchange.leave_out(self.TOKENS - 1, stream)
+        exchange.dispatch(stream)
+        stream.synchronize()
+        arrived = rank.size * (self.TOKENS - 1)
+        first = arrived if rank.index == 0 else 0
+        last = arrived if rank.index == rank.size - 1 else 0
+        self.assertEqual(list(memoryview(exchange.offsets.read()).cast("i")), [0, first, first + last])
+        exchange.results.write(exchange.rows.read())
+        exchange.combine(stream)
+        stream.synchronize()
+        sums = array.array("f", [.75 * (rank.index + 1)] * (self.TOKENS - 1) * self.HIDDEN + [0] * self.HIDDEN)
+        self.assertEqual(exchange.out.read(), sums.tobytes())
+        exchange.retire()
+        stream.close()
+        with self.assertRaisesRegex(duet.BadArgument, "retired"):
+            exchange.dispatch()
+        with self.assertRaisesRegex(duet.BadArgument, "freed"):
+            exchange.rows.read()
+
+    def test_tokens_go_to_their_experts_and_back(self):
+        for device in ("host:1", "host:3", "sim:h200-4"):
+            with self.subTest(device), duet.Communicator(device) as comm:
+                comm.each(self.exchange_tokens)
+
+    def test_a_router_chooses_for_fewer_tokens(self):
+        def run(rank):
+            exchange, stream = self.exchange_of(rank), rank.stream()
+            logits = array.array("f", [0, 5, 6, 0] * rank.index)
+            with self.assertRaisesRegex(duet.BadArgument, "array of fp32"):
+                exchange.choose(exchange.offsets, stream=stream)
+            place = duet.arrays.Place(logits.buffer_info()[0], len(logits), "fp32", logits)
+            exchange.choose(place, stream=stream)
+            stream.synchronize()
+            experts = list(memoryview(exchange.routing.read()).cast("i"))
+            found = [experts[4 * token:4 * token + 2] for token in range(self.TOKENS)]
+            expected = [[2, 1]] * rank.index + [[-1, -1]] * (self.TOKENS - rank.index)
+            self.assertEqual(found, expected)
+            exchange.retire()
+            stream.close()
+
+        with duet.Communicator("host:2") as comm:
+            comm.each(run)
+
+    def test_wrong_options_are_named_to_all_ranks(self):
+        def run(rank):
+            with self.assertRaisesRegex(duet.BadArgument, "multiple of the 2 ranks"):
+                rank.token_exchange(1, 8, 2 + rank.index, 1, "fp32")
+            with self.assertRaisesRegex(duet.BadArgument, "dtype"):
+                rank.token_exchange(1, 8, 2, 1, "fp64")
+            self.exchange_of(rank).retire()
+
+        with duet.Communicator("host:2") as comm:
+            comm.each(run)
+
+
 class Annotations(unittest.TestCase):
     def test_public_functions_have_types(self):
         def public(kind):
@@ -899,7 +968,7 @@ class Declarations(unittest.TestCase):
     def test_arguments_have_the_headers_types(self):
         found = re.findall(r"DUET_API ([\w ]+?\*?)\s*(duet_\w+)\(([^;]*?)\) DUET_NOEXCEPT;",
                            self.header)
-        types = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64,
+        types = {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64,
                  "size_t": ctypes.c_size_t, "double": ctypes.c_double, "duet_status": ctypes.c_int32,
                  "void": None, "duet_rank_function": library.RANK_FUNCTION,
                  "duet_rows_function": library.ROWS_FUNCTION,

@@ -187,6 +187,51 @@ def second_derivatives(r):
     near(x.grad, 6 * r.size ** 2 * total)
 
 
+def experts(r):
+    """Tokens, as many as `counts` of each rank, at experts that square a product, with their gradients."""
+    n, hidden, chosen = r.size, 8, 2
+    tables = [r.of(rank, hidden, hidden, seed=7).requires_grad_() for rank in range(2 * n)]
+    for counts in ([4] * n, [3, 0, 2][:n], [0, 1, 4][-n:]):
+        xs, weights, chosen_by = [], [], []
+        for rank, count in enumerate(counts):
+            made = torch.Generator().manual_seed(rank + sum(counts))
+            xs.append(torch.randn(count, hidden, generator=made).requires_grad_())
+            weights.append(torch.rand(count, chosen, generator=made).requires_grad_())
+            chosen_by.append(torch.rand(count, 2 * n, generator=made).topk(chosen).indices)
+            chosen_by[-1][:1, 0] = -1  # of the first token one expert alone
+        whole = []
+        for x, weight, choices in zip(xs, weights, chosen_by):
+            rows = [sum((w * (row @ tables[e]) ** 2 for w, e in zip(of, on.tolist()) if e >= 0),
+                        torch.zeros(hidden)) for row, of, on in zip(x, weight, choices)]
+            whole.append(torch.stack(rows) if rows else torch.zeros(0, hidden))
+        for table in tables:
+            table.grad = None
+        sum((y * y).sum() * (rank + 1) for rank, y in enumerate(whole)).backward()
+
+        x, weight = (t[r.rank].detach().clone().requires_grad_() for t in (xs, weights))
+        own = [table.detach().clone().requires_grad_() for table in tables]
+        there = dt.dispatch_tokens(x, chosen_by[r.rank], weight, 2 * n, r.comm, tokens=4)
+        assert (there.first_expert, there.own_experts) == (2 * r.rank, 2)
+        begins = there.offsets.tolist()
+        made = [(there.rows[begins[e]:begins[e + 1]] @ own[there.first_expert + e]) ** 2 for e in range(2)]
+        y = dt.combine_tokens(torch.cat([*made, there.rows[begins[2]:]]), there)
+        near(y.detach(), whole[r.rank].detach()) if len(y) else equal(y.detach(), whole[r.rank].detach())
+        ((y * y).sum() * (r.rank + 1)).backward()
+        if len(x):
+            near(x.grad, xs[r.rank].grad)
+            near(weight.grad, weights[r.rank].grad)
+        for e in (2 * r.rank, 2 * r.rank + 1):
+            expected = torch.zeros(hidden, hidden) if tables[e].grad is None else tables[e].grad
+            near(own[e].grad, expected)
+    for line, call in (("expected tokens=2 at most", lambda: dt.dispatch_tokens(
+                            torch.ones(3, hidden), torch.zeros(3, 1), torch.ones(3, 1), n, r.comm, tokens=2)),
+                       (f"expected a multiple of {n}", lambda: dt.dispatch_tokens(
+                            torch.ones(3, hidden), torch.zeros(3, 1), torch.ones(3, 1), 0, r.comm)),
+                       ("expected a matrix", lambda: dt.dispatch_tokens(
+                            torch.ones(3, hidden).half(), torch.zeros(3, 1), torch.ones(3, 1), n, r.comm))):
+        refuses(duet.BadArgument, line, call)
+
+
 def rms_norm(x, residual, weight, eps):
     """What all_reduce_rms_norm does with a sum x, in the type of x."""
     updated = residual + x
@@ -548,7 +593,7 @@ def examples_of_the_docs(r):
 
 
 CHECKS = {check.__name__: check for check in (
-    moves, sums, products, norms, gradients, gradients_of_norms, second_derivatives, buffers,
+    moves, sums, products, norms, experts, gradients, gradients_of_norms, second_derivatives, buffers,
     buffers_of_products, buffers_of_norms,
     tensors_keep_their_memory, many_calls, errors, a_forked_child_is_refused, symmetric_memory, subsets,
     many_communicators, a_rank_that_does_not_come_is_named, an_exception_releases_the_others,

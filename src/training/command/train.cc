@@ -59,7 +59,8 @@ class TrainCommand : public Command {
   explicit TrainCommand(CLI::App& root)
       : Command(root.add_subcommand("train", "Measure training steps of a model")) {
     app_->add_option("kind", kind_,
-                     "Kind of model: gpt, qwen3, or mlp (the three linears of the training study)")
+                     "Kind of model: gpt, qwen3, qwen3-moe (with a mixture of experts, on CPUs and "
+                     "simulated machines), or mlp (the three linears of the training study)")
         ->required()
         ->type_name("");
     add_device_flags(*app_, devices_, "host");
@@ -70,7 +71,8 @@ class TrainCommand : public Command {
         "with "
         "whose weights --data begins; or a file NAME.toml in the form of specs/training/gpt.toml "
         "or "
-        "qwen3.toml; default small, of qwen3 8b, on CPUs tiny of both");
+        "qwen3.toml; of qwen3-moe: 30b-a3b, tiny, or a file in the form of qwen3_moe.toml; default "
+        "small, of qwen3 8b, of qwen3-moe 30b-a3b, on CPUs tiny of all");
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
     add("--layers", layers_, "COUNT", "Use the first COUNT layers only; default: all");
@@ -87,7 +89,10 @@ class TrainCommand : public Command {
         "Train on all devices, each with a batch of its own: ddp (each has the whole model, and "
         "gradients are summed beside the backward pass) or zero3 (parameters, gradients and "
         "optimizer states are divided among the devices; parameters are gathered and gradients "
-        "reduced beside both passes); or with one batch: tp (of gpt and qwen3, devices divide the "
+        "reduced beside both passes) or ep (of qwen3-moe: as ddp, but devices divide the experts "
+        "of "
+        "each layer, and tokens go to them and back inside both passes); or with one batch: tp (of "
+        "gpt and qwen3, devices divide the "
         "weights of linears, and exchange rows of activations inside both passes); default none: "
         "on the first device alone");
     app_->add_option("--tensor-ranks", tensor_ranks_,
@@ -99,7 +104,7 @@ class TrainCommand : public Command {
         "--parallel: the collective engines, each measured in turn; none: without communication, "
         "to see what it costs; default auto");
     add("--bucket", bucket_, "BYTES",
-        "--parallel ddp: bytes of gradients that one all_reduce sums; default 25M");
+        "--parallel ddp and ep: bytes of gradients that one all_reduce sums; default 25M");
     app_->add_flag("--keep-gathered", keep_gathered_,
                    "--parallel zero3: parameters that were gathered for the forward pass stay for "
                    "the backward pass, which then gathers nothing: two thirds of the bytes, and "
@@ -154,11 +159,11 @@ class TrainCommand : public Command {
 
  private:
   void offer_values() {
-    offer(*app_, "kind", {"gpt", "qwen3", "mlp"});
+    offer(*app_, "kind", {"gpt", "qwen3", "qwen3-moe", "mlp"});
     offer(*app_, "--model", [] { return and_also(gpt_names(), "seed"); });
     offer_files(*app_, "--model");
     offer(*app_, "--recipe", [] { return own_names(duet::recipes()); });
-    offer(*app_, "--parallel", {"none", "ddp", "zero3", "tp"});
+    offer(*app_, "--parallel", {"none", "ddp", "zero3", "tp", "ep"});
     offer(*app_, "--engine", {"none", "auto", "dma", "kernel", "nccl", "rccl", "vendor-model"});
     offer(*app_, "--optimizer", {"adamw", "sgd"});
     offer(*app_, "--update", {"after", "beside"});
@@ -212,7 +217,8 @@ class TrainCommand : public Command {
     if (machine.is_virtual()) throw UsageError("--generate: simulated devices have no parameters");
     const std::vector<TokenModelDescription> models = models_of_tokens(machine);
     if (models.size() != 1 || machines != 1 || recipes(machine).size() != 1) {
-      throw UsageError("--generate: expected gpt or qwen3, and one model, recipe and device");
+      throw UsageError(
+          "--generate: expected gpt, qwen3 or qwen3-moe, and one model, recipe and device");
     }
     print_text(generate_from(run_.checkpoint, models.front(), recipes(machine).front(), weights(),
                              machine.device(0), generation_of(run_)),
@@ -265,9 +271,9 @@ class TrainCommand : public Command {
     if (settings.kind != Parallel::ddp) {
       refuse_given({{"--lora", !lora_rank_.empty()}}, "expected --parallel ddp or none");
     }
-    if (settings.kind == Parallel::tp) {
+    if (settings.kind == Parallel::tp || settings.kind == Parallel::ep) {
       refuse_given({{"--tensor-ranks", tensor_ranks_.has_value()}},
-                   "expected --parallel ddp or zero3: with tp all devices divide the weights");
+                   "expected --parallel ddp or zero3: with tp and ep all devices divide the model");
     }
     settings.tensor_ranks = tensor_ranks_.value_or(1);
     if (settings.kind != Parallel::zero3) {
@@ -276,8 +282,8 @@ class TrainCommand : public Command {
     }
     settings.keep_gathered = keep_gathered_;
     settings.late_sums = late_sums_;
-    if (settings.kind != Parallel::ddp) {
-      refuse_given({{"--bucket", !bucket_.empty()}}, "expected --parallel ddp");
+    if (settings.kind != Parallel::ddp && settings.kind != Parallel::ep) {
+      refuse_given({{"--bucket", !bucket_.empty()}}, "expected --parallel ddp or ep");
     }
     if (!bucket_.empty()) settings.bucket_bytes = parse_bytes(bucket_);
     if (!engines_.empty()) set_engines(split(engines_, ','));
@@ -297,7 +303,8 @@ class TrainCommand : public Command {
     const std::vector<TokenModelDescription> models = models_of_tokens(*plan.machines.front());
     if (models.size() != 1 || plan.machines.size() != 1 ||
         recipes(*plan.machines.front()).size() != 1) {
-      throw UsageError("--data: expected gpt or qwen3, and one model, batch, recipe and device");
+      throw UsageError(
+          "--data: expected gpt, qwen3 or qwen3-moe, and one model, batch, recipe and device");
     }
     Machine& machine = *plan.machines.front();
     if (machine.is_virtual()) throw UsageError("--data: simulated devices do not train");
@@ -372,7 +379,7 @@ class TrainCommand : public Command {
     std::vector<ModelDescription> all;
     for (const TokenModelDescription& each : models_of_tokens(machine)) all.push_back(each.model);
     if (!all.empty()) return all;
-    throw UsageError("train: unknown kind '" + kind_ + "': expected gpt, qwen3 or mlp");
+    throw UsageError("train: unknown kind '" + kind_ + "': expected gpt, qwen3, qwen3-moe or mlp");
   }
 
   // None where the kind has none.
@@ -384,6 +391,9 @@ class TrainCommand : public Command {
     }
     if (kind_ == "qwen3") {
       return sized(with_lora(parse_list(models_or(cpu ? "tiny" : "8b"), qwen3_of)));
+    }
+    if (kind_ == "qwen3-moe") {
+      return sized(parse_list(models_or(cpu ? "tiny" : "30b-a3b"), find_qwen3_moe));
     }
     return {};
   }

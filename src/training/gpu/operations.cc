@@ -54,6 +54,13 @@ class GpuOperations : public LinearOperations {
     launch(o, stream);
   }
 
+  // Models of experts train on CPUs and simulated machines.
+  void enqueue(Stream&, const ChooseExpertsBackward&) { refuse_experts(); }
+  void enqueue(Stream&, const CombineRowsBackward&) { refuse_experts(); }
+  void enqueue(Stream&, const GroupedLinear&) { refuse_experts(); }
+  void enqueue(Stream&, const GroupedLinearBackwardInput&) { refuse_experts(); }
+  void enqueue(Stream&, const GroupedLinearBackwardWeight&) { refuse_experts(); }
+
   void enqueue(Stream& stream, const EmbeddingBackward& o) {
     require_columns(o.dx);
     launch(o, partials(stream, kOccurrenceWords * o.dtoken_table.rows), stream);
@@ -122,6 +129,9 @@ class GpuOperations : public LinearOperations {
   // Throws Unavailable where GPUs demand more of tensors than others do.
   template <typename Operation>
   static void require(const Operation&) {}
+  static void require(const ChooseExperts& o) {
+    if (o.logits.dtype != DType::fp32) throw Unavailable("logits: GPUs choose experts by fp32");
+  }
   static void require(const Add& o) { require_columns(o.sum); }
   static void require(const Embedding& o) { require_columns(o.x); }
   static void require(const GatherRows& o) {
@@ -143,6 +153,11 @@ class GpuOperations : public LinearOperations {
   static void require(const MeanSquaredError& o) { require_columns(o.prediction); }
   static void require(const AdamW& o) { require_columns(o.tensors.parameters); }
   static void require(const Sgd& o) { require_columns(o.tensors.parameters); }
+
+  [[noreturn]] static void refuse_experts() {
+    throw Unavailable(
+        "a mixture of experts: expected a CPU or a simulated machine, since GPUs do not train it");
+  }
 
   static void require_columns(const Tensor& tensor) {
     if (tensor.columns % 8 == 0) return;

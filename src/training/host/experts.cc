@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "training/host/product.h"
 #include "training/operations/expert_groups.h"
 
 namespace duet {
@@ -89,6 +90,116 @@ void combine_rows(const CombineRows& o) {
       for (std::int64_t c = 0; c < o.y.columns; ++c) sum[c] += weight * row[c];
     }
   }
+}
+
+// Of a softmax p over the chosen ones: dlogit_j = p_j (dp_j - sum of p_i dp_i).
+void choose_experts_backward(const ChooseExpertsBackward& o) {
+  const std::int64_t chosen = o.chosen();
+#pragma omp parallel for schedule(static)
+  for (std::int64_t t = 0; t < o.routing.rows; ++t) {
+    const std::int32_t* const choices = row_of<const std::int32_t>(o.routing, t);
+    const float* const weights = row_of<const float>(o.routing, t) + chosen;
+    const float* const dweights = row_of<const float>(o.dweights, t);
+    float* const dlogits = row_of<float>(o.dlogits, t);
+    std::fill_n(dlogits, o.dlogits.columns, 0.0f);
+    const float mean = std::inner_product(weights, weights + chosen, dweights, 0.0f);
+    for (std::int64_t j = 0; j < chosen; ++j) {
+      if (choices[j] >= 0 && choices[j] < o.dlogits.columns)
+        dlogits[choices[j]] = weights[j] * (dweights[j] - mean);
+    }
+  }
+}
+
+void combine_rows_backward(const CombineRowsBackward& o) {
+  const std::int64_t chosen = o.places.columns, width = o.dy.columns;
+#pragma omp parallel for schedule(static)
+  for (std::int64_t t = 0; t < o.dy.rows; ++t) {
+    const std::int32_t* const places = row_of<const std::int32_t>(o.places, t);
+    const float* const weights = row_of<const float>(o.routing, t) + chosen;
+    const float* const dy = row_of<const float>(o.dy, t);
+    for (std::int64_t j = 0; j < chosen; ++j) {
+      float& dweight = row_of<float>(o.dweights, t)[j];
+      dweight = 0;
+      if (places[j] < 0) continue;
+      const float* const x = row_of<const float>(o.x, places[j]);
+      float* const dx = row_of<float>(o.dx, places[j]);
+      for (std::int64_t c = 0; c < width; ++c) {
+        dweight += dy[c] * x[c];
+        dx[c] = weights[j] * dy[c];
+      }
+    }
+  }
+}
+
+std::int64_t rows_there(const GroupedRows& groups, std::int64_t rows) {
+  if (groups.offsets.count() == 0) return rows;
+  return std::min<std::int64_t>(row_of<const std::int32_t>(groups.offsets, 0)[groups.groups()],
+                                rows);
+}
+
+namespace {
+
+// Columns of a product that a thread makes at a time, of one group.
+constexpr std::int64_t kBlock = 64;
+
+// Calls make(group, its rows, block) for all groups with rows and all blocks of so many columns,
+// on all threads.
+template <typename Make>
+void for_each_block(const GroupedRows& groups, std::int64_t rows, std::int64_t columns,
+                    const Make& make) {
+  const std::int64_t blocks = (columns + kBlock - 1) / kBlock;
+  const std::int32_t* const begins = row_of<const std::int32_t>(groups.offsets, 0);
+#pragma omp parallel for schedule(dynamic)
+  for (std::int64_t i = 0; i < groups.groups() * blocks; ++i) {
+    const std::int64_t group = i / blocks, first = i % blocks * kBlock;
+    const RowRange own{std::min<std::int64_t>(begins[group], rows),
+                       std::min<std::int64_t>(begins[group + 1], rows)};
+    make(group, own, RowRange{first, std::min(first + kBlock, columns)});
+  }
+}
+
+}  // namespace
+
+void grouped_linear(const GroupedLinear& o) {
+  const std::int64_t in = o.x.columns, out = o.y.columns;
+  for_each_block(o.rows, o.x.rows, out, [&](std::int64_t group, RowRange rows, RowRange block) {
+    if (rows.count() == 0) return;
+    std::vector<float> turned(static_cast<std::size_t>(in * block.count()));  // w^T of the block
+    for (std::int64_t c = block.first; c < block.last; ++c) {
+      const float* const w = row_of<const float>(o.w, group * out + c);
+      for (std::int64_t k = 0; k < in; ++k)
+        turned[static_cast<std::size_t>(k * block.count() + c - block.first)] = w[k];
+    }
+    for (std::int64_t r = rows.first; r < rows.last; ++r)
+      std::fill_n(row_of<float>(o.y, r) + block.first, block.count(), 0.0f);
+    add_product<float>({row_of<const float>(o.x, rows.first), in, 1}, turned.data(), block.count(),
+                       row_of<float>(o.y, rows.first) + block.first, out, rows.count(),
+                       block.count(), in);
+  });
+}
+
+void grouped_linear_backward_input(const GroupedLinearBackwardInput& o) {
+  const std::int64_t in = o.dx.columns, out = o.dy.columns;
+  for_each_block(o.rows, o.dy.rows, in, [&](std::int64_t group, RowRange rows, RowRange block) {
+    for (std::int64_t r = rows.first; r < rows.last; ++r)
+      std::fill_n(row_of<float>(o.dx, r) + block.first, block.count(), 0.0f);
+    add_product<float>({row_of<const float>(o.dy, rows.first), out, 1},
+                       row_of<const float>(o.w, group * out) + block.first, in,
+                       row_of<float>(o.dx, rows.first) + block.first, in, rows.count(),
+                       block.count(), out);
+  });
+}
+
+void grouped_linear_backward_weight(const GroupedLinearBackwardWeight& o) {
+  const std::int64_t in = o.x.columns, out = o.dy.columns;
+  for_each_block(o.rows, o.dy.rows, in, [&](std::int64_t group, RowRange rows, RowRange block) {
+    for (std::int64_t c = 0; c < out && o.accumulate == Accumulate::no; ++c)
+      std::fill_n(row_of<float>(o.dw, group * out + c) + block.first, block.count(), 0.0f);
+    add_product<float>({row_of<const float>(o.dy, rows.first), 1, out},
+                       row_of<const float>(o.x, rows.first) + block.first, in,
+                       row_of<float>(o.dw, group * out) + block.first, in, out, block.count(),
+                       rows.count());
+  });
 }
 
 }  // namespace duet

@@ -14,4 +14,13 @@ void group_rows(const GroupRows& operation);
 void gather_rows(const GatherRows& operation);
 void combine_rows(const CombineRows& operation);
 
+void choose_experts_backward(const ChooseExpertsBackward& o);
+void combine_rows_backward(const CombineRowsBackward& o);
+void grouped_linear(const GroupedLinear& o);
+void grouped_linear_backward_input(const GroupedLinearBackwardInput& o);
+void grouped_linear_backward_weight(const GroupedLinearBackwardWeight& o);
+
+// How many rows of a matrix of so many the groups have.
+std::int64_t rows_there(const GroupedRows& groups, std::int64_t rows);
+
 }  // namespace duet

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "core/message_fixture.h"
 #include "training/operations/on_host_fixture.h"
@@ -102,6 +104,98 @@ TEST_F(Experts, AnIndexOutsideOfTheRowsIsRefused) {
               synchronize();
             }),
             "rows must be in [0, 3), but row 1 of the index is 3");
+}
+
+// Three groups of 2, 0 and 1 rows of four, beside the products of one group each.
+TEST_F(Experts, GroupsAreMultipliedByTheirMatrices) {
+  constexpr std::int64_t kIn = 70, kOut = 130;
+  const GroupedRows rows{integers(1, {0, 2, 2, 3}), 0};
+  const Tensor x = normal(4, kIn, 1), w = normal(3 * kOut, kIn, 2), y = normal(4, kOut, 3),
+               dy = normal(4, kOut, 4), dx = normal(4, kIn, 5), dw = normal(3 * kOut, kIn, 6);
+  const std::vector<float> y_before = values(y), dx_before = values(dx), dw_before = values(dw);
+  run(GroupedLinear{rows, x, w, y});
+  run(GroupedLinearBackwardInput{rows, dy, w, dx});
+  run(GroupedLinearBackwardWeight{rows, dy, x, dw, Accumulate::yes});
+  synchronize();
+  for (const auto& [group, own] : {std::pair(0, RowRange{0, 2}), {2, RowRange{2, 3}}}) {
+    for (std::int64_t r = own.first; r < own.last; ++r) {
+      for (std::int64_t c = 0; c < kOut; ++c) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < kIn; ++k) sum += at(x, r, k) * at(w, group * kOut + c, k);
+        ASSERT_NEAR(at(y, r, c), sum, 1e-4) << r << " " << c;
+      }
+      for (std::int64_t k = 0; k < kIn; ++k) {
+        double sum = 0;
+        for (std::int64_t c = 0; c < kOut; ++c) sum += at(dy, r, c) * at(w, group * kOut + c, k);
+        ASSERT_NEAR(at(dx, r, k), sum, 1e-4) << r << " " << k;
+      }
+    }
+    for (std::int64_t c = 0; c < kOut; ++c) {
+      for (std::int64_t k = 0; k < kIn; ++k) {
+        const std::int64_t row = group * kOut + c;
+        double sum = static_cast<double>(dw_before[static_cast<std::size_t>(row * kIn + k)]);
+        for (std::int64_t r = own.first; r < own.last; ++r) sum += at(dy, r, c) * at(x, r, k);
+        ASSERT_NEAR(at(dw, row, k), sum, 1e-4) << row << " " << k;
+      }
+    }
+  }
+  for (std::int64_t c = 0; c < kOut; ++c)  // behind the last group
+    EXPECT_EQ(element(y, 3 * kOut + c), y_before[static_cast<std::size_t>(3 * kOut + c)]);
+  EXPECT_EQ(element(dx, 3 * kIn), dx_before[3 * kIn]);
+  EXPECT_EQ(element(dw, kOut * kIn), dw_before[kOut * kIn]);  // of the group without rows
+  run(GroupedLinearBackwardWeight{rows, dy, x, dw, Accumulate::no});
+  synchronize();
+  EXPECT_EQ(element(dw, kOut * kIn), 0);
+  EXPECT_NEAR(at(dw, 2 * kOut, 1), at(dy, 2, 0) * at(x, 2, 1), 1e-5);
+}
+
+TEST_F(Experts, GatesAreOfTheRowsThatAreThere) {
+  const GroupedRows rows{integers(1, {0, 1, 2}), 0};
+  const Tensor gate_up = of(3, {1, 2, 0, 4, 1, 2}), y = of(3, {9, 9, 9});
+  run(SwiGlu{gate_up, y, rows});
+  synchronize();
+  EXPECT_NEAR(at(y, 0, 0), 2 / (1 + std::exp(-1.0)), 1e-6);
+  EXPECT_EQ(values(y)[1], 0);
+  EXPECT_EQ(values(y)[2], 9);
+  run(SwiGluBackward{gate_up, of(3, {1, 1, 1}), gate_up, rows});
+  synchronize();
+  EXPECT_NEAR(at(gate_up, 1, 0), 2, 1e-6);
+  EXPECT_EQ(at(gate_up, 2, 1), 2);
+}
+
+TEST_F(Experts, GradientsOfSumsGoToRowsAndWeights) {
+  const Tensor x = of(3, {1, 2, 3, 4, 5, 6}), dy = of(2, {1, -1, 2, 3});
+  Tensor routing = of(2, {0, 0, 0.5f, 2, 0, 0, 1, 0.25f});
+  routing.dtype = DType::int32;
+  const Tensor dx = of(3, {9, 9, 9, 9, 9, 9}), dweights = of(2, {9, 9, 9, 9});
+  run(CombineRowsBackward{x, integers(2, {0, 2, -1, 1}), routing, dy, dx, dweights});
+  synchronize();
+  EXPECT_EQ(values(dx), (std::vector<float>{0.5f, -0.5f, 0.5f, 0.75f, 2, -2}));
+  EXPECT_EQ(values(dweights), (std::vector<float>{-1, -1, 0, 18}));
+}
+
+// Beside differences of the weights.
+TEST_F(Experts, GradientsOfWeightsAreThoseOfChosenLogits) {
+  const Tensor logits = of(1, {1, 3, 2, 2.5f}), routing = tensor(1, 4, DType::int32),
+               dweights = of(1, {2, -1}), dlogits = tensor(1, 4);
+  const auto loss = [&] {
+    run(ChooseExperts{logits, true, routing});
+    synchronize();
+    const auto* const weights = data(routing) + 2;
+    return 2 * static_cast<double>(weights[0]) - static_cast<double>(weights[1]);
+  };
+  loss();
+  run(ChooseExpertsBackward{routing, dweights, dlogits});
+  synchronize();
+  for (std::int64_t e = 0; e < 4; ++e) {
+    const float before = data(logits)[e];
+    data(logits)[e] = before + 0.01f;
+    const double above = loss();
+    data(logits)[e] = before - 0.01f;
+    const double below = loss();
+    data(logits)[e] = before;
+    EXPECT_NEAR(at(dlogits, 0, e), (above - below) / 0.02, 1e-4) << e;
+  }
 }
 
 }  // namespace

@@ -10,10 +10,12 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "core/thread.h"
+#include "device/sim/sim.h"
 #include "training/host/activations.h"
 #include "training/host/attention.h"
 #include "training/host/embedding.h"
@@ -50,6 +52,15 @@ std::uint8_t* bytes(const Tensor& tensor) {
   return reinterpret_cast<std::uint8_t*>(tensor.span.data);
 }
 Matrix<float> matrix(const Tensor& tensor) { return {data(tensor), tensor.rows, tensor.columns}; }
+// The rows of groups; all where there are none.
+Matrix<float> matrix(const Tensor& tensor, const GroupedRows& rows) {
+  return {data(tensor), rows_there(rows, tensor.rows), tensor.columns};
+}
+
+// Of the rows that a tensor has room for, those that are expected.
+double share_of(std::int64_t expected, std::int64_t rows) {
+  return expected == 0 ? 1 : static_cast<double>(expected) / static_cast<double>(rows);
+}
 
 double bytes_of(std::initializer_list<const Tensor*> tensors) {
   double sum = 0;
@@ -163,8 +174,14 @@ class CpuOperations : public LinearOperations {
   }
 
   void enqueue(Stream& stream, const ChooseExperts& o) {
-    compute(stream, o, bytes_of({&o.logits, &o.routing}), o.routing.span,
-            [=] { choose_experts(o); });
+    const double moved = bytes_of({&o.logits, &o.routing});
+    if (o.logits.dtype != DType::fp32) return compute(stream, o, moved, o.logits, {});
+    compute(stream, o, moved, o.routing.span, [=] { choose_experts(o); });
+  }
+
+  void enqueue(Stream& stream, const ChooseExpertsBackward& o) {
+    compute(stream, o, bytes_of({&o.routing, &o.dweights, &o.dlogits}), o.dlogits,
+            [=] { choose_experts_backward(o); });
   }
 
   void enqueue(Stream& stream, const GroupRows& o) {
@@ -173,7 +190,7 @@ class CpuOperations : public LinearOperations {
   }
 
   void enqueue(Stream& stream, const GatherRows& o) {
-    const double moved = 2 * bytes_of({&o.y});
+    const double moved = 2 * bytes_of({&o.y}) * share_of(o.expected_rows, o.y.rows);
     if (o.y.dtype != DType::fp32)
       return compute(stream, o, moved, o.y.span, [=] { gather_rows(o); });
     compute(stream, o, moved, o.y, [=] { gather_rows(o); });
@@ -182,6 +199,27 @@ class CpuOperations : public LinearOperations {
   void enqueue(Stream& stream, const CombineRows& o) {
     compute(stream, o, bytes_of({&o.x, &o.places, &o.y}), larger(o.x, o.y),
             [=] { combine_rows(o); });
+  }
+
+  void enqueue(Stream& stream, const CombineRowsBackward& o) {
+    const double rows = bytes_of({&o.x, &o.dx}) * share_of(o.expected_rows, o.x.rows);
+    compute(stream, o, rows + bytes_of({&o.places, &o.dy, &o.dweights}), larger(o.x, o.dy),
+            [=] { combine_rows_backward(o); });
+  }
+
+  void enqueue(Stream& stream, const GroupedLinear& o) {
+    compute(stream, o, products(o.rows, o.x, o.w, o.y, false), larger(larger(o.x, o.y), o.w),
+            [=] { grouped_linear(o); });
+  }
+
+  void enqueue(Stream& stream, const GroupedLinearBackwardInput& o) {
+    compute(stream, o, products(o.rows, o.dy, o.w, o.dx, false), larger(larger(o.dy, o.dx), o.w),
+            [=] { grouped_linear_backward_input(o); });
+  }
+
+  void enqueue(Stream& stream, const GroupedLinearBackwardWeight& o) {
+    compute(stream, o, products(o.rows, o.dy, o.dw, o.x, true), larger(larger(o.dy, o.x), o.dw),
+            [=] { grouped_linear_backward_weight(o); });
   }
 
   void enqueue(Stream& stream, const Norm& o) {
@@ -270,13 +308,17 @@ class CpuOperations : public LinearOperations {
   }
 
   void enqueue(Stream& stream, const SwiGlu& o) {
-    compute(stream, o, bytes_of({&o.gate_up, &o.y}), o.y,
-            [=] { swiglu<float>(matrix(o.gate_up), matrix(o.y)); });
+    const double there = share_of(o.rows.expected_rows, o.y.rows);
+    compute(stream, o, there * bytes_of({&o.gate_up, &o.y}), o.y,
+            [=] { swiglu<float>(matrix(o.gate_up, o.rows), matrix(o.y, o.rows)); });
   }
 
   void enqueue(Stream& stream, const SwiGluBackward& o) {
-    compute(stream, o, bytes_of({&o.gate_up, &o.dy, &o.dgate_up}), o.dgate_up,
-            [=] { swiglu_backward<float>(matrix(o.gate_up), matrix(o.dy), matrix(o.dgate_up)); });
+    const double there = share_of(o.rows.expected_rows, o.dy.rows);
+    compute(stream, o, there * bytes_of({&o.gate_up, &o.dy, &o.dgate_up}), o.dgate_up, [=] {
+      swiglu_backward<float>(matrix(o.gate_up, o.rows), matrix(o.dy, o.rows),
+                             matrix(o.dgate_up, o.rows));
+    });
   }
 
   void enqueue(Stream& stream, const Attention& o) {
@@ -383,6 +425,27 @@ class CpuOperations : public LinearOperations {
                    {data(t.parameters), data(t.first_moments), data(t.second_moments),
                     t.parameters.count()});
     });
+  }
+
+  // Of rows a and b of groups, and a matrix w of each group. On a simulated device as one kernel
+  // multiplies groups of equal size; by weights: the groups' products of a and b.
+  Demand products(const GroupedRows& rows, const Tensor& a, const Tensor& w, const Tensor& b,
+                  bool by_weights) const {
+    const auto groups = static_cast<double>(rows.groups());
+    const double all = static_cast<double>(rows.expected_rows > 0 ? rows.expected_rows : a.rows);
+    const double there = all / static_cast<double>(a.rows);
+    const double bytes = there * bytes_of({&a, &b}) + bytes_of({&w});
+    const auto wide = static_cast<double>(b.columns), deep = static_cast<double>(a.columns);
+    const sim::DeviceModel* const model = sim::model_of(device_);
+    if (model == nullptr) return {2 * all * wide * deep, a.dtype, bytes};
+    sim::GemmSize size;
+    size.m = by_weights ? deep : all / groups;
+    size.n = wide;
+    size.k = by_weights ? all / groups : deep;
+    size.dtype = a.dtype;
+    size.memory_bytes = bytes / groups;
+    return sim::grouped_gemm_demand(
+        *model, std::vector<sim::GemmSize>(static_cast<std::size_t>(rows.groups()), size));
   }
 
   static NormRows<float> norm_rows(const NormTensors& t) {

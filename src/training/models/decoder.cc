@@ -60,6 +60,9 @@ void Decoder::lay_out_blocks() {
                         workspace("partial sums", shape_.tokens(), shape_.width),
                         workspace("scattered rows", shape_.own_tokens(), shape_.width)};
   }
+  if (has_experts()) {
+    expert_workspace_ = lay_out_expert_workspace(memory_, shape_, parameters_.recipe().compute);
+  }
   Tensor x = activation("embedded", shape_.own_tokens(), shape_.width);
   for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
     blocks_.push_back(lay_out_block(layer, x));
@@ -84,6 +87,7 @@ void Decoder::lay_out_gradients() {
   dnormed_ = workspace("norm gradient", shape_.own_tokens(), shape_.width);
   dqkv_ = add("qkv gradient", shape_.attention.qkv_width());
   dattended_ = add("attention gradient", shape_.attention.width());
+  if (has_experts()) return;
   dffn_ = add(shape_.gates ? "FFN gradient" : "hidden gradient", shape_.ffn_width);
 }
 
@@ -93,12 +97,15 @@ Decoder::Block Decoder::lay_out_block(std::int64_t layer, const Tensor& x) {
     return made_linear(name, which, is_shared(shared_from) ? &(blocks_.front().*own) : nullptr);
   };
   Block block;
-  block.all = {parameters_.find(name + "norm_1.weight"),
-               parameters_.find(name + "ffn_out.weight") + 1};
+  block.all = {
+      parameters_.find(name + "norm_1.weight"),
+      parameters_.find(name + (has_experts() ? "experts_out" : "ffn_out") + ".weight") + 1};
   block.qkv = linear("qkv", Recompute::attention, &Block::qkv);
   block.attention_out = linear("attention_out", Recompute::attention, &Block::attention_out);
-  block.ffn_in = linear("ffn_in", Recompute::block, &Block::ffn_in);
-  block.ffn_out = linear("ffn_out", Recompute::block, &Block::ffn_out);
+  if (!has_experts()) {
+    block.ffn_in = linear("ffn_in", Recompute::block, &Block::ffn_in);
+    block.ffn_out = linear("ffn_out", Recompute::block, &Block::ffn_out);
+  }
   block.norm_1 = lay_out_norm(name + "norm_1", x);
   lay_out_attention(block, name);
   if (shape_.rotates) {
@@ -113,7 +120,7 @@ Decoder::Block Decoder::lay_out_block(std::int64_t layer, const Tensor& x) {
                      ? blocks_.front().middle
                      : activation(name + "middle", shape_.own_tokens(), shape_.width);
   block.norm_2 = lay_out_norm(name + "norm_2", block.middle);
-  lay_out_ffn(block, name);
+  has_experts() ? lay_out_experts(block, name) : lay_out_ffn(block, name);
   return block;
 }
 
@@ -159,12 +166,31 @@ void Decoder::lay_out_ffn(Block& block, const std::string& name) {
   block.activated = linear_input(name + "activated", &Block::activated, tokens, f);
 }
 
+void Decoder::lay_out_experts(Block& block, const std::string& name) {
+  const bool shared = is_shared(Recompute::block);
+  block.normed_2 = shared ? blocks_.front().normed_2
+                          : activation(name + "normed_2", shape_.own_tokens(), shape_.width);
+  const ExpertActivations kept =
+      shared ? first_experts_
+             : lay_out_expert_activations(memory_, shape_, name, parameters_.recipe().compute);
+  if (blocks_.empty()) first_experts_ = kept;
+  const auto parameter = [&](const char* what) { return parameters_.find(name + what); };
+  const std::size_t router = parameter("router.weight"), in = parameter("experts_in.weight"),
+                    out = parameter("experts_out.weight");
+  block.experts.emplace(shape_, exchange_, ExpertWeights{weight(router), weight(in), weight(out)},
+                        ExpertWeights{gradient(router), gradient(in), gradient(out)},
+                        expert_workspace_, kept);
+}
+
 const Tensor& Decoder::output_of(std::int64_t layer) const {
   const auto next = static_cast<std::size_t>(layer + 1);
   return next < blocks_.size() ? blocks_[next].norm_1.x : norm_.x;
 }
 
 void Decoder::begin_workspace(Stream& stream) {
+  for (const Block& each : blocks_) {
+    if (each.experts) each.experts->begin(operations_, stream);
+  }
   if (!is_split()) return;
   for (const Tensor& each :
        {split_workspace_.gathered, split_workspace_.scattered, output_of(-1), dnormed_}) {
@@ -224,6 +250,10 @@ void Decoder::forward_block(Stream& stream, std::int64_t layer) {
   const Block& b = blocks_[static_cast<std::size_t>(layer)];
   attend(stream, b);
   b.attention_out.forward_add(operations_, stream, b.attention.out, b.norm_1.x, b.middle);
+  if (b.experts) {
+    operations_.run(stream, Norm{b.norm_2, b.normed_2});
+    return b.experts->forward(operations_, stream, b.normed_2, b.middle, output_of(layer));
+  }
   expand(stream, b);
   b.ffn_out.forward_add(operations_, stream, b.activated, b.middle, output_of(layer));
 }
@@ -264,6 +294,10 @@ void Decoder::recompute(Stream& stream, const Block& b) {
   }
   if (shape_.recompute != Recompute::block) return;
   b.attention_out.forward_add(operations_, stream, b.attention.out, b.norm_1.x, b.middle);
+  if (b.experts) {
+    operations_.run(stream, Norm{b.norm_2, b.normed_2});
+    return b.experts->recompute(operations_, stream, b.normed_2);
+  }
   expand(stream, b);
   b.ffn_out.keep(operations_, stream, b.activated);
 }
@@ -280,6 +314,9 @@ void Decoder::backward_block(Stream& stream, const Block& b, Accumulate gradient
 }
 
 void Decoder::backward_ffn(Stream& stream, const Block& b, Accumulate gradients) {
+  if (b.experts) {
+    return b.experts->backward(operations_, stream, dresidual_, b.normed_2, dnormed_, gradients);
+  }
   if (!shape_.gates) {
     b.ffn_out.backward_gelu(operations_, stream, dresidual_, b.activated, b.hidden, dffn_,
                             gradients);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "training/models/decoder_shape.h"
+#include "training/models/expert_layer.h"
 #include "training/models/linear.h"
 #include "training/models/split_vocabulary.h"
 #include "training/models/token_model.h"
@@ -58,17 +59,19 @@ class Decoder : public TokenModel {
     ParameterRange all;  // indices into parameters_
     Linear qkv, attention_out, ffn_in, ffn_out;
     NormTensors norm_1, norm_2;
-    Tensor normed_1, normed_2;   // the norms' results
-    Tensor projected;            // q, k and v as they are projected
-    RotaryTensors rotary;        // where the shape rotates
-    AttentionTensors attention;  // of q, k and v, rotated where the shape rotates
-    Tensor middle;               // the residual stream between attention and FFN
-    Tensor hidden, activated;    // the FFN before and after its activation
+    Tensor normed_1, normed_2;           // the norms' results
+    Tensor projected;                    // q, k and v as they are projected
+    RotaryTensors rotary;                // where the shape rotates
+    AttentionTensors attention;          // of q, k and v, rotated where the shape rotates
+    Tensor middle;                       // the residual stream between attention and FFN
+    Tensor hidden, activated;            // the FFN before and after its activation
+    std::optional<ExpertLayer> experts;  // in place of the FFN
   };
 
   Block lay_out_block(std::int64_t layer, const Tensor& x);
   void lay_out_attention(Block& block, const std::string& name);
   void lay_out_ffn(Block& block, const std::string& name);
+  void lay_out_experts(Block& block, const std::string& name);
   NormTensors lay_out_norm(const std::string& name, const Tensor& x);
   Linear made_linear(const std::string& block, const std::string& linear, const Linear* shared);
   void begin_workspace(Stream& stream) override;
@@ -78,6 +81,7 @@ class Decoder : public TokenModel {
   // Kept for the backward pass, or, where it is recomputed, of the first block and shared by all.
   bool is_shared(Recompute least) const { return shape_.recompute >= least && !blocks_.empty(); }
   bool is_split() const { return shape_.shard.ranks > 1; }
+  bool has_experts() const { return shape_.experts > 0; }
   // The output of block `layer`, which the next one reads.
   const Tensor& output_of(std::int64_t layer) const;
 
@@ -96,6 +100,8 @@ class Decoder : public TokenModel {
   // Gradients of activations: of the residual stream, and of one block at a time. dffn_: of hidden,
   // or, before SwiGLU's gradient takes the place of hidden, of activated.
   Tensor dresidual_, dnormed_, dqkv_, dattended_, dffn_;
+  ExpertWorkspace expert_workspace_;
+  ExpertActivations first_experts_;  // of the first block
   // Of several ranks.
   SplitWorkspace split_workspace_;
   std::optional<SplitVocabulary> split_vocabulary_;

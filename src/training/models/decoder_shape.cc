@@ -47,6 +47,11 @@ bool ends_with(const std::string& text, std::string_view ending) {
          text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
 
+void divide_experts(ModelParameter& about, const TensorShard& shard) {
+  if (ends_with(about.name, ".experts_in.weight") || ends_with(about.name, ".experts_out.weight"))
+    divide_rows(about, {{0, about.rows}}, shard);
+}
+
 void divide(ModelParameter& about, const DecoderShape& whole, const TensorShard& shard) {
   const std::int64_t q = whole.attention.width(), k = whole.attention.key_width();
   const std::int64_t f = whole.ffn_width;
@@ -78,7 +83,14 @@ std::string why_not_divisible(const DecoderShape& whole, std::int64_t vocabulary
   return fmt::format("a vocabulary of {}, fewer than {} ranks", vocabulary, ranks);
 }
 
-DecoderShape shard_of(DecoderShape whole, const TensorShard& shard) {
+std::string why_experts_not_divisible(const DecoderShape& whole, int ranks) {
+  if (whole.experts % ranks == 0) return "";
+  return fmt::format("{} experts, which {} ranks cannot divide", whole.experts, ranks);
+}
+
+DecoderShape shard_of(DecoderShape whole, const ModelShard& of) {
+  whole.expert_shard = of.experts;
+  const TensorShard& shard = of.tensor;
   if (shard.ranks == 1) return whole;
   whole.shard = shard;
   whole.ffn_width /= shard.ranks;
@@ -88,9 +100,10 @@ DecoderShape shard_of(DecoderShape whole, const TensorShard& shard) {
 }
 
 std::vector<ModelParameter> shard_of(std::vector<ModelParameter> all, const DecoderShape& whole,
-                                     const TensorShard& shard) {
+                                     const ModelShard& shard) {
   for (ModelParameter& each : all) {
-    if (shard.ranks > 1) divide(each, whole, shard);
+    if (shard.tensor.ranks > 1) divide(each, whole, shard.tensor);
+    if (shard.experts.ranks > 1) divide_experts(each, shard.experts);
   }
   return all;
 }

@@ -119,6 +119,9 @@ struct ModelDescription {
       make;
   // Why so many ranks cannot divide its linears; "": they can. Empty: no ranks can.
   std::function<std::string(int ranks)> why_not_divisible;
+  // Likewise of its experts; empty: it has none.
+  std::function<std::string(int ranks)> why_experts_not_divisible;
+  double expert_parameters = 0;  // of trained_parameters
   // The same model with another number of sequences or samples per step.
   std::function<ModelDescription(std::int64_t batch)> with_batch;
 };

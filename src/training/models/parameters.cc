@@ -144,7 +144,7 @@ Parameters::Parameters(ParametersDescription description, Recipe recipe, const O
       recipe_(std::move(recipe)),
       optimizer_(optimizer),
       shard_(shard.share),
-      tensor_shard_(shard.tensor) {
+      tensor_shard_(shard.experts.ranks > 1 ? shard.experts : shard.tensor) {
   for (const ModelParameter& each : description.all) all_.push_back({each, {}});
   const auto frozen = [](const TrainedParameter& each) { return each.about.frozen; };
   if (!shard_) return;

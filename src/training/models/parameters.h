@@ -78,6 +78,7 @@ struct ModelShard {
 
   std::optional<Shard> share;
   TensorShard tensor;
+  TensorShard experts;  // ranks divide experts alone, and each has a batch of its own
 };
 
 struct ParametersDescription {
@@ -156,8 +157,8 @@ class Parameters {
   // The part of each of these tensors that belongs to a range, in the same order; empty tensors if
   // there is none. Not with a shard.
   std::vector<Tensor> gradients(const ParameterRange& range) const;
-  // Of a tensor shard: gradients() without those that lower ranks have as well, so that all ranks'
-  // together are those of the whole model; else gradients().
+  // Of a tensor shard or of one of experts: gradients() without those that lower ranks have as
+  // well, so that all ranks' together are those of the whole model; else gradients().
   std::vector<Tensor> counted_gradients() const;
   // Those of norms; and how many elements all shares have together.
   std::vector<Partial> partial_gradients() const;

@@ -28,6 +28,8 @@ DecoderShape shape_of(const Qwen3Config& config, const Recipe& recipe) {
   DecoderShape shape{config.layers, config.width, config.ffn_width, config.attention(),
                      config.recompute};
   shape.rms_norm = shape.rotates = shape.gates = true;
+  shape.experts = config.experts;
+  shape.chosen = config.chosen;
   // In fp8 linears keep them, but adapters take the inputs themselves.
   shape.linears_keep_inputs = recipe.fp8 && config.lora.rank == 0;
   return shape;
@@ -38,10 +40,10 @@ DecoderShape shape_of(const Qwen3Config& config, const Recipe& recipe) {
 Qwen3::Qwen3(const Qwen3Config& config, const Recipe& recipe, const Optimizer& optimizer,
              Device& device, Operations& operations, const ModelShard& shard)
     : Decoder(device, operations,
-              Parameters(with_blocks(shard_of(duet::parameters(config), shape_of(config, recipe),
-                                              shard.tensor)),
-                         recipe, optimizer, shard),
-              config.vocabulary, shard_of(shape_of(config, recipe), shard.tensor)),
+              Parameters(
+                  with_blocks(shard_of(duet::parameters(config), shape_of(config, recipe), shard)),
+                  recipe, optimizer, shard),
+              config.vocabulary, shard_of(shape_of(config, recipe), shard)),
       config_(config),
       token_table_(parameters_.find("token_table")),
       head_(parameters_.find("head.weight")) {
@@ -149,10 +151,10 @@ void Qwen3::enqueue_backward(Stream& stream, Accumulate gradients,
 
 namespace {
 
-// "qwen3-8b", or "qwen3-8b-lora16" with adapters of rank 16.
+// "qwen3-8b", "qwen3-8b-lora16" with adapters of rank 16, or "qwen3-moe-30b-a3b".
 std::string model_name(const Qwen3Config& config) {
   const std::string adapters = config.lora.rank > 0 ? fmt::format("-lora{}", config.lora.rank) : "";
-  return fmt::format("qwen3-{}{}", config.name, adapters);
+  return fmt::format("qwen3-{}{}{}", config.experts > 0 ? "moe-" : "", config.name, adapters);
 }
 
 // A whole model, or the adapters of one.
@@ -188,15 +190,27 @@ std::string targets_of(const LoraConfig& lora) {
 // Per token: two norms read and write d, their backward passes read x, dy and dx and write dx; q, k
 // and v are rotated, which reads and writes them, and back, which reads both and writes one; SwiGLU
 // reads 2 f and writes f, and back reads 3 f and writes 2 f; the loss reads and writes the logits;
-// embeddings and the last norm.
+// embeddings and the last norm. Of experts: each chosen row is read and written where it goes to
+// its expert and where it comes back, in both passes, in the backward pass with the result.
 ModelDescription describe(const Qwen3Config& config) {
   const double d = static_cast<double>(config.width), f = static_cast<double>(config.ffn_width);
   const double qkv = static_cast<double>(config.attention().qkv_width());
-  const double elements = static_cast<double>(config.layers) * (12 * d + 5 * qkv + 8 * f) +
+  const double ffn =
+      config.experts > 0 ? static_cast<double>(config.chosen) * (8 * f + 7 * d) : 8 * f;
+  const double elements = static_cast<double>(config.layers) * (12 * d + 5 * qkv + ffn) +
                           2 * static_cast<double>(config.vocabulary) + 7 * d;
   ModelDescription model =
       describe_token_model<Qwen3>(config, model_name(config), elements, shape_of(config, {}));
-  if (config.lora.rank > 0) model.why_not_divisible = {};
+  if (config.lora.rank > 0 || config.experts > 0) model.why_not_divisible = {};
+  if (config.experts > 0) {
+    model.why_experts_not_divisible = [shape = shape_of(config, {})](int ranks) {
+      return why_experts_not_divisible(shape, ranks);
+    };
+    for (const ModelParameter& each : parameters(config)) {
+      if (each.name.find(".experts_") != std::string::npos)
+        model.expert_parameters += static_cast<double>(each.count());
+    }
+  }
   // Logits begin normal, of variance v = d times that of the head: e^(v / 2) is the mean of
   // e^logit.
   model.untrained_loss += kQwen3Deviation * kQwen3Deviation * d / 2;
@@ -217,8 +231,12 @@ TokenModelDescription describe_for_text(const Qwen3Config& c) {
     sizes["LoRA alpha"] = fmt::format("{}", c.lora.alpha);
     sizes["LoRA targets"] = targets_of(c.lora);
   }
+  if (c.experts > 0) {
+    sizes["experts"] = text(c.experts);
+    sizes["experts of a token"] = text(c.chosen);
+  }
   TokenModelDescription description = describe_sizes_for_text<Qwen3>(c, sizes);
-  description.folder = folder_of(c);
+  if (c.experts == 0) description.folder = folder_of(c);
   return description;
 }
 

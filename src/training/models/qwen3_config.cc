@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "training/models/find_config.h"
+#include "training/operations/operation.h"
 
 namespace duet {
 namespace {
+
+constexpr int kMostExperts = 1 << 16;
 
 // FLOP per token.
 double recomputed(const Qwen3Config& c) {
@@ -18,10 +22,16 @@ double recomputed(const Qwen3Config& c) {
                            2 * attended * static_cast<double>(c.sequence);
   const double layers = static_cast<double>(c.layers);
   if (c.recompute == Recompute::attention) return layers * attention;
-  return layers * (attention + 2 * d * attended + 4 * d * static_cast<double>(c.ffn_width));
+  double ffn = 4 * d * static_cast<double>(c.ffn_width);
+  if (c.experts > 0) {  // the router, and the products of which the backward pass needs results
+    ffn = 2 * d * static_cast<double>(c.experts) +
+          6 * d * static_cast<double>(c.ffn_width * c.chosen);
+  }
+  return layers * (attention + 2 * d * attended + ffn);
 }
 
-Qwen3Config qwen3_config_of(TomlTable table) {
+// `of_experts`: whether the models have experts.
+Qwen3Config qwen3_config_of(TomlTable table, bool of_experts) {
   Qwen3Config config;
   config.name = table.text("name");
   config.layers = table.count("layers", 1, kMostLayers);
@@ -37,8 +47,21 @@ Qwen3Config qwen3_config_of(TomlTable table) {
     table.fail("kv_heads", fmt::format("a divisor of the {} heads", config.heads));
   }
   if (config.head_width % 2 != 0) table.fail("head_width", "an even number");
+  if (of_experts) {
+    config.experts = table.count("experts", 1, kMostExperts);
+    config.chosen = table.count("chosen", 1, kMostChosenExperts);
+    if (config.chosen > config.experts) {
+      table.fail("chosen", fmt::format("at most the {} experts", config.experts));
+    }
+  }
   table.finish();
   return config;
+}
+
+// Of a parameter, those elements that a token is multiplied by.
+double used_share(const Qwen3Config& config, const ModelParameter& about) {
+  if (about.name.find(".experts_") == std::string::npos) return 1;
+  return static_cast<double>(config.chosen) / static_cast<double>(config.experts);
 }
 
 }  // namespace
@@ -97,6 +120,14 @@ std::vector<ModelParameter> parameters(const Qwen3Config& config) {
     add_norm(block + "k_norm", config.head_width);
     add_linear(block, "attention_out", config.width, attention.width());
     add_norm(block + "norm_2", config.width);
+    if (config.experts > 0) {
+      add_matrix(block + "router.weight", config.experts, config.width);
+      add_matrix(block + "experts_in.weight", config.experts * 2 * config.ffn_width, config.width);
+      all.back().sparse = true;
+      add_matrix(block + "experts_out.weight", config.experts * config.width, config.ffn_width);
+      all.back().sparse = true;
+      continue;
+    }
     add_linear(block, "ffn_in", 2 * config.ffn_width, config.width);
     add_linear(block, "ffn_out", config.width, config.ffn_width);
   }
@@ -111,16 +142,34 @@ std::int64_t parameter_count(const Qwen3Config& config) { return count_of(parame
 TrainingFlop flop_per_token(const Qwen3Config& config) {
   const double attention =
       static_cast<double>(config.layers * config.sequence * config.attention().width());
-  double multiplied = 0;  // norms and the look-up in the token table are not
+  double used = 0, multiplied = 0;  // norms and the look-up in the token table are not
   for (const ModelParameter& each : parameters(config)) {
+    const double count = static_cast<double>(each.count()) * used_share(config, each);
+    used += count;
     if (!each.decays || each.name == "token_table") continue;
-    multiplied += static_cast<double>(each.count()) * (each.frozen ? 4.0 / 6 : 1);
+    multiplied += count * (each.frozen ? 4.0 / 6 : 1);
   }
-  return training_flop(parameter_count(config), multiplied, attention, recomputed(config));
+  return training_flop(static_cast<std::int64_t>(used), multiplied, attention, recomputed(config));
 }
 
 std::vector<Qwen3Config> read_qwen3_configs(const std::string& file, std::string_view text) {
-  return read_configs(file, text, qwen3_config_of);
+  return read_configs(file, text,
+                      [](TomlTable table) { return qwen3_config_of(std::move(table), false); });
+}
+
+std::vector<Qwen3Config> read_qwen3_moe_configs(const std::string& file, std::string_view text) {
+  return read_configs(file, text,
+                      [](TomlTable table) { return qwen3_config_of(std::move(table), true); });
+}
+
+const std::vector<Qwen3Config>& qwen3_moe_configs() {
+  static const std::vector<Qwen3Config> configs =
+      read_qwen3_moe_configs("qwen3_moe.toml", training_spec_texts().at("qwen3_moe"));
+  return configs;
+}
+
+Qwen3Config find_qwen3_moe(const std::string& name) {
+  return find_config(name, qwen3_moe_configs(), read_qwen3_moe_configs);
 }
 
 const std::vector<Qwen3Config>& qwen3_configs() {

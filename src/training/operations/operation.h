@@ -175,7 +175,8 @@ inline constexpr std::int64_t kMostChosenExperts = 32;  // of a token
 // Of each token the experts of its `chosen` largest logits, by falling logits, of equal ones the
 // lower expert first, and their weights: the softmax over all experts, divided by the sum of the
 // chosen ones where `normalised`. `routing` (tokens, 2 * chosen), int32: in each row the experts,
-// and behind them the bits of their weights, fp32. `logits` (tokens, experts) are fp32.
+// and behind them the bits of their weights, fp32. `logits` (tokens, experts) are fp32; on
+// simulated machines, which compute none of bf16, of either type.
 struct ChooseExperts {
   static constexpr const char* kName = "choose experts";
   static constexpr StepPart kPart = StepPart::elementwise;
@@ -184,8 +185,9 @@ struct ChooseExperts {
   Tensor routing;
   std::int64_t chosen() const { return routing.columns / 2; }
   bool fits() const {
-    return logits.dtype == DType::fp32 && routing.dtype == DType::int32 &&
-           logits.rows == routing.rows && routing.columns % 2 == 0 && chosen() > 0 &&
+    return (logits.dtype == DType::fp32 || logits.dtype == DType::bf16) &&
+           routing.dtype == DType::int32 && logits.rows == routing.rows &&
+           routing.columns % 2 == 0 && chosen() > 0 &&
            chosen() <= std::min(logits.columns, kMostChosenExperts);
   }
 };
@@ -210,6 +212,21 @@ struct GroupRows {
   bool fits() const;
 };
 
+// Of normalised weights: what changes the loss by a token's weights, (tokens, chosen), fp32, as a
+// gradient of its logits, of which those that were not chosen have none.
+struct ChooseExpertsBackward {
+  static constexpr const char* kName = "choose experts backward";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor routing, dweights;
+  Tensor dlogits;
+  std::int64_t chosen() const { return routing.columns / 2; }
+  bool fits() const {
+    return routing.dtype == DType::int32 && dweights.dtype == DType::fp32 &&
+           routing.columns == 2 * dweights.columns && routing.rows == dweights.rows &&
+           dlogits.rows == routing.rows;
+  }
+};
+
 // Row r of y is row index[r] of x, for all rows of y or the first `count` ones. Rows of any type
 // are copied as they are.
 struct GatherRows {
@@ -218,7 +235,8 @@ struct GatherRows {
   Tensor x;
   Tensor index;  // int32 (1, rows)
   Tensor y;
-  Tensor count = {};  // int32 (1, 1); may be without elements
+  Tensor count = {};               // int32 (1, 1); may be without elements
+  std::int64_t expected_rows = 0;  // as of GroupedRows
   bool fits() const {
     return index.dtype == DType::int32 && index.count() >= y.rows && x.columns == y.columns &&
            x.dtype == y.dtype &&
@@ -242,6 +260,66 @@ struct CombineRows {
            x.dtype == y.dtype &&
            (!weighs() || (routing.rows == y.rows && routing.columns == 2 * places.columns));
   }
+};
+
+// The backward pass of CombineRows with a routing, for all tokens of y: row places[t][j] of dx is
+// row t of dy times weight j of the token, and dweights[t][j], fp32, the product of that row of dy
+// and of row places[t][j] of x; where the place is -1, 0.
+struct CombineRowsBackward {
+  static constexpr const char* kName = "combine rows backward";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x, places, routing, dy;
+  Tensor dx, dweights;
+  std::int64_t expected_rows = 0;  // as of GroupedRows
+  bool fits() const {
+    return CombineRows{x, places, routing, dy}.fits() && routing.count() > 0 && same_shape(x, dx) &&
+           x.dtype == dx.dtype && same_shape(places, dweights) && dweights.dtype == DType::fp32;
+  }
+};
+
+// Rows in groups: of group g those from offsets[g] up to offsets[g + 1], int32 (1, groups + 1), as
+// GroupRows writes them. Rows behind the last group are neither read nor written. A simulated
+// device takes the time of `expected_rows`; 0: of all that there is room for.
+struct GroupedRows {
+  Tensor offsets;
+  std::int64_t expected_rows = 0;
+  std::int64_t groups() const { return offsets.count() - 1; }
+  // Whether a matrix of weights has as many rows for each group, and as many columns.
+  bool divide(const Tensor& weights, std::int64_t rows, std::int64_t columns) const {
+    return offsets.dtype == DType::int32 && groups() > 0 && weights.rows == groups() * rows &&
+           weights.columns == columns;
+  }
+};
+
+// y = x w_g^T by groups: w has the groups' matrices (out, in) one below the other.
+struct GroupedLinear {
+  static constexpr const char* kName = "grouped linear";
+  static constexpr StepPart kPart = StepPart::gemm;
+  GroupedRows rows;
+  Tensor x, w;
+  Tensor y;
+  bool fits() const { return x.rows == y.rows && rows.divide(w, y.columns, x.columns); }
+};
+
+// dx = dy w_g.
+struct GroupedLinearBackwardInput {
+  static constexpr const char* kName = "grouped linear backward input";
+  static constexpr StepPart kPart = StepPart::gemm;
+  GroupedRows rows;
+  Tensor dy, w;
+  Tensor dx;
+  bool fits() const { return dy.rows == dx.rows && rows.divide(w, dy.columns, dx.columns); }
+};
+
+// dw_g = dy^T x of the group's rows; 0 of a group without rows.
+struct GroupedLinearBackwardWeight {
+  static constexpr const char* kName = "grouped linear backward weight";
+  static constexpr StepPart kPart = StepPart::gemm;
+  GroupedRows rows;
+  Tensor dy, x;
+  Tensor dw;
+  Accumulate accumulate = Accumulate::no;
+  bool fits() const { return dy.rows == x.rows && rows.divide(dw, dy.columns, x.columns); }
 };
 
 // LayerNorm: y = (x - mean) / sqrt(variance + 1e-5) * weight + bias.
@@ -387,19 +465,21 @@ struct ReluBackward {
 };
 
 // y (rows, columns) = gate * sigmoid(gate) * up; `gate_up` (rows, 2 * columns): in each row the
-// gate's columns and after them up's.
+// gate's columns and after them up's. With `rows` of groups those alone, on GPUs all.
 struct SwiGlu {
   static constexpr const char* kName = "swiglu";
   static constexpr StepPart kPart = StepPart::elementwise;
   Tensor gate_up, y;
+  GroupedRows rows = {};
   bool fits() const { return gate_up.rows == y.rows && gate_up.columns == 2 * y.columns; }
 };
 
-// dgate_up may be gate_up.
+// dgate_up may be gate_up. `rows` as of SwiGlu.
 struct SwiGluBackward {
   static constexpr const char* kName = "swiglu backward";
   static constexpr StepPart kPart = StepPart::elementwise;
   Tensor gate_up, dy, dgate_up;
+  GroupedRows rows = {};
   bool fits() const { return SwiGlu{gate_up, dy}.fits() && same_shape(dgate_up, gate_up); }
 };
 
@@ -573,13 +653,14 @@ struct Sgd {
 // Any of them.
 using AnyOperation =
     std::variant<FillNormal, FillValue, Scale, Add, KeepBlocks, Advance, RandomTokens,
-                 RandomElements, Embedding, EmbeddingBackward, ChooseExperts, GroupRows, GatherRows,
-                 CombineRows, Norm, NormBackward, LinearForward, LinearAdd, LinearBackwardInput,
-                 LinearBackwardWeight, Gelu, GeluBackward, LinearGelu, LinearBackwardGelu,
-                 Magnitude, Quantise, MultiplyScaled, Relu, ReluBackward, SwiGlu, SwiGluBackward,
-                 Rotate, RotateBackward, Attention, AttentionBackward, CrossEntropyPiece,
-                 CrossEntropySums, CrossEntropyOfPart, Mean, CrossEntropy, MeanSquaredError,
-                 SumOfSquares, Clip, AdamW, Sgd>;
+                 RandomElements, Embedding, EmbeddingBackward, ChooseExperts, ChooseExpertsBackward,
+                 GroupRows, GatherRows, CombineRows, CombineRowsBackward, GroupedLinear,
+                 GroupedLinearBackwardInput, GroupedLinearBackwardWeight, Norm, NormBackward,
+                 LinearForward, LinearAdd, LinearBackwardInput, LinearBackwardWeight, Gelu,
+                 GeluBackward, LinearGelu, LinearBackwardGelu, Magnitude, Quantise, MultiplyScaled,
+                 Relu, ReluBackward, SwiGlu, SwiGluBackward, Rotate, RotateBackward, Attention,
+                 AttentionBackward, CrossEntropyPiece, CrossEntropySums, CrossEntropyOfPart, Mean,
+                 CrossEntropy, MeanSquaredError, SumOfSquares, Clip, AdamW, Sgd>;
 
 template <typename Operation>
 const char* name_of(const Operation&) {

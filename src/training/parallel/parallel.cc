@@ -1,6 +1,7 @@
 #include "training/parallel/parallel.h"
 
 #include "core/names.h"
+#include "training/parallel/expert_step.h"
 #include "training/parallel/gradient_buckets.h"
 #include "training/parallel/sharded_step.h"
 #include "training/parallel/tensor_step.h"
@@ -11,7 +12,8 @@ namespace {
 constexpr NamedValue<Parallel> kParallels[] = {{Parallel::none, "none"},
                                                {Parallel::ddp, "ddp"},
                                                {Parallel::zero3, "zero3"},
-                                               {Parallel::tp, "tp"}};
+                                               {Parallel::tp, "tp"},
+                                               {Parallel::ep, "ep"}};
 
 // With its tensor group a rank makes the passes of one batch, with its data group it does what
 // ranks do that each have a batch.
@@ -83,12 +85,21 @@ std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& setting
   if (settings.kind == Parallel::tp) {
     return std::make_unique<TensorStep>(rank, *settings.session, model);
   }
+  if (settings.kind == Parallel::ep) {
+    return std::make_unique<ExpertStep>(rank, *settings.session, model, ranges,
+                                        settings.bucket_bytes, options);
+  }
   return std::make_unique<GradientBuckets>(rank, *settings.session, model, ranges,
                                            settings.bucket_bytes, options);
 }
 
 ModelShard shard_of(const ParallelSettings& settings, const Rank& rank) {
   const int ranks = tensor_ranks_of(settings, rank.size);
+  if (settings.kind == Parallel::ep) {
+    ModelShard shard;
+    shard.experts = {rank.index, rank.size};
+    return shard;
+  }
   const TensorShard tensor{rank.index % ranks, ranks};
   if (settings.kind != Parallel::zero3) return tensor;
   return {Shard{rank.index / ranks, rank.size / ranks, settings.keep_gathered, settings.late_sums},
@@ -97,6 +108,10 @@ ModelShard shard_of(const ParallelSettings& settings, const Rank& rank) {
 
 int tensor_ranks_of(const ParallelSettings& settings, int ranks) {
   return settings.kind == Parallel::tp ? ranks : settings.tensor_ranks;
+}
+
+int parts_of(const ParallelSettings& settings, int ranks) {
+  return settings.kind == Parallel::ep ? ranks : tensor_ranks_of(settings, ranks);
 }
 
 }  // namespace duet

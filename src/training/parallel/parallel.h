@@ -24,6 +24,7 @@ enum class Parallel {
   ddp,    // every rank has the whole model, and gradients are summed (gradient_buckets.h)
   zero3,  // ranks divide the model among themselves (sharded_step.h)
   tp,     // ranks divide each product, of one batch (tensor_step.h)
+  ep,     // as ddp, but ranks divide each layer's experts (expert_step.h)
 };
 const char* name(Parallel parallel);
 Parallel parse_parallel(std::string_view text);  // throws UsageError
@@ -99,7 +100,7 @@ struct ParallelSettings {
   // nullptr, and no groups: no communication. A step then takes the time that it would take if
   // communication cost nothing, and its results are not valid.
   CollectiveSession* session = nullptr;
-  std::uint64_t bucket_bytes = 25u << 20;  // ddp: see GradientBuckets
+  std::uint64_t bucket_bytes = 25u << 20;  // ddp and ep: see GradientBuckets
   // zero3: blocks that were gathered for the forward pass stay for the backward pass.
   bool keep_gathered = false;
   // zero3: gradients are sent to their ranks beside the backward pass, and summed behind it.
@@ -114,8 +115,8 @@ struct ParallelSettings {
 
 // `ranges`: in the order in which the model's backward pass completes gradients; `options`: of the
 // stream that communicates. With a session this is collective, as CollectiveSession::plan() is. The
-// model must have its memory, for zero3 and tp that of shard_of(). Model and session must outlive
-// the result.
+// model must have its memory, for zero3, tp and ep that of shard_of(). Model and session must
+// outlive the result.
 std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& settings, Rank& rank,
                                                  Model& model,
                                                  const std::vector<ParameterRange>& ranges,
@@ -124,6 +125,8 @@ std::unique_ptr<ParallelStep> make_parallel_step(const ParallelSettings& setting
 ModelShard shard_of(const ParallelSettings& settings, const Rank& rank);
 // Of so many ranks: how many divide the products of one batch.
 int tensor_ranks_of(const ParallelSettings& settings, int ranks);
+// Of so many ranks: how many have parts of the model that differ, but for those that zero3 gathers.
+int parts_of(const ParallelSettings& settings, int ranks);
 // How many batches so many ranks have at a time.
 inline std::int64_t batches_of(const ParallelSettings& settings, int ranks) {
   return ranks / tensor_ranks_of(settings, ranks);

@@ -86,6 +86,16 @@ std::string PlannedRowExchange::algorithm(CollectiveKind kind) const {
   return found == first_of_kind_.end() ? "" : found->second->algorithm();
 }
 
+std::string PlannedRowExchange::algorithms() const {
+  return algorithm(CollectiveKind::all_gather) + "; " + algorithm(CollectiveKind::reduce_scatter);
+}
+
+double PlannedRowExchange::wire_bytes() const {
+  double bytes = 0;
+  for (const CollectivePlan* const each : calls_) bytes += each->wire_bytes();
+  return bytes;
+}
+
 TensorStep::TensorStep(Rank& rank, CollectiveSession& session, Model& model)
     : model_(model), exchanging_(model, &rows_) {
   const SharedStaging sharing(session, rank);  // no two calls run at a time
@@ -155,15 +165,11 @@ void TensorStep::set_timeline(StepTimeline* timeline) {
 }
 
 double TensorStep::wire_bytes() const {
-  double bytes = sum_partials_ != nullptr ? sum_partials_->wire_bytes() : 0;
-  for (const CollectivePlan* const each : rows_.calls()) bytes += each->wire_bytes();
-  return bytes;
+  return rows_.wire_bytes() + (sum_partials_ != nullptr ? sum_partials_->wire_bytes() : 0);
 }
 
 std::map<std::string, std::string> TensorStep::notes() const {
-  return {{"algorithm", rows_.algorithm(CollectiveKind::all_gather) + "; " +
-                            rows_.algorithm(CollectiveKind::reduce_scatter)},
-          {"exchanges", std::to_string(rows_.calls().size())}};
+  return {{"algorithm", rows_.algorithms()}, {"exchanges", std::to_string(rows_.calls().size())}};
 }
 
 }  // namespace duet

@@ -39,11 +39,13 @@ class PlannedRowExchange : public RowExchange {
 
   // What was planned, in the order of the calls.
   const std::vector<CollectivePlan*>& calls() const { return calls_; }
-  // The algorithm of the first planned call of a kind; "": there is none.
-  std::string algorithm(CollectiveKind kind) const;
+  // The algorithms of the first planned call that gathers and of the first that scatters.
+  std::string algorithms() const;
+  double wire_bytes() const;  // of all calls
   void set_timeline(StepTimeline* timeline) { timeline_ = timeline; }
 
  private:
+  std::string algorithm(CollectiveKind kind) const;  // "": none was planned
   // Plans have fixed buffers: a pair of buffers has one plan, and one with products.
   using Key = std::tuple<CollectiveKind, const void*, const void*, std::uint64_t, bool>;
 

@@ -14,6 +14,7 @@ the library. The page is docs/python.md.
 from .communicator import Call, Communicator, Groups, Memory, Rank, Rows
 from .errors import (BadArgument, Error, Interrupted, OutOfMemory, PeerFailed, Timeout, Unavailable,
                      UsageError)
+from .exchange import TokenExchange
 from .journal import Journal, parse, read
 from .library import version
 from .overlap import Overlap, overlap_engine
@@ -21,5 +22,5 @@ from .program import run
 from .streams import Stream
 
 __all__ = ["BadArgument", "Call", "Communicator", "Error", "Groups", "Interrupted", "Journal", "Memory",
-           "OutOfMemory", "Overlap", "PeerFailed", "Rank", "Rows", "Stream", "Timeout", "Unavailable",
-           "UsageError", "overlap_engine", "parse", "read", "run", "version"]
+           "OutOfMemory", "Overlap", "PeerFailed", "Rank", "Rows", "Stream", "Timeout", "TokenExchange",
+           "Unavailable", "UsageError", "overlap_engine", "parse", "read", "run", "version"]

@@ -15,6 +15,7 @@ from typing import Any
 from . import dlpack, library
 from .arrays import ITEMSIZE, Place, interface_of, native_stream, place_of
 from .errors import BadArgument, Error, PeerFailed
+from .exchange import TokenExchange
 from .library import check
 from .overlap import Overlap
 from .streams import Stream
@@ -77,7 +78,7 @@ class Communicator:
             options.bootstrap = ctypes.pointer(how)
         self._handle, self._why_closed = c_void_p(), "the communicator is closed"
         self._ranks: Any = weakref.WeakValueDictionary()
-        self._calls: set[Call] = set()
+        self._calls: set[Call | TokenExchange] = set()
         of = library.library()
         try:
             _check(_interruptible(lambda: of.duet_comm_open(byref(options), byref(self._handle)), None))
@@ -153,7 +154,7 @@ class Communicator:
 
     def close(self) -> None:
         """Collective over the processes, and waits for them. Raises BadArgument, and stays open, while
-        calls, memory or streams exist."""
+        calls, exchanges, memory or streams exist."""
         if not self._handle:
             return
         of, handle = self._of(), self._handle
@@ -280,6 +281,14 @@ class Rank:
         "priority", "zero-cta" or "dma", as an Overlap, which a `with` block closes. `works`: of an
         Overlap.enqueue() at most."""
         return Overlap(self, policy, works)
+
+    def token_exchange(self, tokens: int, hidden: int, experts: int, chosen: int, dtype: str = "bf16",
+                       results_over_rows: bool = False) -> TokenExchange:
+        """Collective: the exchange of rows of tokens around the experts of a layer, as a TokenExchange.
+        `tokens` of each rank at most, rows of `hidden` elements of `dtype` (fp32, on GPUs also bf16);
+        `chosen` of `experts`, which the ranks divide in order, for each token. With
+        `results_over_rows` results and rows are one memory, for experts that no longer read rows."""
+        return TokenExchange(self, tokens, hidden, experts, chosen, _number(DTYPES, dtype, "dtype"), results_over_rows)
 
     def plan(self, kind: str, send: Any, recv: Any, *, count: int | None = None,
              dtype: str | None = None, op: str = "sum", root: int = 0,
@@ -527,6 +536,8 @@ class Memory:
     elements: int
     dtype: str
 
+    _lent = False  # by an exchange, until it ends
+
     def __init__(self, rank, elements, dtype):
         self.rank, self.elements, self.dtype = rank, operator.index(elements), dtype
         if self.elements < 0:
@@ -536,6 +547,15 @@ class Memory:
         of = rank.comm._of()
         rank._run(lambda: of.duet_allocate(rank._handle, self.bytes, byref(self._handle)))
         self.address = of.duet_memory_data(self._handle) or 0
+
+    @classmethod
+    def _of_handle(cls, rank, handle, dtype):
+        memory = cls.__new__(cls)
+        of = rank.comm._of()
+        memory.rank, memory.dtype, memory._handle, memory._lent = rank, dtype, c_void_p(handle), True
+        memory.bytes, memory.address = of.duet_memory_bytes(handle), of.duet_memory_data(handle) or 0
+        memory.elements = memory.bytes // ITEMSIZE[dtype]
+        return memory
 
     def _of(self):
         if not self._handle:
@@ -601,7 +621,7 @@ class Memory:
     def free(self) -> None:
         """When the calls that use it have been retired on all ranks."""
         handle, self._handle = self._handle, None
-        if handle and self.rank.comm._handle:
+        if handle and self.rank.comm._handle and not self._lent:
             library.library().duet_memory_free(handle)
 
     def __del__(self):

@@ -3,7 +3,7 @@ import ctypes
 import os
 import sysconfig
 import threading
-from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_double, c_int32,
+from ctypes import (CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_double, c_int32, c_int64,
                     c_size_t, c_uint32, c_uint64, c_void_p)
 
 from .errors import BY_STATUS, Error, Unavailable
@@ -75,9 +75,22 @@ class OverlapWork(_Sized):
                 ("enqueue", WORK_FUNCTION), ("user", c_void_p)]
 
 
+class ExchangeOptions(_Sized):
+    _fields_ = [("size", c_uint64), ("tokens", c_int64), ("hidden", c_int64), ("experts", c_int64),
+                ("chosen", c_int64), ("dtype", c_int32), ("results_over_rows", c_int32)]
+
+
+class ExchangeInfo(_Sized):
+    _fields_ = [("size", c_uint64), ("tokens", c_void_p), ("routing", c_void_p), ("rows", c_void_p),
+                ("offsets", c_void_p), ("results", c_void_p), ("out", c_void_p),
+                ("all_routing", c_void_p), ("places", c_void_p), ("most_rows", c_int64),
+                ("own_experts", c_int64), ("first_expert", c_int64)]
+
+
 STRUCTS = {"duet_bootstrap": Bootstrap, "duet_comm_options": CommOptions,
            "duet_comm_info": CommInfo, "duet_rank_info": RankInfo, "duet_collective": Collective,
-           "duet_buffers": Buffers, "duet_rows": Rows, "duet_overlap_work": OverlapWork}
+           "duet_buffers": Buffers, "duet_rows": Rows, "duet_overlap_work": OverlapWork,
+           "duet_exchange_options": ExchangeOptions, "duet_exchange_info": ExchangeInfo}
 
 # Result and arguments by name. Handles are c_void_p.
 _HANDLE = POINTER(c_void_p)
@@ -133,6 +146,18 @@ FUNCTIONS = {
     "duet_overlap_enqueue_on": (c_int32, [c_void_p, POINTER(OverlapWork), c_int32, c_void_p]),
     "duet_overlap_close": (None, [c_void_p]),
     "duet_overlap_engine": (c_int32, [c_char_p, c_char_p, _HANDLE]),
+    "duet_exchange_open": (c_int32, [c_void_p, POINTER(ExchangeOptions), _HANDLE]),
+    "duet_exchange_get_info": (c_int32, [c_void_p, POINTER(ExchangeInfo)]),
+    "duet_exchange_choose": (c_int32, [c_void_p, c_void_p, c_int64, c_int32, c_void_p]),
+    "duet_exchange_choose_on": (c_int32, [c_void_p, c_void_p, c_int64, c_int32, c_void_p]),
+    "duet_exchange_leave_out": (c_int32, [c_void_p, c_int64, c_void_p]),
+    "duet_exchange_leave_out_on": (c_int32, [c_void_p, c_int64, c_void_p]),
+    "duet_exchange_dispatch": (c_int32, [c_void_p, c_void_p]),
+    "duet_exchange_dispatch_on": (c_int32, [c_void_p, c_void_p]),
+    "duet_exchange_combine": (c_int32, [c_void_p, c_void_p]),
+    "duet_exchange_combine_on": (c_int32, [c_void_p, c_void_p]),
+    "duet_exchange_retire": (c_int32, [c_void_p, c_void_p]),
+    "duet_exchange_drop": (None, [c_void_p]),
     "duet_verdicts": (c_int32, [c_char_p, c_char_p, c_size_t, _HANDLE]),
 }
 

@@ -16,10 +16,11 @@ if not torch.cuda.is_initialized():  # CUDA reads it when it starts: docs/librar
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
 
 from .communicator import Communicator
-from .operators import (all_gather, all_gather_matmul, all_reduce, all_reduce_rms_norm, all_to_all,
-                        matmul_all_reduce, matmul_reduce_scatter, reduce_scatter)
+from .operators import (Dispatched, all_gather, all_gather_matmul, all_reduce, all_reduce_rms_norm, all_to_all,
+                        combine_tokens, dispatch_tokens, matmul_all_reduce, matmul_reduce_scatter,
+                        reduce_scatter)
 from .symmetric import fused_all_gather_matmul, fused_matmul_reduce_scatter
 
-__all__ = ["Communicator", "all_gather", "all_gather_matmul", "all_reduce", "all_reduce_rms_norm",
-           "all_to_all", "fused_all_gather_matmul", "fused_matmul_reduce_scatter", "matmul_all_reduce",
+__all__ = ["Communicator", "Dispatched", "all_gather", "all_gather_matmul", "all_reduce",
+           "all_reduce_rms_norm", "all_to_all", "combine_tokens", "dispatch_tokens", "fused_all_gather_matmul", "fused_matmul_reduce_scatter", "matmul_all_reduce",
            "matmul_reduce_scatter", "reduce_scatter"]

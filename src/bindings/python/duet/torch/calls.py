@@ -14,8 +14,8 @@ import torch
 
 from .. import arrays
 from ..errors import BadArgument, Error, PeerFailed
-from .buffers import Buffer, place_of
-from .shapes import multiplied, normalised, returned
+from .buffers import DTYPES, Buffer, place_of, tensor_at
+from .shapes import dispatched, multiplied, normalised, returned
 
 
 _SMALL = 1 << 20  # bytes of an operator's larger buffer
@@ -48,10 +48,10 @@ class Calls:
             if planned.call.takes_buffers:
                 x = _plain(x).contiguous()
                 out = torch.empty_like(x) if planned.keeps_shape else x.new_empty(planned.result.shape)
-                self._enqueue_at(planned.call, x.data_ptr(), out.data_ptr())
+                self._enqueue(planned.call._enqueue_at_addresses, x.data_ptr(), out.data_ptr())
                 return out
             planned.given.copy_(_plain(x))
-            self._enqueue(planned.call)
+            self._enqueue(planned.call.enqueue)
             return planned.result.clone()
 
     def gather_and_multiply(self, x, weights, rows):
@@ -105,14 +105,49 @@ class Calls:
                 return self._sum_and_normalise_at(planned.call, *map(_aligned, given))
             for to, each in zip((planned.given, *planned.beside), given):
                 to.copy_(_plain(each))
-            self._enqueue(planned.call)
+            self._enqueue(planned.call.enqueue)
             return planned.result.clone(), planned.beside[0].clone()
 
     def _sum_and_normalise_at(self, call, x, residual, weight):
         normed, updated = torch.empty_like(x), torch.empty_like(x)
-        self._enqueue_at(call, x.data_ptr(), normed.data_ptr(), residual.data_ptr(), updated.data_ptr(),
-                         weight.data_ptr())
+        self._enqueue(call._enqueue_at_addresses, x.data_ptr(), normed.data_ptr(), residual.data_ptr(),
+                      updated.data_ptr(), weight.data_ptr())
         return normed, updated
+
+    # ---- Tokens and their experts -----------------------------------------------------------------
+
+    def dispatch(self, x, routing, tokens, experts):
+        """Rows of the rank's experts (those that no token became are 0), offsets, places and all ranks'
+        routing, as those of a TokenExchange."""
+        x = _plain(x)
+        with self._used(x, routing):
+            shapes = dispatched(x, routing, tokens, experts, self._rank.size)
+            own = self._exchange(x.dtype, tokens, x.shape[1], experts, shapes)
+            own.tokens[:len(x)].copy_(x)
+            own.routing[:len(x)].copy_(routing)
+            own.routing[len(x):].fill_(-1)
+            self._enqueue(own.call.dispatch)
+            there = torch.arange(shapes[0][0], device=self._device) < own.offsets[-1]
+            rows = torch.where(there[:, None], own.rows, torch.zeros((), dtype=x.dtype, device=self._device))
+            return rows, own.offsets.clone(), own.places.clone(), own.all_routing.clone()
+
+    def combine(self, results, places, routing, tokens, experts):
+        """The weighted sums of this rank's `tokens` tokens; places and routing of all ranks."""
+        results = _plain(results)
+        with self._used(results, places, routing):
+            own = self._exchange(results.dtype, tokens, results.shape[1], experts,
+                                 (results.shape, (experts // self._rank.size + 1,), places.shape, routing.shape))
+            own.results.copy_(results)
+            own.places.copy_(places)
+            own.all_routing.copy_(routing)
+            self._enqueue(own.call.combine)
+            return own.out.clone()
+
+    def _exchange(self, dtype, tokens, hidden, experts, shapes):
+        chosen = shapes[2][1]
+        return self._planned(("token_exchange", dtype, tokens, hidden, experts, chosen), lambda: _Exchange(
+            self._rank.token_exchange(tokens, hidden, experts, chosen, DTYPES[dtype]), dtype, tokens, hidden,
+            shapes, self._device))
 
     # ---- On tensors of empty() --------------------------------------------------------------------
 
@@ -124,7 +159,7 @@ class Calls:
                 return
             planned = self._planned((kind, op, *_identity(out), *_identity(x)), lambda: self._plan(
                 kind, x, self._buffer_of(x, "x"), out, self._buffer_of(out, "out"), op=op))
-            self._enqueue(planned.call)
+            self._enqueue(planned.call.enqueue)
 
     def sum_and_normalise_into(self, out, updated, x, residual, weight, eps):
         with self._used(out, updated, x, residual, weight):
@@ -136,7 +171,7 @@ class Calls:
             key = ("all_reduce_rms_norm", eps, *(_identity(each) for each in (out, updated, x, residual, weight)))
             planned = self._planned(key, lambda: self._plan_norm(
                 x, self._buffer_of(x, "x"), out, self._buffer_of(out, "out"), residual, updated, weight, eps))
-            self._enqueue(planned.call)
+            self._enqueue(planned.call.enqueue)
 
     def gather_and_multiply_into(self, out, rows, weight):
         out, rows, weight = map(_plain, (out, rows, weight))
@@ -225,18 +260,12 @@ class Calls:
                 if native else torch.cuda.default_stream(self._device)
         return stream
 
-    def _enqueue(self, call):
+    def _enqueue(self, enqueue, *addresses):
+        """Calls enqueue(stream, ...), of what Duet does."""
         if self._stream is None:
-            call.enqueue(self._native)
+            enqueue(self._native, *addresses)
         else:
-            call.enqueue(self._stream)
-            self._wait()
-
-    def _enqueue_at(self, call, *addresses):
-        if self._stream is None:
-            call._enqueue_at_addresses(self._native, *addresses)
-        else:
-            call._enqueue_at_addresses(self._stream, *addresses)
+            enqueue(self._stream, *addresses)
             self._wait()
 
     def _wait(self):
@@ -395,6 +424,23 @@ class _Planned:
                 first = offset // (tensor.shape[1] * tensor.element_size())
                 return tensor[first:first + count]
         raise Error("rows outside of both buffers of their call")
+
+
+class _Exchange:
+    """A TokenExchange and its memory as tensors. `shapes`: of shapes.dispatched()."""
+
+    def __init__(self, exchange, dtype, tokens, hidden, shapes, device):
+        def tensor(memory, shape, kind):
+            return tensor_at(memory, shape, kind, device)
+
+        rows, offsets, places, routing = shapes
+        self.call = exchange
+        self.tokens, self.out = (tensor(each, (tokens, hidden), dtype) for each in (exchange.tokens, exchange.out))
+        self.rows, self.results = (tensor(each, rows, dtype) for each in (exchange.rows, exchange.results))
+        self.routing = tensor(exchange.routing, (tokens, routing[1]), torch.int32)
+        self.offsets = tensor(exchange.offsets, offsets, torch.int32)
+        self.places = tensor(exchange.places, places, torch.int32)
+        self.all_routing = tensor(exchange.all_routing, routing, torch.int32)
 
 
 def _plain(tensor):

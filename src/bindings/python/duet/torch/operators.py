@@ -6,8 +6,8 @@ torch.autograd.Function, which costs less at each call than an operator's own.
 import torch
 
 from ..errors import BadArgument
-from .communicator import calls_of, check_op, size_of
-from .shapes import multiplied, normalised, returned
+from .communicator import calls_of, check_op, named, size_of
+from .shapes import dispatched, multiplied, normalised, returned
 
 _ops = torch.library.Library("duet", "DEF")
 
@@ -77,6 +77,29 @@ def _fake_all_reduce_rms_norm(x, residual, weight, eps, comm):
 
 _define("all_reduce_rms_norm(Tensor x, Tensor residual, Tensor weight, float eps, str comm) -> (Tensor, Tensor)",
         _all_reduce_rms_norm, _fake_all_reduce_rms_norm)
+
+
+def _dispatch_tokens(x, routing, tokens, experts, comm):
+    return calls_of(comm, x).dispatch(x, routing, tokens, experts)
+
+
+def _fake_dispatch_tokens(x, routing, tokens, experts, comm):
+    rows, *others = dispatched(x, routing, tokens, experts, size_of(comm))
+    return (x.new_empty(rows), *(routing.new_empty(shape) for shape in others))
+
+
+def _combine_tokens(results, places, routing, tokens, experts, comm):
+    return calls_of(comm, results).combine(results, places, routing, tokens, experts)
+
+
+def _fake_combine_tokens(results, places, routing, tokens, experts, comm):
+    return results.new_empty((tokens, results.shape[1]))
+
+
+_define("dispatch_tokens(Tensor x, Tensor routing, int tokens, int experts, str comm) -> "
+        "(Tensor, Tensor, Tensor, Tensor)", _dispatch_tokens, _fake_dispatch_tokens)
+_define("combine_tokens(Tensor results, Tensor places, Tensor routing, int tokens, int experts, str comm) -> "
+        "Tensor", _combine_tokens, _fake_combine_tokens)
 
 
 # Gradients are those of the sum of all ranks' losses. Ranks make the same calls in their backward
@@ -212,6 +235,93 @@ class _MatmulAllReduce(torch.autograd.Function):
         of_x = whole @ weight.t() if ctx.needs_input_grad[0] else None
         of_weight = _matrix(x).t() @ _matrix(whole) if ctx.needs_input_grad[1] else None
         return of_x, of_weight, None
+
+
+class _DispatchTokens(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, routing, tokens, experts, comm):
+        ctx.tokens, ctx.experts, ctx.comm, ctx.count = tokens, experts, comm, len(x)
+        made = torch.ops.duet.dispatch_tokens(x, routing, tokens, experts, comm)
+        ctx.save_for_backward(*made[2:])
+        ctx.mark_non_differentiable(*made[1:])
+        return tuple(made)
+
+    @staticmethod
+    def backward(ctx, of_rows, *_):
+        places, routing = ctx.saved_tensors
+        with_ones = routing.clone()
+        with_ones[:, places.shape[1]:] = _bits(torch.ones((), device=routing.device))
+        of_x = torch.ops.duet.combine_tokens(of_rows, places, with_ones, ctx.tokens, ctx.experts, ctx.comm)
+        return of_x[:ctx.count], None, None, None, None
+
+
+class _CombineTokens(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, results, weights, own_routing, places, routing, tokens, experts, comm):
+        ctx.tokens, ctx.experts, ctx.comm = tokens, experts, comm
+        ctx.save_for_backward(results, weights, own_routing)
+        return torch.ops.duet.combine_tokens(results, places, routing, tokens, experts, comm)[:len(weights)]
+
+    @staticmethod
+    def backward(ctx, of_sums):
+        results, weights, own_routing = ctx.saved_tensors
+        rows, _, places, routing = torch.ops.duet.dispatch_tokens(of_sums, own_routing, ctx.tokens, ctx.experts,
+                                                                  ctx.comm)
+        of_results = of_weights = None
+        most, goes = len(rows), places >= 0
+        if ctx.needs_input_grad[0]:
+            at = torch.where(goes, places, torch.full_like(places, most)).flatten().long()
+            all_weights = routing[:, places.shape[1]:].contiguous().view(torch.float32).flatten()
+            of_rows = torch.zeros(most + 1, device=rows.device).scatter_(0, at, all_weights)[:most]
+            of_results = (rows * of_rows[:, None]).to(results.dtype)
+        if ctx.needs_input_grad[1]:
+            # Of each choice, on the rank of its expert: what comes of the others is 0.
+            scalars = (rows.float() * results.float()).sum(-1)
+            scalars = torch.where(goes, scalars[places.clamp(min=0).long()], torch.zeros_like(scalars[:1]))
+            of_weights = reduce_scatter(scalars, ctx.comm)[:len(weights)].to(weights.dtype)
+        return of_results, of_weights, None, None, None, None, None, None
+
+
+def _bits(weights):
+    """Of fp32, as int32."""
+    return weights.contiguous().view(torch.int32)
+
+
+class Dispatched:
+    """What dispatch_tokens() returns: `rows` (most, n) of this rank's experts, by expert and then by
+    token of all ranks; `offsets` (own_experts + 1), int32, where those of each expert begin, and where
+    the last one's end, behind which rows are 0; `first_expert`, the number of the first of
+    `own_experts`."""
+
+    def __init__(self, rows, offsets, first_expert, rest):
+        self.rows, self.offsets, self.first_expert, self._rest = rows, offsets, first_expert, rest
+        self.own_experts = len(offsets) - 1
+
+
+def dispatch_tokens(x, experts, weights, count, comm, *, tokens=None):
+    """Rows x (t, n) of tokens go to the ranks of their experts: `experts` (t, chosen), of `count` on all
+    ranks, which divide them in order, and their `weights`, by which combine_tokens() multiplies. An
+    expert of -1 adds nothing. `tokens`: the most that a rank has, equal on all, which may have fewer, or
+    none; None: all have t. fp32, on GPUs also bf16."""
+    name = _name(comm)
+    routing = torch.cat([experts.to(torch.int32), _bits(weights.detach().float())], dim=1)
+    most = len(x) if tokens is None else tokens
+    if _needs_grad(x):
+        made = _DispatchTokens.apply(x, routing, most, count, name)
+    else:
+        made = torch.ops.duet.dispatch_tokens(x, routing, most, count, name)
+    rows, offsets, *all_ranks = made
+    first = named(name, x.device).rank * (len(offsets) - 1)
+    return Dispatched(rows, offsets, first, (weights, routing, *all_ranks, most, count, name))
+
+
+def combine_tokens(results, dispatched):
+    """(t, n): of each token of dispatch_tokens() the sum of its experts' results times their weights.
+    `results`: as its rows, row by row. Gradients also reach the weights."""
+    weights, own_routing, places, routing, tokens, experts, name = dispatched._rest
+    if _needs_grad(results, weights):
+        return _CombineTokens.apply(results, weights, own_routing, places, routing, tokens, experts, name)
+    return torch.ops.duet.combine_tokens(results, places, routing, tokens, experts, name)[:len(weights)]
 
 
 def _matrix(x):

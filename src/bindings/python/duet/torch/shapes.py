@@ -1,4 +1,6 @@
 """Shapes of what operators return, and what they refuse: for tensors and for torch's fake ones."""
+import torch
+
 from ..errors import BadArgument
 from .buffers import NORMED, SUMMED
 
@@ -30,6 +32,23 @@ def multiplied(kind, x, weight, size):
     if x.device != weight.device:
         raise BadArgument(f"a product of tensors on {x.device} and {weight.device}: expected one device")
     return (*returned(kind, x, size)[:-1], weight.shape[1])
+
+
+def dispatched(x, routing, tokens, experts, size):
+    """The shapes of what a dispatch returns: rows, offsets, places, all ranks' routing."""
+    if x.dim() != 2 or x.dtype not in (torch.float32, torch.bfloat16):
+        raise BadArgument(f"tokens {tuple(x.shape)} of {x.dtype}: expected a matrix of torch.float32 or "
+                          "torch.bfloat16")
+    if routing.dtype != torch.int32 or routing.dim() != 2 or routing.shape[0] != x.shape[0]:
+        raise BadArgument(f"a routing {tuple(routing.shape)} of {routing.dtype}: expected experts and weights "
+                          f"(tokens, chosen) of {x.shape[0]} tokens")
+    if x.shape[0] > tokens or tokens < 1:
+        raise BadArgument(f"{x.shape[0]} tokens: expected tokens={tokens} at most, and that 1 or more")
+    if experts < 1 or experts % size != 0:
+        raise BadArgument(f"{experts} experts: expected a multiple of {size}, the ranks")
+    chosen = routing.shape[1] // 2
+    most = size * tokens * min(chosen, experts // size)
+    return ((most, x.shape[1]), (experts // size + 1,), (size * tokens, chosen), (size * tokens, 2 * chosen))
 
 
 def normalised(x, residual, weight, eps):
