@@ -69,6 +69,7 @@ class LayerLinear {
 
   bool gathers() const { return operation_.kind == LayerKind::gather_gemm; }
   bool communicates() const { return way_.session != nullptr; }
+  bool is_computed(const Rank& rank) const;
   bool multiplies() const { return duet::multiplies(operation_.kind); }
   void allocate(Rank& rank);
   void plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning);
@@ -91,6 +92,8 @@ class LayerLinear {
   const LayerWay way_;
   const int ranks_;
   const GemmProblem problem_;
+  // False on a simulated machine, whose times do not depend on contents: buffers have none then.
+  const bool is_computed_;
   Collective collective_;
   const std::uint64_t seed_;
   const bool makes_input_;
