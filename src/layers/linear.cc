@@ -86,7 +86,7 @@ void LayerLinear::allocate(Rank& rank) {
     return;
   }
   buffers_ = {y(), y()};
-  if (operation_.kind != LayerKind::gemm_scatter || !communicates()) return;
+  if (!scatters(operation_.kind) || !communicates()) return;
   scattered_ = allocate(y().bytes / static_cast<std::uint64_t>(ranks_));
   buffers_.recv = scattered_->span();
 }
@@ -106,13 +106,26 @@ void LayerLinear::plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning)
   stream->synchronize(kLayerDeadline);
   Tuning of_device = tuning;
   of_device.simulated_products = is_computed_;
+  const int alignment = alignment_of_all();
   for (const CallRows& each : cut_) {
     std::unique_ptr<GemmPlan>& plan = gemms_[key_of(each)];
     GemmProblem problem = problem_;
     problem.m = static_cast<std::int64_t>(each.rows.count);
     problem.accumulate = each.adds;
+    problem.alignment = alignment;
+    if (problem.layout == Layout::tn) problem.a_columns = problem_.m;
     if (plan == nullptr) plan = gemm.plan(rank.device, problem, operands(each), of_device);
   }
+}
+
+// Of what calls multiply, at most what problems promise otherwise.
+int LayerLinear::alignment_of_all() const {
+  std::uintptr_t addresses = kMatrixAlignment;
+  for (const CallRows& each : cut_) {
+    const GemmBuffers at = operands(each);
+    for (const Span& span : {at.a, at.c}) addresses |= reinterpret_cast<std::uintptr_t>(span.data);
+  }
+  return static_cast<int>(addresses & ~(addresses - 1));
 }
 
 CallRows LayerLinear::first_rows(std::uint64_t count) const {
@@ -122,6 +135,12 @@ CallRows LayerLinear::first_rows(std::uint64_t count) const {
 
 GemmBuffers LayerLinear::operands(const CallRows& rows) const {
   if (gathers()) return {rows.place, weight_.span(), slice_rows(y(), problem_.m, rows.rows)};
+  if (problem_.layout == Layout::tn) {  // columns of X, from the first element to the last
+    const std::uint64_t size = size_of(problem_.dtype), first = rows.rows.first * size;
+    const std::uint64_t behind =
+        matrix_bytes(1, problem_.m, problem_.dtype) - (rows.rows.first + rows.rows.count) * size;
+    return {x().slice(first, x().bytes - first - behind), weight_.span(), rows.place};
+  }
   return {slice_rows(x(), problem_.m, rows.rows), weight_.span(), rows.place};
 }
 

@@ -73,6 +73,7 @@ class LayerLinear {
   bool multiplies() const { return duet::multiplies(operation_.kind); }
   void allocate(Rank& rank);
   void plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning);
+  int alignment_of_all() const;
   static GemmKey key_of(const CallRows& rows) { return {rows.rows.count, rows.adds, rows.stream}; }
   GemmBuffers operands(const CallRows& rows) const;
   // Rows from the first one on, where they stand as a whole.
