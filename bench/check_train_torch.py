@@ -6,7 +6,7 @@
 - Qwen3 and its adapters have the loss, gradients and AdamW steps of the transformers and peft
   libraries (src/training/fixtures/qwen3.json).
 - Two ranks train as one with the batches of both: the same tokens, losses that differ by rounding.
-  With FSDP2 where PyTorch has it.
+  With FSDP2 on GPUs. By tensor parallelism two ranks train as one with the same batch.
 - A rank that fails, dies or hangs ends the row with its reason, and no process is left.
 
 Exits with 1 if a check failed.
@@ -26,6 +26,7 @@ FIXTURES = ROOT / "src/training/fixtures"
 sys.path.append(str(FIXTURES))
 from make import (LEARNING_RATE, WEIGHT_DECAY, random_weights, tokens_and_targets,  # noqa: E402
                   weights)
+from torch_training.attention import VERSION  # noqa: E402
 from torch_training.options import read_configs  # noqa: E402
 from torch_training.parallel import Alone  # noqa: E402
 from torch_training.qwen3 import Qwen3, Qwen3Config  # noqa: E402
@@ -38,6 +39,7 @@ LOSS_TOLERANCE, GRADIENT_TOLERANCE = 1e-5, 1e-4  # as of src/training/fixture_te
 STEPS, SEQUENCES, CURVE_TOLERANCE = 12, 4, 1e-3
 DUET_NAMES = {"token_table.weight": "token_table", "head.norm.weight": "norm.weight"}
 LIMIT = 120.0
+HAS_DTENSOR = VERSION >= (2, 5)
 failures = []
 
 
@@ -124,7 +126,7 @@ class SharedBatches(TokenTraining):
 
 def losses_of(row, device, others):
     """Of each of STEPS steps, with a learning rate that they show."""
-    row.training.rank = others.rank
+    row.training.rank = others.rank % row.training.ranks
     step = Step(row, device, others.rank)
     for group in step.optimizer.param_groups:
         group["lr"] = 1e-3
@@ -139,7 +141,8 @@ def small_configs():
 
 def check_ranks(device_type, what, config, parallel, recompute="none", mode="eager"):
     def row(ranks, way):
-        return Row(SharedBatches(config, ranks, recompute), "fp32", mode, device_type, 0, 1,
+        batches = 1 if way == "tp" else ranks
+        return Row(SharedBatches(config, batches, recompute), "fp32", mode, device_type, 0, 1,
                    parallel=way, ranks=ranks, bucket_mb=1, limit=LIMIT)
 
     what = f"{what} by {parallel} {mode} on 2 x {device_type}, recompute {recompute}"
@@ -193,6 +196,9 @@ def main():
     device_type = "cuda" if on_gpus else "cpu"
     for what, config in small_configs().items():
         check_ranks(device_type, what, config, "ddp")
+        if HAS_DTENSOR and not getattr(config, "lora", 0):
+            check_ranks(device_type, what, config, "tp")
+            check_ranks(device_type, what, config, "tp", "block")
         if not on_gpus:
             check_ranks(device_type, what, config, "ddp", "block")
             continue
@@ -200,6 +206,7 @@ def main():
         if not getattr(config, "lora", 0):
             check_ranks(device_type, what, config, "fsdp2")
             check_ranks(device_type, what, config, "fsdp2", "block", "compile-blocks")
+            check_ranks(device_type, what, config, "tp", "none", "compile-blocks")
     return 1 if failures else 0
 
 

@@ -40,7 +40,7 @@
 #   bench/on_gpu.sh advise OUT   the advisor's table, scored by JOURNAL; the isolated picture
 #   bench/on_gpu.sh check_train  training's kernels beside the host's, and under compute-sanitizer
 #   bench/on_gpu.sh parallel OUT  training steps on several GPUs by each engine, beside PyTorch's: ddp and
-#                                zero3 beside FSDP2; PARTS, MODELS, RECIPES, BATCHES name some,
+#                                zero3 beside FSDP2, tp beside DTensor; PARTS, MODELS, RECIPES, BATCHES name some,
 #                                GPUS says how many; KEEP_GATHERED=yes: zero3 gathers once a step
 #   bench/on_gpu.sh qwen3 OUT    steps of Qwen3-8B and of its adapters on one GPU, beside PyTorch's;
 #                                PARTS, RECIPES, TURNS name some

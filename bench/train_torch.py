@@ -7,6 +7,7 @@
   python3 bench/train_torch.py --kind qwen3 --recipe bf16 --mode compile --lora 16
   python3 bench/train_torch.py --model 7b --recipe bf16 --parallel ddp
   python3 bench/train_torch.py --kind qwen3 --recipe bf16 --parallel fsdp2 --recompute block
+  python3 bench/train_torch.py --kind qwen3 --recipe bf16 --parallel tp --async-tp
 
 Each model, recipe and mode is a row. A step makes new random tokens on the device, then runs the
 forward pass, the backward pass and the optimiser. GPT and Qwen3 models are those of
@@ -20,7 +21,9 @@ graph).
 
 --parallel: each rank is a process of its own, new ones for each row. ddp is
 DistributedDataParallel, fsdp2 is fully_shard() of each block and of the root, which records name
-zero3 as Duet does. A step's time is that of the slowest rank, tokens/s are those of all, memory is
+zero3 as Duet does. With tp ranks share one batch: DTensor's ColwiseParallel, RowwiseParallel and
+SequenceParallel divide each product; --async-tp lets torch.compile run products beside what they
+gather and scatter, by symmetric memory. A step's time is that of the slowest rank, tokens/s are those of all, memory is
 that of the rank with most. A rank that fails ends the row, and the next row goes on.
 
 A row is timed by events between steps that are enqueued back to back. It fails if the loss of the
@@ -28,6 +31,7 @@ last step is not within 1 of that of a guess. With --json the rows become a jour
 compare` and `duet report` read. Exits with 1 if a row failed.
 """
 import itertools
+import os
 import statistics
 import sys
 
@@ -63,8 +67,8 @@ def print_row(row, timed):
     peak = "-" if timed.peak_bytes is None else f"{timed.peak_bytes / 1e9:.2f}"
     print(f"{heading_of(row)} {training.batch:>6} {1e3 * median:10.3f} "
           f"{1e3 * statistics.fmean(timed.samples):10.3f} "
-          f"{row.ranks * training.items / median:11.0f} "
-          f"{row.ranks * training.flop['tflops'] / median / 1e12:8.1f} {peak:>8} "
+          f"{row.batches() * training.items / median:11.0f} "
+          f"{row.batches() * training.flop['tflops'] / median / 1e12:8.1f} {peak:>8} "
           f"{timed.loss:7.3f}", flush=True)
 
 
@@ -91,10 +95,12 @@ def rows_of(trainings, options):
         yield Row(training, recipe, mode, device.type, device.index or 0, options.seconds,
                   options.attention, options.parallel or "none", options.ranks,
                   options.bucket_mb or 0, not options.no_communication, options.keep_gathered,
-                  options.deterministic, options.limit)
+                  options.deterministic, options.async_tp, options.limit)
 
 
 def main():
+    if int(os.environ.get("RANK", "0")) > 0:  # of torchrun: rank 0 starts processes of its own
+        return 0
     trainings, journal, options = parse_options(__doc__)
     device = options.torch_device
     if device.type == "cuda" and options.parallel is None:

@@ -88,7 +88,7 @@ parallel() {
   gpus=${GPUS:-2}
   devices=cuda:$(seq -s , 0 $((gpus - 1)))
   local part
-  for part in ${PARTS:-check small power ddp zero3 recompute}; do parallel_$part; done
+  for part in ${PARTS:-check small power ddp zero3 recompute tp by_rows}; do parallel_$part; done
 }
 
 parallel_check() {
@@ -157,6 +157,34 @@ zero3_beside_fsdp2() {
     files+=("$out/$name"-*.jsonl)
   done
   beside_torch "${files[@]}"
+}
+
+# Qwen3-8B by tensor parallelism; PyTorch with and without products beside what they gather and scatter.
+parallel_tp() {
+  local batch attention name files=()
+  for batch in ${BATCHES:-1}; do
+    name=tp-qwen3-$batch
+    local flags=(--batch "$batch" --recipe "${RECIPES:-bf16}" --parallel tp)
+    duet_by_turns "$name-duet" qwen3 --device "$devices" "${flags[@]}"
+    for attention in ${ATTENTIONS:-cudnn auto}; do
+      local torch=(--kind qwen3 --device cuda:0 --ranks "$gpus" "${flags[@]}" --attention "$attention")
+      torch_steps "$name-torch-$attention" "${torch[@]}"
+      torch_steps "$name-torch-$attention-async" "${torch[@]}" --async-tp
+    done
+    files+=("$out/$name"-*.jsonl)
+  done
+  beside_torch "${files[@]}"
+}
+
+# Whether weights' gradients are better summed by the products that make them, of 8,192 tokens of each
+# GPU: what that adds to a block's four products (docs/layers.md), and what communication adds to a step.
+parallel_by_rows() {
+  say "weights' gradients by rows"
+  must timeout -s KILL "${LIMIT:-240}" "$duet" layer wgrad-scatter --device "$devices" --model qwen3-8b \
+    --tokens $((8192 * gpus)) --engine none,nccl,dma,kernel,pieces --energy --energy-seconds 0.5 \
+    --seconds "${SECONDS_EACH:-0.5}" --tuning-seconds 0.5 --json "$out/by-rows.jsonl" --resume
+  duet_by_turns by-rows-zero3 qwen3 --device "$devices" --recipe bf16 --parallel zero3
+  duet_by_turns by-rows-zero3-late qwen3 --device "$devices" --recipe bf16 --parallel zero3 --late-sums
 }
 
 # Qwen3-8B on one GPU, whole and with adapters, Duet and PyTorch by turns. Parts as parallel's.

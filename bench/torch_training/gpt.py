@@ -62,9 +62,10 @@ class GptBlock(Block):
         self.ffn_out = nn.Linear(config.ffn_width, d, bias=False)
 
     def attention(self, x):
-        batch, sequence, d = x.shape
+        qkv = self.qkv(x)  # of ranks that divide it: of all tokens
+        batch, sequence, d = qkv.size(0), qkv.size(1), qkv.size(2) // 3
         by_heads = [each.view(batch, sequence, self.heads, d // self.heads).transpose(1, 2)
-                    for each in self.qkv(x).split(d, dim=2)]
+                    for each in qkv.split(d, dim=2)]
         out = attend(*by_heads)
         return self.attention_out(out.transpose(1, 2).reshape(batch, sequence, d))
 
@@ -100,8 +101,11 @@ class Gpt(nn.Module):
         is its root."""
         return [(block, True) for block in self.block]
 
+    def embedded(self, tokens):
+        return functional.embedding(tokens, self.token_table) + self.position_table
+
     def forward(self, tokens, targets):
-        x = functional.embedding(tokens, self.token_table) + self.position_table
+        x = self.embedded(tokens)
         for block in self.block:
             x = block(x)
         return self.loss(self.norm(x), self.token_table, targets)

@@ -42,10 +42,10 @@ def seconds_record(samples):
 
 def measured_record(row, timed):
     """Rates and cost are of all ranks, the memory that of one."""
-    training = row.training
+    training, batches = row.training, row.batches()
     seconds = statistics.median(timed.samples)
-    rates = {training.rate_name: row.ranks * training.items / seconds}
-    rates.update({rate: row.ranks * flop / seconds / 1e12 for rate, flop in training.flop.items()})
+    rates = {training.rate_name: batches * training.items / seconds}
+    rates.update({rate: batches * flop / seconds / 1e12 for rate, flop in training.flop.items()})
     if timed.peak_bytes is not None:
         rates["memory_bytes"] = timed.peak_bytes
     cost = {"flop": float(training.flop["tflops"]), "memory_bytes": 0.0, "wire_bytes": 0.0,
@@ -57,7 +57,7 @@ def measured_record(row, timed):
     return {"outcome": "measured", "seconds": seconds_record(timed.samples), "mode": "steps",
             "warm_ups": timed.warm_ups, "flushed": False, "verified": True,
             "rates": {rate: rounded(value) for rate, value in rates.items()},
-            "cost": {name: row.ranks * value for name, value in cost.items()},
+            "cost": {name: batches * value for name, value in cost.items()},
             "notes": notes, "warnings": [],
             "samples": [rounded(each) for each in timed.samples]}
 

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional
 
 
-class Linear(nn.Module):
+class Linear(nn.Linear):
     """A linear without a bias, of several linears' rows one behind the other.
 
     parts: the rows of each by its name. rank: of each one's adapter, whose output is added times 2
@@ -14,9 +14,8 @@ class Linear(nn.Module):
     """
 
     def __init__(self, inputs, parts, rank=0):
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(sum(parts.values()), inputs),
-                                   requires_grad=rank == 0)
+        super().__init__(inputs, sum(parts.values()), bias=False)
+        self.weight.requires_grad_(rank == 0)
         self.names = list(parts) if rank > 0 else []
         for name in self.names:
             self.register_parameter(f"{name}_a", nn.Parameter(torch.empty(rank, inputs)))

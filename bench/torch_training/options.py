@@ -15,6 +15,7 @@ from torch_training.gpt import GptConfig
 from torch_training.journal import Journal
 from torch_training.qwen3 import Qwen3Config
 from torch_training.step import MODES, RECIPES
+from torch_training.tensor import unfit
 from torch_training.training import MlpTraining, TokenTraining
 
 SPECS = pathlib.Path(__file__).resolve().parents[2] / "specs/training"
@@ -85,8 +86,9 @@ def add_row_options(parser):
                         "with --parallel compile-blocks)")
     parser.add_argument("--attention", choices=BACKENDS, default="auto",
                         help="which kernels (default: PyTorch chooses)")
-    parser.add_argument("--parallel", choices=("ddp", "fsdp2"),
-                        help="train on several devices, each with a batch of its own")
+    parser.add_argument("--parallel", choices=("ddp", "fsdp2", "tp"),
+                        help="train on several devices, each with a batch of its own; with tp they "
+                        "share one")
     parser.add_argument("--ranks", type=positive, metavar="N",
                         help="--parallel: how many, each a process (default: as many as GPUs)")
     parser.add_argument("--bucket-mb", type=positive, metavar="N",
@@ -96,6 +98,9 @@ def add_row_options(parser):
                         "backward pass (reshard_after_forward=False)")
     parser.add_argument("--no-communication", action="store_true",
                         help="--parallel ddp: gradients are not summed, by no_sync()")
+    parser.add_argument("--async-tp", action="store_true",
+                        help="--parallel tp: torch.compile runs products beside what they gather "
+                        "and scatter (_micro_pipeline_tp)")
     parser.add_argument("--deterministic", action="store_true",
                         help="the same numbers in every run, by use_deterministic_algorithms()")
     parser.add_argument("--limit", type=positive_seconds, default=300.0, metavar="SECONDS",
@@ -115,6 +120,7 @@ def parse_options(description):
     check_lists(parser, options)
     trainings = find_trainings(parser, options)
     options.torch_device = find_device(parser, options)
+    check_division(parser, trainings, options)
     if options.deterministic:  # as cuBLAS needs it, before it is loaded; ranks inherit it
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
     return trainings, open_journal(parser, options.json), options
@@ -143,9 +149,11 @@ def check_kind(parser, options):
         refuse(parser, options, ("bucket_mb", "no_communication"), "--parallel ddp")
     else:
         options.bucket_mb = options.bucket_mb or 25
-    if options.parallel == "fsdp2":
+    if options.parallel != "tp":
+        refuse(parser, options, ("async_tp",), "--parallel tp")
+    if options.parallel in ("fsdp2", "tp"):
         refuse(parser, options, ("lora",), "--parallel ddp or none")
-    else:
+    if options.parallel != "fsdp2":
         refuse(parser, options, ("keep_gathered",), "--parallel fsdp2")
     if options.widths is not None and len(options.widths) < 2:
         parser.error("--widths: expected two or more, of the input and of each linear's output")
@@ -155,7 +163,8 @@ def check_lists(parser, options):
     on_cpu = options.device == "cpu"
     possible = [each for each in MODES
                 if not (each.startswith("graph") and (on_cpu or options.parallel) or
-                        each == "compile" and options.parallel == "fsdp2" or
+                        each == "compile" and options.parallel in ("fsdp2", "tp") or
+                        each == "eager" and options.async_tp or
                         each.endswith("blocks") and options.kind == "mlp")]
     options.recipe = options.recipe or ["fp32" if options.kind == "mlp" else "amp", "bf16"]
     if options.mode is None:
@@ -168,12 +177,21 @@ def check_lists(parser, options):
                 parser.error(f"--{flag}: '{each}': expected one of {', '.join(known)}")
 
 
+def check_division(parser, trainings, options):
+    for training in trainings if options.parallel == "tp" else []:
+        reason = unfit(training.config, training.rows, options.ranks)
+        if reason:
+            pad = "; --pad-vocabulary 128 pads it" if training.rows % options.ranks else ""
+            parser.error(f"--parallel tp: {reason}{pad}")
+
+
 def find_device(parser, options):
     """The first one."""
     text = options.device
     kind, _, index = text.partition(":")
+    launched = int(os.environ.get("WORLD_SIZE", "1"))  # by torchrun
     if text == "cpu":
-        options.ranks = options.ranks or 1
+        options.ranks = options.ranks or (launched if options.parallel else 1)
         return torch.device("cpu")
     if kind != "cuda" or (text != "cuda" and not index.isdecimal()):
         parser.error(f"--device: '{text}': expected cuda, cuda:N or cpu")

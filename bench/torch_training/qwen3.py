@@ -119,9 +119,10 @@ class Qwen3Block(Block):
         self.ffn_out = linears["ffn_out"]
 
     def attention(self, x, cosines, sines):
-        batch, sequence, _ = x.shape
+        qkv = self.qkv(x)  # of ranks that divide it: of all tokens
+        batch, sequence, _ = qkv.shape
         heads = self.heads + 2 * self.kv_heads
-        q, k, v = (self.qkv(x).view(batch, sequence, heads, -1)
+        q, k, v = (qkv.view(batch, sequence, heads, -1)
                    .split((self.heads, self.kv_heads, self.kv_heads), dim=2))
         q, k = self.q_norm(q), self.k_norm(k)
         q, k, v = (each.transpose(1, 2) for each in (q, k, v))

@@ -5,6 +5,7 @@ import torch
 
 from torch_training.attention import choose_backend
 from torch_training.parallel import data_parallel, sharded, without_communication
+from torch_training.tensor import losses_by_ranks, tensor_parallel
 from torch_training.token_loss import TokenLoss
 
 RECIPES = ("fp32", "amp", "bf16")
@@ -27,16 +28,16 @@ def dtype_of(row):
     return torch.bfloat16 if row.recipe == "bf16" else torch.float32
 
 
-def compile_blocks(model):
+def compile_blocks(model, split=False):
     """Each block and the loss for themselves: one block is compiled for all, and what gathers and
-    reduces runs between them."""
+    reduces runs between them. split: among ranks, whose loss runs eagerly."""
     from torch._dynamo import config  # slow to import
 
     config.optimize_ddp = False  # otherwise DDP's buckets would cut blocks into pieces
     for index, block in enumerate(model.block):
         model.block[index] = torch.compile(block, dynamic=False, fullgraph=True)
     for each in model.modules():
-        if isinstance(each, TokenLoss):
+        if isinstance(each, TokenLoss) and not split:
             each.compile(dynamic=False, fullgraph=True)
 
 
@@ -44,6 +45,10 @@ def divided(model, row, device):
     if row.parallel == "ddp":
         return data_parallel(model, row, device)
     return sharded(model, row, device) if row.parallel == "fsdp2" else model
+
+
+def context_of_passes(model, row):
+    return losses_by_ranks() if row.parallel == "tp" else without_communication(model, row)
 
 
 def is_captured(row):
@@ -58,9 +63,12 @@ class Step:
         torch.use_deterministic_algorithms(row.deterministic)
         torch.manual_seed(1)
         model = make_model(row, device)
-        torch.manual_seed(1 + rank)  # of its data
+        split = row.parallel == "tp"
+        if split:
+            model = tensor_parallel(model, row, device)
+        torch.manual_seed(1 if split else 1 + rank)  # of its data
         if row.mode in ("compile-blocks", "graph-blocks"):
-            compile_blocks(model)
+            compile_blocks(model, split)
         self.row, self.device = row, device
         self.model = divided(model, row, device)
         self.data = row.training.make_data(device, dtype_of(row))
@@ -74,7 +82,7 @@ class Step:
     def __call__(self):
         self.row.training.renew(self.data)
         self.optimizer.zero_grad(set_to_none=True)
-        with without_communication(self.model, self.row):
+        with context_of_passes(self.model, self.row):
             with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.casts):
                 loss = self.loss_of(*self.data)
             loss.backward()

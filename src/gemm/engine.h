@@ -51,6 +51,9 @@ struct Tuning {
   // Of a simulated device: memory traffic as a multiple of bytes(problem), where a study shows it;
   // 0: the device's model decides. Other devices ignore it.
   double simulated_traffic = 0;
+  // Of a simulated device: small products of memory with contents are computed, so that they can be
+  // verified; false: none is.
+  bool simulated_products = true;
   // Memory that the plan may use as its workspace. It belongs to the caller and outlives the plan;
   // plans that share it must not run at the same time.
   std::optional<Span> workspace = std::nullopt;

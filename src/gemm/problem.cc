@@ -41,8 +41,14 @@ double bytes(const GemmProblem& p) {
              (p.accumulate || p.epilogue != Epilogue::none ? 2 : 1);
 }
 
+std::int64_t row_step_of_a(const GemmProblem& p) {
+  if (p.layout != Layout::tn) return p.k;
+  return p.a_columns > 0 ? p.a_columns : p.m;
+}
+
 std::string name(const GemmProblem& p) {
   std::string text = fmt::format("{}x{}x{} {} {}", p.m, p.n, p.k, name(p.dtype), name(p.layout));
+  if (p.a_columns > 0) text += fmt::format(" of {} columns", p.a_columns);
   if (p.a_is_e5m2) text += " by e5m2";
   if (p.scaled) text += " scaled";
   if (p.fast_sums) text += " with fast sums";

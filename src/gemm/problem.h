@@ -34,7 +34,11 @@ struct GemmProblem {
   bool a_is_e5m2 = false;            // of fp8: A is E5M2, as gradients may be; B is E4M3
   bool fast_sums = false;            // of fp8: partial sums may have fewer bits than fp32
   int alignment = kMatrixAlignment;  // bytes, of the addresses of all matrices: a power of two
+  std::int64_t a_columns = 0;  // of layout tn, where A is M columns of a matrix of more: so many
 };
+
+// Elements from one row of A, as it is stored, to the next.
+std::int64_t row_step_of_a(const GemmProblem& problem);
 
 // The usual output type for an input type: fp32 for tf32, bf16 for fp8, int32 for int8, otherwise
 // the input type.

@@ -108,13 +108,13 @@ std::vector<std::byte> rows_of(Device& device, const GemmProblem& p, const Span&
 std::vector<std::byte> columns_of(Device& device, const GemmProblem& p, const Span& a,
                                   const std::vector<std::int64_t>& rows) {
   const std::size_t size = size_of(p.dtype), k = static_cast<std::size_t>(p.k),
-                    m = static_cast<std::size_t>(p.m);
+                    step = static_cast<std::size_t>(row_step_of_a(p));
   std::vector<std::byte> all(a.bytes), found(rows.size() * k * size);
   device.read(a, all.data());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::byte* column = all.data() + static_cast<std::size_t>(rows[i]) * size;
     for (std::size_t j = 0; j < k; ++j) {
-      std::copy_n(column + j * m * size, size, found.data() + (i * k + j) * size);
+      std::copy_n(column + j * step * size, size, found.data() + (i * k + j) * size);
     }
   }
   return found;

@@ -27,11 +27,10 @@ double sent_bytes(const Layer& layer, int ranks) {
   double sent = 0;
   for (const LayerOperation& each : layer.operations) {
     const bool gathers = each.kind == LayerKind::gather_gemm;
-    const bool scatters = each.kind == LayerKind::gemm_scatter;
     const DType moved = gathers ? each.dtype : default_output(each.dtype);
     const double bytes = static_cast<double>(each.m * (gathers ? each.k : each.n)) *
                          static_cast<double>(size_of(moved));
-    sent += (gathers || scatters ? 1 : 2) * bytes * (ranks - 1) / ranks;
+    sent += (gathers || scatters(each.kind) ? 1 : 2) * bytes * (ranks - 1) / ranks;
   }
   return sent;
 }

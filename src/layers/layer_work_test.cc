@@ -26,7 +26,8 @@ class LayerWorkTest : public OnATeam {
     return layer_of(rows, size, 2 * size, kind, DType::fp32);
   }
 
-  void expect_right(CollectiveSession& session, const Layer& layer, LayerWay way) {
+  // Returns the bytes that a call sends.
+  double expect_right(CollectiveSession& session, const Layer& layer, LayerWay way) {
     way.session = &session;
     Tuning tuning;
     tuning.seconds = 0.01;
@@ -41,6 +42,7 @@ class LayerWorkTest : public OnATeam {
         << layer.kind << " in " << way.ranges << " ranges " << name(way.sums);
     EXPECT_GE(sampled.front().samples.size(), 2u);
     EXPECT_GT(work.cost().wire_bytes, 0);
+    return work.cost().wire_bytes;
   }
 };
 
@@ -49,7 +51,7 @@ TEST_P(LayerWorkTest, IsRightInEveryWay) {
   const auto dma = make_dma_collectives()->open(*team_);
   const auto kernel = make_kernel_collectives()->open(*team_);
   for (const char* const kind :
-       {"gather-gemm", "gemm-scatter", "gemm-reduce", "gemm-reduce-norm", kMlp}) {
+       {"gather-gemm", "gemm-scatter", "gemm-reduce", "gemm-reduce-norm", "wgrad-scatter", kMlp}) {
     // Few rows are normalised on simulated machines.
     const bool few = std::string(kind) == "gemm-reduce-norm";
     const Layer each = layer(kind, (few ? 8 : 64) * team_->size());
@@ -87,6 +89,21 @@ TEST_P(LayerWorkTest, NormalisesWhatIsReduced) {
   }
   const bool computes = std::string(GetParam()).find("sim") != 0;
   if (computes) expect_right(*kernel, layer_of(100, 4096, 1, "reduce-norm", DType::bf16), {});
+}
+
+// Rows of one byte an element are gathered; sums are of bf16.
+TEST_P(LayerWorkTest, OfFp8IsRight) {
+  if (machine_->device(0).info().kind == "host") GTEST_SKIP() << "host devices multiply no FP8";
+  const auto session = make_dma_collectives()->open(*team_);
+  const std::int64_t rows = 16 * team_->size(), width = 32 * team_->size();
+  for (const int ranges : {0, 1, 2}) {
+    const LayerWay way{session.get(), ranges, RowSums::by_compute, 1, {}};
+    const auto sent = [&](const char* kind, DType dtype) {
+      return expect_right(*session, layer_of(rows, width, 2 * width, kind, dtype), way);
+    };
+    EXPECT_EQ(2 * sent("gather-gemm", DType::fp8_e4m3), sent("gather-gemm", DType::bf16));
+    EXPECT_EQ(sent("gemm-scatter", DType::fp8_e4m3), sent("gemm-scatter", DType::bf16));
+  }
 }
 
 // Rows that ranks do not divide, and fewer than ranks.

@@ -47,6 +47,7 @@ LayerLinear::LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& ope
       way_(way),
       ranks_(rank.size),
       problem_(duet::problem_of(operation, rank.size)),
+      is_computed_(is_computed(rank)),
       collective_(collective_of(operation, rank.size, way.ranges, way.sums, way.streams)),
       seed_(seed),
       makes_input_(makes_input) {
@@ -58,6 +59,13 @@ LayerLinear::LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& ope
   }
   if (communicates()) plan_ = way.session->plan(rank, collective_, buffers_);
   if (multiplies()) plan_gemms(rank, gemm, tuning);
+}
+
+// A case of a simulated machine multiplies about ten times on each rank.
+bool LayerLinear::is_computed(const Rank& rank) const {
+  constexpr double kMostSimulated = 1e9;  // FLOP of all ranks, some 0.3 s of the CPU
+  if (!multiplies() || !rank.team.machine().is_virtual()) return true;
+  return rank.size * flop(problem_) <= kMostSimulated;
 }
 
 void LayerLinear::allocate(Rank& rank) {
@@ -78,7 +86,7 @@ void LayerLinear::allocate(Rank& rank) {
     return;
   }
   buffers_ = {y(), y()};
-  if (operation_.kind != LayerKind::gemm_scatter || !communicates()) return;
+  if (!scatters(operation_.kind) || !communicates()) return;
   scattered_ = allocate(y().bytes / static_cast<std::uint64_t>(ranks_));
   buffers_.recv = scattered_->span();
 }
@@ -87,21 +95,37 @@ void LayerLinear::allocate(Rank& rank) {
 void LayerLinear::plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning) {
   const auto stream = rank.device.make_stream();
   // Tuning multiplies, and takes other times for other data.
-  for (const Span& span : {x(), weight_.span()})
-    stream->fill(span, {FillKind::normal, 1, 0, problem_.dtype});
+  for (const Span& span : {x(), weight_.span()}) {
+    if (is_computed_) stream->fill(span, {FillKind::normal, 1, 0, problem_.dtype});
+  }
   cut_ = {first_rows(static_cast<std::uint64_t>(problem_.m))};
   if (plan_ != nullptr) {
     cut_.clear();
     plan_->enqueue_rows(*stream, [&](Stream&, const CallRows& rows) { cut_.push_back(rows); });
   }
   stream->synchronize(kLayerDeadline);
+  Tuning of_device = tuning;
+  of_device.simulated_products = is_computed_;
+  const int alignment = alignment_of_all();
   for (const CallRows& each : cut_) {
     std::unique_ptr<GemmPlan>& plan = gemms_[key_of(each)];
     GemmProblem problem = problem_;
     problem.m = static_cast<std::int64_t>(each.rows.count);
     problem.accumulate = each.adds;
-    if (plan == nullptr) plan = gemm.plan(rank.device, problem, operands(each), tuning);
+    problem.alignment = alignment;
+    if (problem.layout == Layout::tn) problem.a_columns = problem_.m;
+    if (plan == nullptr) plan = gemm.plan(rank.device, problem, operands(each), of_device);
   }
+}
+
+// Of what calls multiply, at most what problems promise otherwise.
+int LayerLinear::alignment_of_all() const {
+  std::uintptr_t addresses = kMatrixAlignment;
+  for (const CallRows& each : cut_) {
+    const GemmBuffers at = operands(each);
+    for (const Span& span : {at.a, at.c}) addresses |= reinterpret_cast<std::uintptr_t>(span.data);
+  }
+  return static_cast<int>(addresses & ~(addresses - 1));
 }
 
 CallRows LayerLinear::first_rows(std::uint64_t count) const {
@@ -111,6 +135,12 @@ CallRows LayerLinear::first_rows(std::uint64_t count) const {
 
 GemmBuffers LayerLinear::operands(const CallRows& rows) const {
   if (gathers()) return {rows.place, weight_.span(), slice_rows(y(), problem_.m, rows.rows)};
+  if (problem_.layout == Layout::tn) {  // columns of X, from the first element to the last
+    const std::uint64_t size = size_of(problem_.dtype), first = rows.rows.first * size;
+    const std::uint64_t behind =
+        matrix_bytes(1, problem_.m, problem_.dtype) - (rows.rows.first + rows.rows.count) * size;
+    return {x().slice(first, x().bytes - first - behind), weight_.span(), rows.place};
+  }
   return {slice_rows(x(), problem_.m, rows.rows), weight_.span(), rows.place};
 }
 
@@ -135,6 +165,7 @@ Fill LayerLinear::input(const char* what, int rank, std::uint64_t fills) const {
 }
 
 void LayerLinear::fill(const Rank& rank, std::uint64_t fills, Stream& stream) const {
+  if (!is_computed_) return;
   stream.fill(x(), kPoison);
   stream.fill(y(), way_.cut_only ? Fill{FillKind::normal, 1, 0, problem_.output} : kPoison);
   if (norm_) norm_->fill(seed_ + fills, stream);
@@ -155,7 +186,7 @@ void LayerLinear::fill(const Rank& rank, std::uint64_t fills, Stream& stream) co
 }
 
 void LayerLinear::poison_staging() const {
-  if (plan_ != nullptr) plan_->poison_staging();
+  if (plan_ != nullptr && is_computed_) plan_->poison_staging();
 }
 
 std::optional<Skipped> LayerLinear::unverifiable() const {

@@ -69,9 +69,11 @@ class LayerLinear {
 
   bool gathers() const { return operation_.kind == LayerKind::gather_gemm; }
   bool communicates() const { return way_.session != nullptr; }
+  bool is_computed(const Rank& rank) const;
   bool multiplies() const { return duet::multiplies(operation_.kind); }
   void allocate(Rank& rank);
   void plan_gemms(Rank& rank, GemmEngine& gemm, const Tuning& tuning);
+  int alignment_of_all() const;
   static GemmKey key_of(const CallRows& rows) { return {rows.rows.count, rows.adds, rows.stream}; }
   GemmBuffers operands(const CallRows& rows) const;
   // Rows from the first one on, where they stand as a whole.
@@ -91,6 +93,8 @@ class LayerLinear {
   const LayerWay way_;
   const int ranks_;
   const GemmProblem problem_;
+  // False on a simulated machine, whose times do not depend on contents: buffers have none then.
+  const bool is_computed_;
   Collective collective_;
   const std::uint64_t seed_;
   const bool makes_input_;

@@ -12,11 +12,10 @@
 namespace duet {
 namespace {
 
-constexpr NamedValue<LayerKind> kKinds[] = {{LayerKind::gather_gemm, "gather-gemm"},
-                                            {LayerKind::gemm_scatter, "gemm-scatter"},
-                                            {LayerKind::gemm_reduce, "gemm-reduce"},
-                                            {LayerKind::gemm_reduce_norm, "gemm-reduce-norm"},
-                                            {LayerKind::reduce_norm, "reduce-norm"}};
+constexpr NamedValue<LayerKind> kKinds[] = {
+    {LayerKind::gather_gemm, "gather-gemm"}, {LayerKind::gemm_scatter, "gemm-scatter"},
+    {LayerKind::gemm_reduce, "gemm-reduce"}, {LayerKind::gemm_reduce_norm, "gemm-reduce-norm"},
+    {LayerKind::reduce_norm, "reduce-norm"}, {LayerKind::wgrad_scatter, "wgrad-scatter"}};
 
 // N and K of a layer's linears, from each model's published configuration: `width` its hidden size,
 // `qkv` the columns of q, k and v, `attended` those of all heads, `ffn` those of gate or up.
@@ -40,6 +39,9 @@ const LayerModel& model_of(std::string_view text) {
 }  // namespace
 
 bool multiplies(LayerKind kind) { return kind != LayerKind::reduce_norm; }
+bool scatters(LayerKind kind) {
+  return kind == LayerKind::gemm_scatter || kind == LayerKind::wgrad_scatter;
+}
 bool normalises(LayerKind kind) {
   return kind == LayerKind::gemm_reduce_norm || kind == LayerKind::reduce_norm;
 }
@@ -85,6 +87,11 @@ std::vector<Layer> layers_of(std::string_view model, std::int64_t tokens,
       all.push_back({kind, std::string(model), {up, down}, true});
     } else if (kind == kAttention) {
       all.push_back({kind, std::string(model), {qkv, o}});
+    } else if (summed == LayerKind::wgrad_scatter) {
+      for (const LayerOperation* each : {&qkv, &o, &up, &down}) {
+        const LayerOperation gradient{summed, each->part, each->n, each->k, tokens, dtype};
+        all.push_back({kind, gradient.part, {gradient}});
+      }
     } else if (!multiplies(summed)) {
       const LayerOperation reduced = operation(summed, "width", of.width, 0);
       all.push_back({kind, reduced.part, {reduced}});
@@ -124,15 +131,16 @@ void check(const Layer& layer, int ranks) {
   };
   for (const LayerOperation& each : layer.operations) {
     const bool gathers = each.kind == LayerKind::gather_gemm;
-    const bool parts = gathers || each.kind == LayerKind::gemm_scatter;
+    const bool parts = gathers || scatters(each.kind);
     require("rows", each.m, parts ? ranks : 1);
     const GemmProblem problem = problem_of(each, ranks);
     if (multiplies(each.kind)) {
       const int halves = gathers && layer.activates ? 2 : 1;
       require(gathers ? "N" : "K", gathers ? each.n : each.k, ranks * halves);
       // Matrices begin at rows of others.
-      require("bytes of a row of X", problem.k * static_cast<std::int64_t>(size_of(problem.dtype)),
-              16);
+      const std::int64_t row =
+          each.kind == LayerKind::wgrad_scatter ? problem.m / ranks : problem.k;
+      require("bytes of a row of X", row * static_cast<std::int64_t>(size_of(problem.dtype)), 16);
     }
     require("bytes of a row of Y", problem.n * static_cast<std::int64_t>(size_of(problem.output)),
             16);
@@ -147,7 +155,7 @@ void check(const Layer& layer, int ranks) {
 GemmProblem problem_of(const LayerOperation& operation, int ranks) {
   GemmProblem problem{operation.m, operation.n, operation.k, operation.dtype};
   problem.output = default_output(operation.dtype);
-  problem.layout = Layout::nt;
+  problem.layout = operation.kind == LayerKind::wgrad_scatter ? Layout::tn : Layout::nt;
   (operation.kind == LayerKind::gather_gemm ? problem.n : problem.k) /= ranks;
   return problem;
 }
@@ -160,11 +168,11 @@ Collective collective_of(const LayerOperation& operation, int ranks, int ranges,
   Collective c;
   c.dtype = default_output(operation.dtype);
   if (gathers) c.dtype = size_of(operation.dtype) == 1 ? DType::int8 : operation.dtype;
-  const bool scatters = operation.kind == LayerKind::gemm_scatter;
-  c.kind = gathers    ? CollectiveKind::all_gather
-           : scatters ? CollectiveKind::reduce_scatter
-                      : CollectiveKind::all_reduce;
-  c.count = columns * (gathers || scatters ? rows / static_cast<std::uint64_t>(ranks) : rows);
+  const bool parts = scatters(operation.kind);
+  c.kind = gathers ? CollectiveKind::all_gather
+           : parts ? CollectiveKind::reduce_scatter
+                   : CollectiveKind::all_reduce;
+  c.count = columns * (gathers || parts ? rows / static_cast<std::uint64_t>(ranks) : rows);
   c.rows = {columns, ranges, sums, streams};
   return c;
 }

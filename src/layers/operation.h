@@ -25,8 +25,13 @@ enum class LayerKind {
   gemm_reduce_norm,
   // Without a multiplication: each rank has partial sums of Y.
   reduce_norm,
+  // The gradient of a weight whose ranks are data-parallel, Y = X^T W with X (K, M) and W (K, N):
+  // each rank has K / ranks rows of X, the gradients of a linear's outputs for its tokens, and of
+  // W, their inputs. Its sums of Y are summed over ranks, and each rank gets M / ranks rows.
+  wgrad_scatter,
 };
 bool multiplies(LayerKind kind);
+bool scatters(LayerKind kind);
 bool normalises(LayerKind kind);
 std::string_view name(LayerKind kind);
 std::vector<LayerKind> all_layer_kinds();
@@ -54,7 +59,8 @@ inline constexpr const char* kAttention = "attention";  // qkv gathered for, o s
 std::vector<std::string> layer_kinds();  // all values of Layer::kind
 
 // The layers of a model whose kind is among `kinds`, for so many tokens: qkv and gate+up are
-// gathered for, o and down are summed, rows of the model's width are reduced and normalised.
+// gathered for, o and down are summed, rows of the model's width are reduced and normalised; of
+// weights' gradients, all four.
 // Attention itself is left out. Throws UsageError for an
 // unknown model or kind.
 std::vector<Layer> layers_of(std::string_view model, std::int64_t tokens,

@@ -9,7 +9,7 @@ namespace {
 
 TEST(LayerOperations, OfAModelAreDividedAmongRanks) {
   const auto all = layers_of("llama70b", 8192, layer_kinds(), DType::bf16);
-  ASSERT_EQ(all.size(), 11u);
+  ASSERT_EQ(all.size(), 15u);
   EXPECT_EQ(all[1].part, "llama70b gate+up");
   const LayerOperation &gate_up = all[1].operations[0], &down = all[3].operations[0];
   EXPECT_EQ(name(problem_of(gate_up, 2)), "8192x28672x8192 bf16 nt");
@@ -25,10 +25,12 @@ TEST(LayerOperations, OfAModelAreDividedAmongRanks) {
   EXPECT_EQ(collective_of(all[5].operations[0], 2, 1, RowSums::in_slots).count, 8192u * 8192);
 
   EXPECT_EQ(collective_of(all[8].operations[0], 2, 0, RowSums::in_slots).count, 8192u * 8192);
-  EXPECT_EQ(all[9].kind, kMlp);
-  EXPECT_TRUE(all[9].activates);
-  EXPECT_EQ(all[9].operations[0].part, "llama70b gate+up");
-  EXPECT_EQ(all[10].operations[1].part, "llama70b o");
+  EXPECT_EQ(name(problem_of(all[11].operations[0], 2)), "57344x8192x4096 bf16 tn");
+  EXPECT_EQ(collective_of(all[11].operations[0], 2, 1, RowSums::by_compute).count, 28672u * 8192);
+  EXPECT_EQ(all[13].kind, kMlp);
+  EXPECT_TRUE(all[13].activates);
+  EXPECT_EQ(all[13].operations[0].part, "llama70b gate+up");
+  EXPECT_EQ(all[14].operations[1].part, "llama70b o");
 }
 
 TEST(LayerOperations, OfFp8MoveBytesAndSumBf16) {

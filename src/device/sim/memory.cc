@@ -147,16 +147,20 @@ void SimMemory::require_contents(const Span& span, const char* what) const {
   }
 }
 
+// What is unknown stays so, which takes no time: calls repeat.
+void SimMemory::lose(const Span& to) {
+  MemoryBlock* block = find(to);
+  if (block == nullptr || !block->real || block->lost) return;
+  std::memset(to.data, kUnknownByte, to.bytes);
+  block->version = ++versions_;
+  block->lost = true;
+}
+
 void SimMemory::move(const Span& to, const Span& from) {
   MemoryBlock* target = find(to);
   const MemoryBlock* source = find(from);
   if (to.bytes == 0 || target == nullptr || source == nullptr || !target->real) return;
-  if (!source->real) {
-    std::memset(to.data, kUnknownByte, to.bytes);
-    target->version = ++versions_;
-    target->lost = true;
-    return;
-  }
+  if (!source->real) return lose(to);
   target->lost |= source->lost;
   // A benchmark repeats one copy thousands of times, so a copy that would change nothing is left
   // out. This holds for device memory only: the CPU may write to host memory unnoticed.

@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kRealTotal = 2ull << 30;
 // Buffers up to this size are real whatever the total, so that semaphores have values.
 inline constexpr std::uint64_t kAlwaysReal = 1ull << 20;
 
-// The content of memory that was never written or was copied from a phantom buffer.
+// The content of memory that was never written, or whose contents a phantom buffer replaced.
 inline constexpr unsigned char kUnknownByte = 0xDB;
 
 // The versions of all blocks that an item touched when it was last reduced. While they are the
@@ -104,7 +104,8 @@ class SimMemory {
   bool can_remember(const KernelItem& item) const;
   bool keeps_any(const std::vector<Span>& spans) const;
   bool holds_all(const std::vector<Span>& spans) const;
-  void write_result(const Span& to, const std::byte* result, bool held);
+  void write_result(const Span& to, const std::byte* result);
+  void lose(const Span& to);
   MemoryPool& pool(const Device& owner, MemoryKind kind);
   int index_of(const Device* owner) const;  // -1: not of this machine
   const MemoryBlock* find(const Span& span) const;

@@ -53,27 +53,26 @@ bool SimMemory::holds_all(const std::vector<Span>& spans) const {
                      [this](const Span& span) { return has_contents(span); });
 }
 
-// `held`: it is what the sources say.
-void SimMemory::write_result(const Span& to, const std::byte* result, bool held) {
+void SimMemory::write_result(const Span& to, const std::byte* result) {
   MemoryBlock* block = find(to);
   if (block == nullptr || !block->real) return;
   std::memcpy(to.data, result, to.bytes);
   block->version = ++versions_;
-  block->lost |= !held;
 }
 
 void SimMemory::reduce(const KernelItem& item, DType dtype, Reduction op, ReducedVersions& last) {
   const std::size_t bytes = item_bytes(item);
   if (bytes == 0 || !keeps_any(item.destinations)) return;
   if (can_remember(item) && last == state_of(item)) return;
-  std::vector<std::byte> result(bytes, std::byte{kUnknownByte});
-  const bool held = holds_all(item.sources);
-  if (held) {
+  if (holds_all(item.sources)) {
+    std::vector<std::byte> result(bytes);
     std::vector<const std::byte*> inputs;
     for (const Span& source : item.sources) inputs.push_back(source.data);
     duet::reduce(dtype, op, inputs, result.data(), bytes / size_of(dtype), item.divisor);
+    for (const Span& to : item.destinations) write_result(to, result.data());
+  } else {
+    for (const Span& to : item.destinations) lose(to);
   }
-  for (const Span& to : item.destinations) write_result(to, result.data(), held);
   last = state_of(item);
 }
 
@@ -84,16 +83,18 @@ void SimMemory::normalise(const NormKernel& kernel, ReducedVersions& last) {
   if (!keeps_any(item.destinations)) return;
   if (can_remember(item) && last == state_of(item)) return;
   const std::size_t bytes = kernel.result.bytes;
-  std::vector<std::byte> result(bytes, std::byte{kUnknownByte}), updated = result;
-  const bool held = bytes <= kMostComputed && holds_all(item.sources);
-  if (held) {
+  if (bytes <= kMostComputed && holds_all(item.sources)) {
+    std::vector<std::byte> result(bytes), updated(bytes);
     NormKernel aside = kernel;
     aside.result.data = result.data();
     aside.norm.updated.data = updated.data();
     normalise_rows(aside, 0, bytes / kernel.norm.weight.bytes);
+    write_result(kernel.result, result.data());
+    write_result(kernel.norm.updated, updated.data());
+  } else {
+    lose(kernel.result);
+    lose(kernel.norm.updated);
   }
-  write_result(kernel.result, result.data(), held);
-  write_result(kernel.norm.updated, updated.data(), held);
   last = state_of(item);
 }
 

@@ -22,7 +22,7 @@ SgemmCall whole(const GemmProblem& problem, const GemmBuffers& buffers) {
   call.n = problem.n;
   call.k = problem.k;
   call.a = reinterpret_cast<const float*>(buffers.a.data);
-  call.a_step = call.a_transposed ? problem.m : problem.k;
+  call.a_step = row_step_of_a(problem);
   call.b = reinterpret_cast<const float*>(buffers.b.data);
   call.b_step = call.b_transposed ? problem.k : problem.n;
   call.beta = problem.accumulate ? 1.0f : 0.0f;

@@ -33,7 +33,7 @@ class GemmExPlan : public GemmPlan {
     DUET_CUBLAS_CHECK(cublasGemmEx_64(handle_.on(stream), operation_b(problem_),
                                       operation_a(problem_), problem_.n, problem_.m, problem_.k,
                                       scale.alpha, buffers.b.data, in, leading_b(problem_),
-                                      buffers.a.data, in, leading_a(problem_), scale.beta,
+                                      buffers.a.data, in, row_step_of_a(problem_), scale.beta,
                                       buffers.c.data, out, problem_.n, types.compute, algorithm_));
   }
 

@@ -26,7 +26,8 @@ struct Scales {
 };
 Scales scales(const GemmProblem& problem);
 
-// The operations on B, cuBLAS's first operand, and on A, and their leading dimensions.
+// The operations on B, cuBLAS's first operand, and on A, and the leading dimension of B; that of A
+// is row_step_of_a().
 inline cublasOperation_t operation_b(const GemmProblem& p) {
   return p.layout == Layout::nt ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
@@ -34,6 +35,5 @@ inline std::int64_t leading_b(const GemmProblem& p) { return p.layout == Layout:
 inline cublasOperation_t operation_a(const GemmProblem& p) {
   return p.layout == Layout::tn ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
-inline std::int64_t leading_a(const GemmProblem& p) { return p.layout == Layout::tn ? p.m : p.k; }
 
 }  // namespace duet::cuda

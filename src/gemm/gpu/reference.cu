@@ -110,7 +110,7 @@ void launch(const GemmProblem& p, const GemmBuffers& buffers, const ReferenceRow
   const dim3 block(kColumns, kParts);
   const dim3 grid(static_cast<unsigned>((p.n + kColumns - 1) / kColumns));
   const bool tn = p.layout == Layout::tn;
-  const Shape shape{p.n, p.k, tn ? 1 : p.k, tn ? p.m : 1};
+  const Shape shape{p.n, p.k, tn ? 1 : p.k, tn ? row_step_of_a(p) : 1};
   if (p.layout == Layout::nt) {
     reference_nt<dtype>
         <<<grid, block, 0, stream>>>(shape, buffers.a.data, buffers.b.data, rows, out);

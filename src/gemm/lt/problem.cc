@@ -5,10 +5,10 @@
 namespace duet::DUET_GPU {
 namespace {
 
-auto make_layout(ltDataType_t type, std::uint64_t rows, std::uint64_t columns) {
+auto make_layout(ltDataType_t type, std::uint64_t rows, std::uint64_t columns,
+                 std::int64_t leading) {
   ltMatrixLayout_t layout = nullptr;
-  DUET_LT_CHECK(
-      ltMatrixLayoutCreate(&layout, type, rows, columns, static_cast<std::int64_t>(rows)));
+  DUET_LT_CHECK(ltMatrixLayoutCreate(&layout, type, rows, columns, leading));
   return Handle<ltMatrixLayout_t, ltMatrixLayoutDestroy>(layout);
 }
 
@@ -50,9 +50,9 @@ LtProblem::LtProblem(GpuDevice& device, const GemmProblem& problem)
   set_scales(operation, problem);
   const auto m = static_cast<std::uint64_t>(problem.m), n = static_cast<std::uint64_t>(problem.n),
              k = static_cast<std::uint64_t>(problem.k);
-  a_ = make_layout(types_.a, tn ? m : k, tn ? k : m);
-  b_ = make_layout(types_.b, nt ? k : n, nt ? n : k);
-  c_ = make_layout(types_.out, n, m);
+  a_ = make_layout(types_.a, tn ? m : k, tn ? k : m, row_step_of_a(problem));
+  b_ = make_layout(types_.b, nt ? k : n, nt ? n : k, nt ? problem.k : problem.n);
+  c_ = make_layout(types_.out, n, m, problem.n);
 }
 
 std::vector<LtAlgorithm> LtProblem::heuristics(std::uint64_t workspace_bytes, int count) const {

@@ -45,8 +45,10 @@ std::string no_matmul(const GemmProblem& problem) {
 // Throws dnnl::error if oneDNN has no kernel for the problem.
 dnnl::matmul::primitive_desc describe(const GemmProblem& p) {
   using tag = dnnl::memory::format_tag;
+  const std::int64_t step = row_step_of_a(p);
+  const dnnl::memory::dims strides = {1, step}, rows = {step, 1};
   const dnnl::memory::desc a({p.m, p.k}, *data_type(p.dtype),
-                             p.layout == Layout::tn ? tag::ba : tag::ab);
+                             p.layout == Layout::tn ? strides : rows);
   const dnnl::memory::desc b({p.k, p.n}, *data_type(p.dtype),
                              p.layout == Layout::nt ? tag::ba : tag::ab);
   const dnnl::memory::desc c({p.m, p.n}, *data_type(p.output), tag::ab);

@@ -73,9 +73,9 @@ class RocblasPlan : public GemmPlan {
           "rocblas_set_stream");
     check(library_.gemm_ex(handle_, nt ? rocblas::kTranspose : rocblas::kNone,
                            tn ? rocblas::kTranspose : rocblas::kNone, n, m, k, scalars.one,
-                           buffers.b.data, in, nt ? k : n, buffers.a.data, in, tn ? m : k, beta,
-                           buffers.c.data, out, n, buffers.c.data, out, n, sums,
-                           rocblas::kStandardAlgorithm, 0, 0),
+                           buffers.b.data, in, nt ? k : n, buffers.a.data, in,
+                           narrow(row_step_of_a(problem_)), beta, buffers.c.data, out, n,
+                           buffers.c.data, out, n, sums, rocblas::kStandardAlgorithm, 0, 0),
           "rocblas_gemm_ex");
   }
 

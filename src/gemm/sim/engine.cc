@@ -22,10 +22,10 @@ sim::GemmSize size_of_product(const GemmProblem& problem) {
 
 class ModelPlan : public GemmPlan {
  public:
-  ModelPlan(Device& device, const GemmProblem& problem, double traffic)
-      : problem_(problem), product_(device, problem) {
+  ModelPlan(Device& device, const GemmProblem& problem, const Tuning& tuning)
+      : problem_(problem), computes_(tuning.simulated_products), product_(device, problem) {
     sim::GemmSize size = size_of_product(problem);
-    size.traffic = traffic;
+    size.traffic = tuning.simulated_traffic;
     demand_ = sim::gemm_demand(*sim::model_of(device), size);
   }
 
@@ -42,11 +42,13 @@ class ModelPlan : public GemmPlan {
   }
 
   std::optional<Skipped> unverifiable(const GemmBuffers& buffers) const override {
+    if (!computes_) return simulated_product_too_large();
     return product_.unverifiable(buffers);
   }
 
  private:
   GemmProblem problem_;
+  const bool computes_;
   SimulatedProduct product_;
   Demand demand_;
 };
@@ -121,7 +123,7 @@ class ModelEngine : public GemmEngine {
 
   std::unique_ptr<GemmPlan> plan(Device& device, const GemmProblem& problem, const GemmBuffers&,
                                  const Tuning& tuning) override {
-    return std::make_unique<ModelPlan>(device, problem, tuning.simulated_traffic);
+    return std::make_unique<ModelPlan>(device, problem, tuning);
   }
 };
 

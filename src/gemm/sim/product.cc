@@ -9,13 +9,16 @@ constexpr double kLargestComputed = 2e9;  // FLOP of the reference: about a seco
 
 }  // namespace
 
+Skipped simulated_product_too_large() {
+  return Skipped{"simulated: products this large are not computed"};
+}
+
 std::optional<Skipped> SimulatedProduct::unverifiable(const GemmBuffers& buffers) const {
   for (const Span& span : {buffers.a, buffers.b, buffers.c, buffers.aux.value_or(buffers.c)}) {
     if (!device_.has_contents(span)) return Skipped{"simulated memory holds no contents"};
   }
   if (problem_.scaled) return Skipped{"simulated: scaled products are not computed"};
-  if (flop(problem_) > kLargestComputed)
-    return Skipped{"simulated: products this large are not computed"};
+  if (flop(problem_) > kLargestComputed) return simulated_product_too_large();
   return std::nullopt;
 }
 

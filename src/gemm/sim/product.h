@@ -9,6 +9,8 @@
 
 namespace duet {
 
+Skipped simulated_product_too_large();
+
 class SimulatedProduct {
  public:
   SimulatedProduct(Device& device, const GemmProblem& problem)

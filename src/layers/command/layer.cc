@@ -45,7 +45,8 @@ class LayerCommand : public TurnsCommand {
             "layers", kinds_,
             "gather-gemm, gemm-scatter, gemm-reduce, gemm-reduce-norm (behind it a residual is "
             "added "
-            "and RMSNorm follows), reduce-norm (the same without a multiplication), mlp (the first "
+            "and RMSNorm follows), reduce-norm (the same without a multiplication), wgrad-scatter "
+            "(weights' gradients of data-parallel ranks, summed to a part each), mlp (the first "
             "two with SwiGLU between), attention (qkv and o, without attention itself), a list of "
             "them, or all; default gather-gemm,gemm-scatter")
         ->type_name("LIST")
@@ -57,7 +58,8 @@ class LayerCommand : public TurnsCommand {
     add("--tokens", tokens_, "LIST", "Rows of all ranks together; default 512,2048,4096,8192");
     add("--shapes", shapes_, "LIST",
         "Instead of models, shapes MxNxK of all ranks together: a gather's N and a sum's K are "
-        "divided by the ranks; of reduce-norm K is 1");
+        "divided by the ranks; of reduce-norm K is 1, "
+        "of wgrad-scatter MxN is the weight and K the tokens");
     add("--dtype", dtypes_, "LIST", "bf16, fp16, fp32, fp8_e4m3; default bf16, on CPUs fp32");
     add("--engine", engines_, "LIST",
         "none (the multiplication alone), pieces (by rows, as they come and go), auto (the fastest "

@@ -4,9 +4,12 @@
 // and so on.
 //
 //   rank r, caller's stream                    lanes                        rank r + i
-//   "may be written" --ready-->                                             <--ready--
+//   "may be written" --ready--> r - 1          "may be written" --ready--> others
 //   multiplies its own rows                    pushes range k --come[k]-->
 //   waits for come[k], multiplies range k
+//
+// Only the first of those that push to a rank hears from its caller's stream: signals take time
+// there, which is the multiplication's.
 //
 // Out of place the own rows are multiplied where they are sent from, and copied behind the pushes
 // by few threads, which find room beside the multiplication.
@@ -42,18 +45,13 @@ class RowGather {
                     input_.collective.rows.ranges, streams_, streams_ == 1 ? "stream" : "streams");
     if (input_.collective.count == 0) return schedule;
     ScheduleWriter writer(schedule);
-    Step greets;
-    for (int step = 1; step < ranks_; ++step) {
-      greets.signals.push_back({kReady, (rank_ + step) % ranks_, rank_, 0});
-    }
-    if (ranks_ > 1) writer.add(std::move(greets));
+    if (ranks_ > 1) greet(writer, 1, 0);
     const int side = pushing_ + streams_ - 1;
     writer.fork(1, side);
     for (const RowBlock& range : ranges_of(rank_))
       writer.add(multiplied(range, own_place(range), 0));
-    for (int step = 1; step < ranks_; ++step) {
-      push(writer, (rank_ + step) % ranks_, 1 + (step - 1) % pushing_);
-    }
+    for (int step = 2; step < ranks_; ++step) greet(writer, step, lane_of(step));
+    for (int step = 1; step < ranks_; ++step) push(writer, (rank_ + step) % ranks_, lane_of(step));
     copy_own(writer);
     int received = 0;
     for (int step = 1; step < ranks_; ++step) {
@@ -98,6 +96,17 @@ class RowGather {
     step.copies = {{place_of(own, rank_), own_place(own), Executor::kernel,
                     shape_of(LocalCopyMethod::one_warp_per_sm)}};
     writer.add(std::move(step));
+  }
+
+  // The lane of the push in a step.
+  int lane_of(int step) const { return 1 + (step - 1) % pushing_; }
+
+  // The rank that pushes to this one in a step.
+  void greet(ScheduleWriter& writer, int step, int lane) const {
+    Step ready;
+    ready.lane = lane;
+    ready.signals = {{kReady, (rank_ + ranks_ - step) % ranks_, rank_, 0}};
+    writer.add(std::move(ready));
   }
 
   void push(ScheduleWriter& writer, int to, int lane) const {

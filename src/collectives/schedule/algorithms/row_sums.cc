@@ -36,7 +36,14 @@ void RowSumsWriter::greet(const std::vector<int>& writers) {
   asks_ = true;
   Step step;
   for (const int each : writers) step.signals.push_back({kReady, each, input_.rank, 0});
-  if (!step.signals.empty()) writer_.add(std::move(step));
+  if (step.signals.empty()) return;
+  // Many signals would delay the first multiplication on the caller's stream.
+  greets_aside_ = step.signals.size() > 1;
+  if (greets_aside_) {
+    writer_.fork(kLane, 1);
+    step.lane = kLane;
+  }
+  writer_.add(std::move(step));
 }
 
 int RowSumsWriter::multiply(const RowBlock& range, int chunk, bool adds,
@@ -91,7 +98,8 @@ void RowSumsWriter::end() {
       std::any_of(schedule_.steps.begin(), schedule_.steps.end(), [this](const Step& step) {
         return std::find(step.after.begin(), step.after.end(), beside_) != step.after.end();
       });
-  const int pushing = behind_ >= 0 ? 1 : 0, beside = beside_ >= 0 && !joined ? 1 : 0;
+  const int pushing = behind_ >= 0 || greets_aside_ ? 1 : 0,
+            beside = beside_ >= 0 && !joined ? 1 : 0;
   if (pushing + beside > 0 || !done.empty())
     writer_.join(pushing > 0 ? kLane : kLane + 1, pushing + beside, std::move(done));
 }

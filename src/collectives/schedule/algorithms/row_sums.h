@@ -46,7 +46,8 @@ class RowSumsWriter {
   RankSchedule schedule_;
   ScheduleWriter writer_;
   bool asks_ = false;
-  std::vector<bool> asked_;  // by rank: whether a push has waited for `ready`
+  bool greets_aside_ = false;  // by the lane that pushes
+  std::vector<bool> asked_;    // by rank: whether a push has waited for `ready`
   int streams_ = 1;
   int multiplied_ = 0;  // multiplications so far
   int beside_ = -1;     // the last one on the second stream
