@@ -21,7 +21,7 @@ struct Thresholds {
   std::optional<std::uint64_t> least_message;  // the same of one message of send and receive
   std::size_t packets = 0;  // up to how many bytes calls go as packets (Method); 0: none do
   // By Kind: up to how many bytes calls that are neither packets nor copies are made by a kernel
-  // that exchanges chunks, and captured ones that would be copies. 0: none are.
+  // that exchanges chunks; captured ones are never copies. 0: none are.
   std::array<std::uint64_t, kKinds> kernel{};
   bool shipped = false;  // with the library, for a model of devices
 

@@ -113,11 +113,12 @@ for ranks in 2 3; do
   run $ranks captured_small 0 DUET_NCCL_KERNEL=64K
 done
 run 2 calls 0 $large DUET_NCCL_KERNEL=64K DUET_NCCL_KERNEL_BROADCAST=0 DUET_NCCL_PACKETS=1K
-said "communicator of 2 ranks: calls up to 1024 B as packets; all_gather up to 8191 B, all_to_all up to 65536 B, reduce_scatter up to 65536 B, all_reduce up to 65536 B by a kernel; all_gather from 8192 B by copy engines; the rest is forwarded"
-run 2 captured 4 $large DUET_NCCL_KERNEL=1 # small calls beside the graph
+said "communicator of 2 ranks: calls up to 1024 B as packets; all_gather up to 8191 B, all_to_all up to 65536 B, reduce_scatter up to 65536 B, all_reduce up to 65536 B, captured all_gather up to 65536 B by a kernel; all_gather from 8192 B by copy engines; the rest is forwarded"
+run 2 captured 0 $large DUET_NCCL_KERNEL=16K
+run 2 captured 3 $large DUET_NCCL_KERNEL=8K # those in the graph, which are larger
 run 2 captured 7 $large DUET_NCCL_KERNEL_ALL_REDUCE=1M
 run 2 captured 0 DUET_NCCL_MIN_ALL_GATHER=1 DUET_NCCL_KERNEL_ALL_GATHER=1M
-said "communicator of 2 ranks: captured calls by a kernel; all_gather from 1 B by copy engines; the rest is forwarded"
+said "communicator of 2 ranks: captured all_gather up to 1048576 B by a kernel; all_gather from 1 B by copy engines; the rest is forwarded"
 run 3 all_reduce 0 DUET_NCCL_KERNEL_ALL_REDUCE=64M
 run 2 one_thread 0 $large DUET_NCCL_KERNEL=64K
 run 2 killed 0 DUET_NCCL_KERNEL=64K
