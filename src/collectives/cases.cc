@@ -110,7 +110,7 @@ class CollectiveCases {
     // The drop-in keeps mappings of peers' memory that has been freed, and other engines could not
     // map what has come to the same address since.
     std::stable_partition(cases_.begin(), cases_.end(),
-                          [](const Case& each) { return each.id.engine != "nccl-duet"; });
+                          [](const Case& each) { return each.id.engine != kDropInEngine; });
     // Frees the sessions' communicators and memory after the last case.
     const auto conclude = [sessions = sessions_,
                            groups = groups_](const std::vector<Finished>& finished) {

@@ -27,6 +27,10 @@ std::uint64_t changeover(const std::vector<EngineTimes>& times);
 // Times that differ in other parameters (in place, element type) are combined.
 Thresholds changeovers(const std::vector<Finished>& finished);
 
+// Engines that are measured beside NCCL: the drop-in before it, which makes calls of kInPackets up
+// to kMostDropInPackets as packets and all others by copies; and its kernel of chunks.
+constexpr const char *kDropInEngine = "nccl-duet", *kDropInKernelEngine = "nccl-duet-kernel";
+
 // Whether the case is one of those in which NCCL and the drop-in's packets are compared.
 bool compares_packets(const CaseId& id);
 // The mode of those cases where all others are measured as `others`, one call at a time in mode
@@ -36,13 +40,15 @@ std::optional<Mode> packets_mode(const Mode& others);
 // The other cases: times of calls in a row do not compare with those of single calls.
 std::vector<Finished> without_compared_packets(std::vector<Finished> finished);
 
-// For every collective that was measured by `nccl` and by `nccl-duet`, the drop-in before it, which
-// makes calls of kInPackets up to kMostDropInPackets as packets. A size is fast enough if the
+// For every collective that was measured by `nccl` and by `nccl-duet`. A size is fast enough if the
 // drop-in reaches 0.98 of NCCL's speed in each of its calls: what is below that is within the noise
 // between runs. `copies` is the smallest measured size from which on all sizes are fast enough, or
 // kNever if the largest is not. `packets` is the largest measured size up to which all are, or 0 if
 // the smallest is not; it is left out if 8 KiB or less was not measured. Smaller calls take as long
 // as those.
+// `kernel` has the collectives that were measured by `nccl-duet-kernel` too: the measured sizes
+// around the first one above `packets` at which that is as fast as NCCL likewise. At these sizes,
+// packets and copies are fast enough if they reach 0.98 of the kernel's speed as well.
 BesideNccl beside_nccl(const std::vector<Finished>& finished);
 
 }  // namespace duet
