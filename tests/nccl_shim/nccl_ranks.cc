@@ -5,7 +5,7 @@
 // group_of_two, refused_in_group, window_refused_in_group, simulated, revoked, split,
 // nonblocking_split, shrink, finalize, nonblocking, nonblocking_group, nonblocking_late,
 // nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
-// restarted, killed, last_error, killed_in_launch, killed_at_once, killed_behind,
+// restarted, killed, killed_alive (by who runs it), last_error, killed_in_launch, killed_at_once, killed_behind,
 // killed_and_shrunk, mixed (rank 0 without LD_PRELOAD), unlike (rank 0 with another threshold of
 // messages); with the stand-in for libcuda: failed_device, aborted_behind_copy,
 // aborted_behind_copy_small, segments, segments_remapped, segments_not_exportable,
@@ -350,6 +350,10 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
     last_error(of);
   } else if (part == "killed") {
     killed(of);
+  } else if (part == "killed_alive") {
+    calls(of, 1);
+    for (int i = 0; i < 600; ++i) usleep(100000);
+    expect(false, "killed within a minute");
   } else if (part == "killed_in_message") {
     killed_in_message(of);
   } else if (part == "killed_behind") {

@@ -21,6 +21,15 @@ run() {
 }
 said() { grep -qF -- "$1" <<<"$last" || fail "expected: $1"$'\n'"got: $last"; }
 
+# Processes that stay alive and write their metrics after 10 s, while others run; the end of this test looks at
+# them.
+metrics=$(mktemp -d)
+alive=$(mktemp -d)
+env LD_PRELOAD="$preloaded" DUET_NCCL_MIN_ALL_GATHER=8K DUET_NCCL_METRICS="$alive/%p.prom" \
+  timeout 120 "$tests/nccl_ranks" 2 killed_alive >"$alive/said" 2>&1 &
+of_alive=$!
+trap 'kill $of_alive 2>/dev/null || true; rm -rf "$metrics" "$alive"' EXIT
+
 large=DUET_NCCL_MIN_ALL_GATHER=8K # of 12 calls, half are larger
 for ranks in 2 3 4; do
   run $ranks calls 6 $large
@@ -176,8 +185,6 @@ run 2 calls 12 LD_LIBRARY_PATH="$tests:$tests/fake_nccl_newer"
 [[ $last != *"does not know"* ]] || fail "nothing is taken over, but: $last"
 
 # Metrics: a file for each process, of 12 calls and of what is forwarded as a whole.
-metrics=$(mktemp -d)
-trap 'rm -rf "$metrics"' EXIT
 counted() { # counted SAMPLE VALUE: in each file, but for the process's own label
   local file
   for file in "$metrics"/*.prom; do
@@ -275,6 +282,17 @@ said "ncclCommInitRank: 4" # ncclInvalidArgument
   fail "100 B of packets are taken"
 last=$out
 said "ncclCommInitRank: DUET_NCCL_PACKETS=100: expected a multiple of 128 bytes up to 1M, as 64K"
+
+# Metrics of processes that have written them while they ran, and are killed.
+count_alive() { find "$alive" -name '*.prom' | wc -l; }
+for ((i = 0; i < 300 && $(count_alive) < 2; ++i)); do sleep 0.1; done
+[[ $(count_alive) == 2 ]] || fail "no metrics of processes that run: $(cat "$alive/said")"
+for file in "$alive"/*.prom; do kill -KILL "$(basename "$file" .prom)"; done
+wait $of_alive || fail "processes that are killed: $(cat "$alive/said")"
+sed -i 's/,rank="[01]"//' "$alive"/*.prom
+metrics=$alive counted "_count{$labels,by=\"duet\",means=\"copies\"}" 6
+metrics=$alive counted "_sum{$labels,by=\"nccl\"}" $((6 * 128))
+[[ $(find "$alive" -type f | wc -l) == 3 ]] || fail "left beside metrics: $(ls -a "$alive")"
 
 # Another program's creation may be under way: its shared memory is there for a moment only.
 for ((i = 0; i < 100; ++i)); do
