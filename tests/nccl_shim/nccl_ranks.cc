@@ -5,9 +5,9 @@
 // group_of_two, refused_in_group, window_refused_in_group, simulated, revoked, split,
 // nonblocking_split, shrink, finalize, nonblocking, nonblocking_group, nonblocking_late,
 // nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
-// restarted, killed, killed_alive (by who runs it), last_error, killed_in_launch, killed_at_once, killed_behind,
-// killed_and_shrunk, mixed (rank 0 without LD_PRELOAD), unlike (rank 0 with another threshold of
-// messages); with the stand-in for libcuda: failed_device, aborted_behind_copy,
+// restarted, killed, killed_alive (by who runs it), last_error, killed_in_launch, killed_at_once,
+// killed_behind, killed_and_shrunk, mixed (rank 0 without LD_PRELOAD), unlike (rank 0 with another
+// threshold of messages); with the stand-in for libcuda: failed_device, aborted_behind_copy,
 // aborted_behind_copy_small, segments, segments_remapped, segments_not_exportable,
 // segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
 // killed_with_segments. Messages: messages, messages_of_one_thread, killed_in_message,

@@ -115,7 +115,7 @@ run 2 one_thread 0 $large DUET_NCCL_PACKETS=1K
 run 2 killed 0 $large DUET_NCCL_PACKETS=64K
 run 3 restarted "" DUET_NCCL_PACKETS=1K
 # By a kernel: what is neither packets nor copies, and captured calls that would be copies.
-for ranks in 2 3; do
+for ranks in 2 3 4; do
   run $ranks calls 0 DUET_NCCL_KERNEL=64K
   said "communicator of $ranks ranks: calls up to 65536 B by a kernel; the rest is forwarded"
   run $ranks group 0 DUET_NCCL_KERNEL=64K

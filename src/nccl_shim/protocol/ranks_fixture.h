@@ -31,6 +31,7 @@ struct Setting {
   int ranks_without_segments = 0;                            // the first ones
   std::optional<std::size_t> most_by_chunks = std::nullopt;  // of all kinds; if
   // it is set, captured calls of any size are
+  std::size_t chunk_round = kTestChunkRound;
 
   static Setting by_chunks(int ranks, unsigned device_delay, unsigned cpu_delay,
                            std::size_t most = 1 << 20) {
