@@ -37,6 +37,7 @@ struct Settings {
   // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, _REDUCE_SCATTER, _ALL_REDUCE, _SEND_RECV,
   // DUET_NCCL_PACKETS, and DUET_NCCL_KERNEL, of all kinds or with the first five of these endings.
   Thresholds thresholds;
+  bool all_to_all_groups = false;  // DUET_NCCL_GROUPS=all_to_all: grouped_messages.h
   std::optional<int> ranks;  // DUET_NCCL_RANKS: of communicators of which calls are taken over
 
   // Of what all ranks must have alike, with the thresholds that hold for a communicator.

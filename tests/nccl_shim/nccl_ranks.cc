@@ -11,8 +11,8 @@
 // aborted_behind_copy_small, segments, segments_remapped, segments_not_exportable,
 // segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
 // killed_with_segments. Messages: messages, messages_of_one_thread, killed_in_message,
-// nonblocking_messages, messages_captured. Each process prints how many calls came to the real
-// NCCL; exit code 0 if all data were right.
+// nonblocking_messages, messages_captured, grouped_all_to_all. Each process prints how many calls
+// came to the real NCCL; exit code 0 if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -321,6 +321,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "group") group(of);
   if (part == "messages") messages(of);
   if (part == "messages_captured") messages_captured(of);
+  if (part == "grouped_all_to_all") grouped_all_to_all(of);
   if (part == "group_of_two") group_of_two(of);
   if (part == "refused_in_group") refused_in_group(of);
   if (part == "window_refused_in_group") window_refused_in_group(of);

@@ -133,6 +133,19 @@ run 2 one_thread 0 $large DUET_NCCL_KERNEL=64K
 run 2 killed 0 DUET_NCCL_KERNEL=64K
 run 3 killed_in_launch 0 DUET_NCCL_KERNEL=64K
 run 3 restarted "" DUET_NCCL_KERNEL=64K
+# Groups of messages that are an all_to_all: four of them, two captured, beside one whose parts have gaps and one
+# without own messages.
+groups=DUET_NCCL_GROUPS=all_to_all
+for ranks in 2 3; do
+  others=$((2 * ranks + 2 * (ranks - 1)))
+  run $ranks grouped_all_to_all $((4 * 2 * ranks + others)) DUET_NCCL_KERNEL=64K
+  run $ranks grouped_all_to_all $others $groups DUET_NCCL_KERNEL=64K
+  run $ranks grouped_all_to_all $others $groups DUET_NCCL_PACKETS=1K DUET_NCCL_KERNEL_ALL_TO_ALL=64K
+  run $ranks grouped_all_to_all $((2 * ranks + others)) $groups DUET_NCCL_PACKETS=1K DUET_NCCL_MIN_ALL_TO_ALL=8K
+  run $ranks grouped_all_to_all $((2 * ranks + others)) $groups DUET_NCCL_PACKETS=1K $messages # large ones as messages
+done
+run 3 messages $((5 * (4 + 1) + 3)) $groups $messages # they are no all_to_all
+run 2 messages_of_one_thread 0 $groups $messages
 # Nonblocking: all ranks have agreed when the first sees that the creation is done.
 for part in nonblocking nonblocking_group nonblocking_late; do
   run 2 $part 6 $large
