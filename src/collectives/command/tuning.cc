@@ -126,10 +126,10 @@ std::vector<std::uint64_t> CollectiveTuning::sizes(const std::vector<std::uint64
 void CollectiveTuning::observe(Machine& machine, const CollectiveOptions& options,
                                Benchmark& benchmark) {
   TunedRun& tuned = tuned_runs_.emplace_back(TunedRun{machine, {}});
-  benchmark.conclude = [&tuned, in_two_modes = options.packets_mode.has_value(),
+  benchmark.conclude = [&tuned, in_two_modes = options.small_calls_mode.has_value(),
                         inner = benchmark.conclude](const std::vector<Finished>& finished) {
     tuned.finished = finished;
-    return inner(in_two_modes ? without_compared_packets(finished) : finished);
+    return inner(in_two_modes ? without_compared_small_calls(finished) : finished);
   };
 }
 

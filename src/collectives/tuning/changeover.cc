@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "core/packets.h"
+
 namespace duet {
 namespace {
 
@@ -123,16 +125,16 @@ std::uint64_t changeover(const std::vector<EngineTimes>& times) {
   return std::clamp(rounded(bytes), below.bytes + 1, above.bytes);
 }
 
-bool compares_packets(const CaseId& id) {
+bool compares_small_calls(const CaseId& id) {
   const auto kind = id.axes.text("collective");
   const auto bytes = id.axes.number("bytes");
   const bool is_of_nccl =
       id.engine == "nccl" || id.engine == kDropInEngine || id.engine == kDropInKernelEngine;
-  return is_of_nccl && kind && bytes &&
-         may_be_packets(parse_collective(*kind), static_cast<std::uint64_t>(*bytes));
+  return is_of_nccl && kind && bytes && may_be_chunks(parse_collective(*kind)) &&
+         static_cast<std::uint64_t>(*bytes) <= kMostDropInPackets;
 }
 
-std::optional<Mode> packets_mode(const Mode& others) {
+std::optional<Mode> small_calls_mode(const Mode& others) {
   if (others.kind != ModeKind::adaptive) return std::nullopt;
   constexpr int kSamples = 15;
   Mode mode = others;
@@ -141,8 +143,8 @@ std::optional<Mode> packets_mode(const Mode& others) {
   return mode;
 }
 
-std::vector<Finished> without_compared_packets(std::vector<Finished> finished) {
-  const auto compares = [](const Finished& each) { return compares_packets(each.id); };
+std::vector<Finished> without_compared_small_calls(std::vector<Finished> finished) {
+  const auto compares = [](const Finished& each) { return compares_small_calls(each.id); };
   finished.erase(std::remove_if(finished.begin(), finished.end(), compares), finished.end());
   return finished;
 }

@@ -31,14 +31,15 @@ Thresholds changeovers(const std::vector<Finished>& finished);
 // to kMostDropInPackets as packets and all others by copies; and its kernel of chunks.
 constexpr const char *kDropInEngine = "nccl-duet", *kDropInKernelEngine = "nccl-duet-kernel";
 
-// Whether the case is one of those in which NCCL and the drop-in's packets are compared.
-bool compares_packets(const CaseId& id);
+// Whether the case is a small call, of those in which NCCL and the drop-in's packets or its kernel
+// are compared.
+bool compares_small_calls(const CaseId& id);
 // The mode of those cases where all others are measured as `others`, one call at a time in mode
 // adaptive: samples of several calls in a row. A single call of 10 us varies by several
 // microseconds, since GPUs do not begin it at the same time. None if `others` is another mode.
-std::optional<Mode> packets_mode(const Mode& others);
+std::optional<Mode> small_calls_mode(const Mode& others);
 // The other cases: times of calls in a row do not compare with those of single calls.
-std::vector<Finished> without_compared_packets(std::vector<Finished> finished);
+std::vector<Finished> without_compared_small_calls(std::vector<Finished> finished);
 
 // For every collective that was measured by `nccl` and by `nccl-duet`. A size is fast enough if the
 // drop-in reaches 0.98 of NCCL's speed in each of its calls: what is below that is within the noise

@@ -230,21 +230,22 @@ TEST(DropInThresholds, AreARowOfATable) {
       << row;
 }
 
-TEST(BesideNccl, ComparesPacketsWhereTheDropInMayMakeThem) {
-  EXPECT_TRUE(compares_packets(figure("nccl", "all_gather", 1 * kMi, true, 1).id));
-  EXPECT_TRUE(compares_packets(figure("nccl-duet", "all_reduce", 4096, false, 1).id));
-  EXPECT_FALSE(compares_packets(figure("nccl-duet", "all_reduce", 2 * kMi, false, 1).id));
-  EXPECT_FALSE(compares_packets(figure("nccl", "broadcast", 4096, false, 1).id));
-  EXPECT_TRUE(compares_packets(figure("nccl-duet-kernel", "all_reduce", 4096, false, 1).id));
-  EXPECT_FALSE(compares_packets(figure("kernel", "all_gather", 4096, false, 1).id));
+TEST(BesideNccl, ComparesSmallCallsThatTheDropInMakesByKernels) {
+  EXPECT_TRUE(compares_small_calls(figure("nccl", "all_gather", 1 * kMi, true, 1).id));
+  EXPECT_TRUE(compares_small_calls(figure("nccl-duet", "all_reduce", 4096, false, 1).id));
+  EXPECT_FALSE(compares_small_calls(figure("nccl-duet", "all_reduce", 2 * kMi, false, 1).id));
+  EXPECT_TRUE(compares_small_calls(figure("nccl", "broadcast", 4096, false, 1).id));
+  EXPECT_FALSE(compares_small_calls(figure("nccl", "send_recv", 4096, false, 1).id));
+  EXPECT_TRUE(compares_small_calls(figure("nccl-duet-kernel", "all_reduce", 4096, false, 1).id));
+  EXPECT_FALSE(compares_small_calls(figure("kernel", "all_gather", 4096, false, 1).id));
 }
 
-TEST(BesideNccl, PacketsAreComparedByCallsInARow) {
+TEST(BesideNccl, SmallCallsAreComparedInARow) {
   Mode others;
   others.flush = true;
   others.warm_up_seconds = 3;
   others.max_iterations = 7;
-  const std::optional<Mode> mode = packets_mode(others);
+  const std::optional<Mode> mode = small_calls_mode(others);
   ASSERT_TRUE(mode);
   EXPECT_EQ(mode->kind, ModeKind::loop);
   EXPECT_EQ(mode->iterations, 20);
@@ -252,13 +253,13 @@ TEST(BesideNccl, PacketsAreComparedByCallsInARow) {
   EXPECT_EQ(mode->max_iterations, 7);
   EXPECT_TRUE(mode->flush);
   EXPECT_EQ(mode->warm_up_seconds, 3);
-  EXPECT_EQ(packets_mode({})->max_iterations, 15);
-  EXPECT_FALSE(packets_mode(loop_mode()));
-  EXPECT_FALSE(packets_mode(do_bench_mode()));
+  EXPECT_EQ(small_calls_mode({})->max_iterations, 15);
+  EXPECT_FALSE(small_calls_mode(loop_mode()));
+  EXPECT_FALSE(small_calls_mode(do_bench_mode()));
 }
 
-TEST(BesideNccl, ComparedPacketsStandInNoOtherTable) {
-  const std::vector<Finished> left = without_compared_packets(
+TEST(BesideNccl, ComparedSmallCallsStandInNoOtherTable) {
+  const std::vector<Finished> left = without_compared_small_calls(
       {figure("nccl", "all_gather", 4096, true, 1), figure("dma", "all_gather", 4096, true, 1),
        figure("nccl", "all_gather", 2 * kMi, true, 1)});
   ASSERT_EQ(left.size(), 2u);
