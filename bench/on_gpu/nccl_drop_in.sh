@@ -63,7 +63,8 @@ with_library() {
   )
 }
 
-# Thresholds of this machine, measured in one process and in one a GPU; for THRESHOLDS=tuned.
+# Thresholds of this machine, of packets, the kernel of chunks and copies, measured in one process and in
+# one a GPU; for THRESHOLDS=tuned. OUT/row.toml has them as specs/tuning ships them.
 tune_drop_in() {
   find_nccl
   export DUET_TUNING=$out/tuning.json
@@ -74,6 +75,8 @@ tune_drop_in() {
   say "thresholds in one process a GPU"
   must one_process_a_gpu "${what[@]}" --json "$out/tune-several.jsonl"
   "$duet" nccl-env
+  must "$duet" nccl-env --row "$out/tune-one.jsonl, $out/tune-several.jsonl" > "$out/row.toml"
+  cat "$out/row.toml"
 }
 
 # Qwen3-8B by FSDP2 and 7b by DDP on two GPUs. Losses of the third step must be the same: in `losses`,

@@ -110,7 +110,7 @@ class CollectiveCases {
     // The drop-in keeps mappings of peers' memory that has been freed, and other engines could not
     // map what has come to the same address since.
     std::stable_partition(cases_.begin(), cases_.end(),
-                          [](const Case& each) { return each.id.engine != "nccl-duet"; });
+                          [](const Case& each) { return each.id.engine != kDropInEngine; });
     // Frees the sessions' communicators and memory after the last case.
     const auto conclude = [sessions = sessions_,
                            groups = groups_](const std::vector<Finished>& finished) {
@@ -286,8 +286,9 @@ class CollectiveCases {
     if (groups_ != nullptr) return add_groups_case(name, engine, call);
     const CaseId id{"collective", options_.device_name, name,
                     axes(call, options_.graph, ranks_, nodes_)};
-    const Mode mode =
-        options_.packets_mode && compares_packets(id) ? *options_.packets_mode : options_.mode;
+    const Mode mode = options_.small_calls_mode && compares_small_calls(id)
+                          ? *options_.small_calls_mode
+                          : options_.mode;
     const auto run = [sessions = sessions_, engine, id, call, mode, verified = options_.verified,
                       graph = options_.graph, stop = stop_] {
       try {

@@ -38,11 +38,11 @@ struct CollectiveOptions {
   bool verified = true;
   GraphUse graph;
   Mode mode;
-  // Of cases that compares_packets() (collectives/tuning/changeover.h); none: as all others.
-  std::optional<Mode> packets_mode;
+  // Of cases that compares_small_calls() (collectives/tuning/changeover.h); none: as all others.
+  std::optional<Mode> small_calls_mode;
   std::string device_name;  // --device, as the journal shows it
   // Groups of ranks make the calls, all groups at once (group_cases.h): sizes are those of a group.
-  // `graph`, `mode` and `packets_mode` are then not used.
+  // `graph`, `mode` and `small_calls_mode` are then not used.
   std::optional<GroupOptions> groups;
 };
 

@@ -1,8 +1,18 @@
 #include "core/drop_in_thresholds.h"
 
+#include <algorithm>
+
 #include "core/packets.h"
 
 namespace duet {
+
+bool DropInThresholds::take_nothing() const {
+  const bool copies = std::any_of(copies_from.begin(), copies_from.end(),
+                                  [](const auto& from) { return from.has_value(); });
+  const bool kernel =
+      std::any_of(kernel_to.begin(), kernel_to.end(), [](auto to) { return to > 0; });
+  return !copies && !kernel && packets_to == 0;
+}
 
 DropInThresholds read_drop_in_thresholds(TomlTable table) {
   DropInThresholds read;
@@ -17,6 +27,13 @@ DropInThresholds read_drop_in_thresholds(TomlTable table) {
     read.copies_from[i] = copies.size_or_never(kDropInCalls[i]);
   }
   copies.finish();
+  if (table.has("kernel_to")) {
+    TomlTable kernel = table.table("kernel_to");
+    for (std::size_t i = 0; i < kDropInChunkCalls; ++i) {
+      read.kernel_to[i] = kernel.size_or_never(kDropInCalls[i]).value_or(0);
+    }
+    kernel.finish();
+  }
   table.finish();
   return read;
 }

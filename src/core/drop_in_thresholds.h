@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,12 +17,20 @@ namespace duet {
 constexpr std::array<const char*, 6> kDropInCalls = {"all_gather",     "all_to_all", "broadcast",
                                                      "reduce_scatter", "all_reduce", "send_recv"};
 
+// The first of these are also made by a kernel of chunks.
+constexpr std::size_t kDropInChunkCalls = 5;
+
 // For one number of ranks, in one process and in several.
 struct DropInThresholds {
   std::vector<std::string> models;  // of devices, as drivers name them
   // By kDropInCalls: from which size on by copy engines. Empty: never.
   std::array<std::optional<std::uint64_t>, kDropInCalls.size()> copies_from;
   std::uint64_t packets_to = 0;  // up to which size as packets; 0: none are
+  // By kDropInCalls: up to which size by the kernel, what is neither packets nor, outside of
+  // captures, copies; 0: none is.
+  std::array<std::uint64_t, kDropInChunkCalls> kernel_to = {};
+
+  bool take_nothing() const;
 };
 
 // Reads a table [row.beside_nccl]. Throws UsageError that names the file, the key and what was

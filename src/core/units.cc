@@ -78,6 +78,12 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
+std::string short_bytes(std::uint64_t bytes) {
+  if (bytes > 0 && bytes % (1 << 20) == 0) return fmt::format("{}M", bytes >> 20);
+  if (bytes > 0 && bytes % (1 << 10) == 0) return fmt::format("{}K", bytes >> 10);
+  return std::to_string(bytes);
+}
+
 std::string format_seconds(double seconds) {
   const double magnitude = std::fabs(seconds);
   if (magnitude >= 1) return fmt::format("{:.3f} s", seconds);

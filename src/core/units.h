@@ -14,6 +14,7 @@ namespace duet {
 std::uint64_t parse_bytes(std::string_view text);
 
 std::string format_bytes(std::uint64_t bytes);  // "64 KiB", "2101346304 B" if not exact
+std::string short_bytes(std::uint64_t bytes);   // "64K", as parse_bytes() takes it
 std::string format_seconds(double seconds);     // "12.3 us"
 std::string format_rate(double value);          // three to four significant digits
 std::string trim(std::string_view text);        // without white space at both ends

@@ -95,16 +95,16 @@ DUET_NCCL_WRAPPER(ncclSend)
 (const void* send, std::size_t count, Type type, int peer, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclSend);
   const Message message{Message::What::send, peer, const_cast<void*>(send), count * size_of(type)};
-  return take_or_forward(comm, message, stream,
-                         [=] { return real(send, count, type, peer, comm, stream); });
+  return take_or_forward_message(comm, message, stream,
+                                 [=] { return real(send, count, type, peer, comm, stream); });
 }
 
 DUET_NCCL_WRAPPER(ncclRecv)
 (void* receive, std::size_t count, Type type, int peer, Comm comm, void* stream) {
   DUET_NCCL_REAL(ncclRecv);
   const Message message{Message::What::receive, peer, receive, count * size_of(type)};
-  return take_or_forward(comm, message, stream,
-                         [=] { return real(receive, count, type, peer, comm, stream); });
+  return take_or_forward_message(comm, message, stream,
+                                 [=] { return real(receive, count, type, peer, comm, stream); });
 }
 
 // Since 2.29.

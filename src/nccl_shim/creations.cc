@@ -52,17 +52,20 @@ std::string taken_over(const Thresholds& thresholds, bool with_reductions, bool 
 }
 
 std::string taken_by_chunks(const Method& method) {
-  std::string text;
-  const auto& all = method.most_by_chunks;
-  if (all[0].value_or(0) > 0 && std::count(all.begin(), all.end(), all[0]) == kKinds) {
-    add_to(text, "calls", " up to ", *all[0]);
-    return text;
+  std::string text, captured;
+  const auto is_as_first = [&method](const ChunkSizes& each) {
+    const ChunkSizes& first = method.chunks.front();
+    return each.most == first.most && each.most_captured == first.most_captured;
+  };
+  const bool all = std::all_of(method.chunks.begin(), method.chunks.end(), is_as_first);
+  for (std::size_t kind = 0; kind < (all ? 1 : kKinds); ++kind) {
+    const auto& [most, most_captured] = method.chunks[kind];
+    const char* const name = all ? "calls" : kKindNames[kind];
+    if (most > 0) add_to(text, name, " up to ", most);
+    if (most_captured > most) add_to(captured, name, " up to ", most_captured);
   }
-  for (std::size_t kind = 0; kind < kKinds; ++kind) {
-    const auto& most = method.most_by_chunks[kind];
-    if (most.value_or(0) > 0) add_to(text, kKindNames[kind], " up to ", *most);
-  }
-  return text.empty() ? "captured calls" : text;
+  if (captured.empty()) return text;
+  return text + (text.empty() ? "" : ", ") + "captured " + captured;
 }
 
 // Each copy costs some 4 us besides its bytes, so that pieces are large, as they are for the engine
@@ -87,7 +90,7 @@ Method wanted_method(const Thresholds& thresholds, int ranks) {
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     const std::uint64_t most = thresholds.kernel[kind];
     const std::uint64_t copies_from = std::max<std::uint64_t>(least[kind].value_or(UINT64_MAX), 1);
-    if (most > 0) wanted.most_by_chunks[kind] = std::min(most, copies_from - 1);
+    wanted.chunks[kind] = {std::min(most, copies_from - 1), most};
   }
   wanted.wait_seconds_per_byte = kWaitSecondsPerByte;
   return wanted;

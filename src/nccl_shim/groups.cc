@@ -41,14 +41,15 @@ struct Group {
   nccl::Result failed = nccl::kSuccess;  // of a call in it
   std::vector<QueuedCall> calls;
   std::vector<QueuedMessage> messages;
+  std::vector<HeldMessage> held;
   std::vector<QueuedOrder> orders;
   std::vector<std::unique_ptr<PendingCreation>> creations;
   std::vector<Announcement> announcements;
   std::vector<std::shared_ptr<const void>> kept;
 
   bool is_empty() const {
-    return failed == nccl::kSuccess && calls.empty() && messages.empty() && orders.empty() &&
-           creations.empty() && announcements.empty() && kept.empty();
+    return failed == nccl::kSuccess && calls.empty() && messages.empty() && held.empty() &&
+           orders.empty() && creations.empty() && announcements.empty() && kept.empty();
   }
 };
 
@@ -268,6 +269,8 @@ void queue_call(std::shared_ptr<Communicator> communicator, const Message& messa
   group().messages.push_back({std::move(communicator), message, stream, std::move(forward)});
 }
 
+void hold_message(HeldMessage held) { group().held.push_back(std::move(held)); }
+
 void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream,
                  nccl::Comm handle) {
   std::vector<QueuedOrder>& orders = group().orders;
@@ -297,6 +300,7 @@ nccl::Result end_group(const std::function<nccl::Result()>& real_end) {
     --open.depth;
     return real_end();
   }
+  make_held(std::exchange(open.held, {}));
   if (open.is_empty()) {
     open.depth = 0;
     return real_end();
@@ -345,6 +349,9 @@ nccl::Result end_group_by_forwarding(const std::function<nccl::Result()>& real_e
     if (forwarded == nccl::kSuccess) forwarded = each.forward();
   }
   for (const QueuedMessage& each : ended.messages) {
+    if (forwarded == nccl::kSuccess) forwarded = each.forward();
+  }
+  for (const HeldMessage& each : ended.held) {
     if (forwarded == nccl::kSuccess) forwarded = each.forward();
   }
   const nccl::Result real = real_end();

@@ -9,6 +9,7 @@
 #include "collectives/nccl/abi.h"
 #include "nccl_shim/communicators.h"
 #include "nccl_shim/creations.h"
+#include "nccl_shim/grouped_messages.h"
 
 namespace duet::nccl_shim {
 
@@ -20,6 +21,8 @@ void queue_call(std::shared_ptr<Communicator> communicator, const Call& call,
                 ShimDevice::Stream stream, std::function<nccl::Result()> forward);
 void queue_call(std::shared_ptr<Communicator> communicator, const Message& message,
                 ShimDevice::Stream stream, std::function<nccl::Result()> forward);
+// In a group only: a message that is made at its end (grouped_messages.h).
+void hold_message(HeldMessage held);
 // Of a call that the real NCCL has queued itself.
 void queue_order(std::shared_ptr<Communicator> communicator, ShimDevice::Stream stream,
                  nccl::Comm handle);

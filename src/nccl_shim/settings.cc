@@ -29,7 +29,8 @@ constexpr const char* kKernel[kKinds] = {
     "DUET_NCCL_KERNEL_ALL_GATHER", "DUET_NCCL_KERNEL_ALL_TO_ALL", "DUET_NCCL_KERNEL_BROADCAST",
     "DUET_NCCL_KERNEL_REDUCE_SCATTER", "DUET_NCCL_KERNEL_ALL_REDUCE"};
 constexpr const char* kOthers[] = {"DUET_NCCL_MODE",    "DUET_NCCL_LOG", "DUET_NCCL_METRICS",
-                                   "DUET_NCCL_PACKETS", kKernels,        "DUET_NCCL_RANKS"};
+                                   "DUET_NCCL_PACKETS", kKernels,        "DUET_NCCL_RANKS",
+                                   "DUET_NCCL_GROUPS"};
 
 // A misspelt name would otherwise be a setting without effect.
 void require_known(std::string_view name) {
@@ -68,6 +69,13 @@ bool read_log() {
   if (value.empty() || value == "warn") return false;
   if (value == "info") return true;
   refuse("DUET_NCCL_LOG", value, "warn or info");
+}
+
+bool read_groups() {
+  const std::string_view value = variable("DUET_NCCL_GROUPS");
+  if (value.empty() || value == "messages") return false;
+  if (value == "all_to_all") return true;
+  refuse("DUET_NCCL_GROUPS", value, "messages or all_to_all");
 }
 
 std::string read_metrics() {
@@ -122,8 +130,8 @@ std::uint64_t Settings::hash(const Thresholds& held) const {
   std::uint64_t hash = hash_bytes(&mode, sizeof mode, 0xcbf29ce484222325u);
   hash = hash_bytes(&held.packets, sizeof held.packets, hash);
   hash = hash_bytes(held.kernel.data(), sizeof held.kernel, hash);
-  const int only = ranks.value_or(0);
-  hash = hash_bytes(&only, sizeof only, hash);
+  const int only[] = {ranks.value_or(0), all_to_all_groups ? 1 : 0};
+  hash = hash_bytes(only, sizeof only, hash);
   const auto add = [&hash](const std::optional<std::uint64_t>& bytes) {
     const std::uint64_t words[] = {bytes.has_value() ? 1u : 0u, bytes.value_or(0)};
     hash = hash_bytes(words, sizeof words, hash);
@@ -146,6 +154,7 @@ Settings read_settings() {
   read.mode = read_mode();
   read.log = read_log();
   read.metrics = read_metrics();
+  read.all_to_all_groups = read_groups();
   Thresholds& set = read.thresholds;
   std::transform(std::begin(kLeast), std::end(kLeast), set.least.begin(), read_least);
   set.least_message = read_least(kLeastMessage);

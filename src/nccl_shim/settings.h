@@ -21,7 +21,7 @@ struct Thresholds {
   std::optional<std::uint64_t> least_message;  // the same of one message of send and receive
   std::size_t packets = 0;  // up to how many bytes calls go as packets (Method); 0: none do
   // By Kind: up to how many bytes calls that are neither packets nor copies are made by a kernel
-  // that exchanges chunks, and captured ones that would be copies. 0: none are.
+  // that exchanges chunks; captured ones are never copies. 0: none are.
   std::array<std::uint64_t, kKinds> kernel{};
   bool shipped = false;  // with the library, for a model of devices
 
@@ -37,6 +37,7 @@ struct Settings {
   // DUET_NCCL_MIN_ALL_GATHER, _ALL_TO_ALL, _BROADCAST, _REDUCE_SCATTER, _ALL_REDUCE, _SEND_RECV,
   // DUET_NCCL_PACKETS, and DUET_NCCL_KERNEL, of all kinds or with the first five of these endings.
   Thresholds thresholds;
+  bool all_to_all_groups = false;  // DUET_NCCL_GROUPS=all_to_all: grouped_messages.h
   std::optional<int> ranks;  // DUET_NCCL_RANKS: of communicators of which calls are taken over
 
   // Of what all ranks must have alike, with the thresholds that hold for a communicator.

@@ -12,7 +12,8 @@
 namespace duet::nccl_shim {
 namespace {
 
-static_assert(kDropInCalls.size() == kKinds + 1);  // in the order of Kind, and messages
+// In the order of Kind, and messages.
+static_assert(kDropInChunkCalls == kKinds && kDropInCalls.size() == kKinds + 1);
 
 struct ShippedRow {
   int ranks;
@@ -40,6 +41,7 @@ Thresholds taken_from(const DropInThresholds& row) {
   std::copy_n(row.copies_from.begin(), kKinds, taken.least.begin());
   taken.least_message = row.copies_from[kKinds];
   taken.packets = row.packets_to;
+  taken.kernel = row.kernel_to;
   taken.shipped = true;
   return taken;
 }

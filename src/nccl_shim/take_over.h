@@ -73,6 +73,17 @@ nccl::Result take_or_forward(nccl::Comm comm, const CallOrMessage& call, void* s
   return nccl::kSuccess;
 }
 
+// A message, which may be one of a group that is an all_to_all.
+template <typename Forward>
+nccl::Result take_or_forward_message(nccl::Comm comm, const Message& message, void* stream,
+                                     const Forward& forward) {
+  if (in_group() && is_held(find(comm).get(), message)) {
+    hold_message({comm, message, stream, forward});
+    return nccl::kSuccess;
+  }
+  return take_or_forward(comm, message, stream, forward);
+}
+
 // A reduction of elements and by an operation that may not be known here.
 template <typename Forward>
 nccl::Result take_or_forward_reduction(nccl::Comm comm, Call call, nccl::Type type,

@@ -12,8 +12,8 @@ if [[ ! -e $shim/libduet-nccl.so ]]; then
   exit 0
 fi
 
-entry() { # DEVICE RANKS SEVERAL BESIDE_NCCL [PACKETS]
-  echo "{\"device\":\"$1\",\"ranks\":$2,\"several_processes\":$3,\"dma_from\":{},\"dma_from_beside_nccl\":$4,\"packets_beside_nccl\":${5:-{\}}}"
+entry() { # DEVICE RANKS SEVERAL BESIDE_NCCL [PACKETS [KERNEL]]
+  echo "{\"device\":\"$1\",\"ranks\":$2,\"several_processes\":$3,\"dma_from\":{\"gather\":1024},\"dma_from_beside_nccl\":$4,\"packets_beside_nccl\":${5:-{\}},\"kernel_beside_nccl\":${6:-{\}}}"
 }
 file() { (IFS=, && echo "{\"format\":1,\"entries\":[$*]}"); }
 h200='NVIDIA H200'
@@ -81,6 +81,33 @@ packets DUET_NCCL_MIN_BROADCAST=1M "no packets: .*no figures of small calls of a
 file "$(entry "$h200" 4 true '{"broadcast":1048576}' "$(four 1048576 262144 1048576 524288)")" > packets.json
 expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning packets.json --no-packets
 [[ $(cat out) == "env $preload $ranks DUET_NCCL_MIN_BROADCAST=1M" ]] || fail "packets that are not wanted: $(cat out)"
+
+# The kernel, from packets on.
+kernel='{"all_gather":{"above":65536,"to":4194304},"all_reduce":{"above":262144,"to":1048576},"broadcast":{"above":0,"to":8388608}}'
+file "$(entry "$h200" 4 true '{"all_gather":16777216}' "$(four 65536 65536 65536 65536)" "$kernel")" > kernel.json
+expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning kernel.json
+[[ $(cat out) == "env $preload $ranks DUET_NCCL_PACKETS=64K DUET_NCCL_KERNEL_ALL_GATHER=4M DUET_NCCL_KERNEL_BROADCAST=8M DUET_NCCL_MIN_ALL_GATHER=16M" ]] ||
+  fail "the kernel: $(cat out)"
+expect_code 0 nccl-env --gpus 4 --model "$h200" --tuning kernel.json --no-packets --json
+grep -A2 '"kernel"' out | tr -d ' \n' | grep -qx '"kernel":{"broadcast":8388608},' || fail "the kernel without packets: $(cat out)"
+
+# The same as a row to be shipped.
+expect_code 0 nccl-env --gpus 4 --tuning kernel.json --row 'a.jsonl, b.jsonl'
+[[ $(sed -n '1,3p;/^gather/p;/^models/p;/^packets_to/p;/kernel_to/,$p' out) == "[[row]]
+ranks = 4
+source = \"a.jsonl, b.jsonl\"
+gather = \"1K\"
+models = [\"$h200\"]
+packets_to = \"64K\"
+[row.beside_nccl.kernel_to]
+all_gather = \"4M\"
+all_to_all = \"never\"
+broadcast = \"8M\"
+reduce_scatter = \"never\"
+all_reduce = \"never\"" ]] || fail "a row: $(cat out)"
+grep -qx 'scatter = "72M"  # not measured: as built in' out || fail "a row: $(cat out)"
+refuses "--row: expected figures beside NCCL of 3 GPUs" nccl-env --gpus 3 --tuning kernel.json --row a.jsonl
+refuses "without quotes" nccl-env --gpus 4 --tuning kernel.json --row 'a"'
 
 # No threshold: one line says why, and what to run. What was measured beside another engine is none.
 for gpus in 3 5; do

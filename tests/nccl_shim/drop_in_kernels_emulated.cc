@@ -5,6 +5,7 @@
 #include "device/collective_kernel.h"
 #include "drop_in_kernels.h"
 #include "emulation.h"
+#include "fake_gpu/cuda/kernels.h"
 #include "nccl_shim/cuda/kernel_arguments.h"
 
 using duet::nccl_shim::cuda::ChunkArguments;
@@ -70,13 +71,23 @@ void exchange_by_kernel(const PacketExchange& exchanged) {
 }
 
 void exchange_by_kernel(const ChunkExchange& exchanged) {
-  void (*kernel)(ChunkArguments) = duet_chunks;
-  if (exchanged.reduced) {
-    kernel = chunk_kernels.at(kernel_name(exchanged.reduced->type, exchanged.reduced->reduction));
-  }
-  const ChunkArguments arguments =
-      cuda::chunk_arguments(exchanged, reinterpret_cast<std::uintptr_t>(exchanged.words));
-  emulation::run(dim3(arguments.blocks), kKernelThreads, 0, [&] { kernel(arguments); });
+  host::exchange_chunks(
+      cuda::chunk_arguments(exchanged, reinterpret_cast<std::uintptr_t>(exchanged.words)),
+      exchanged.reduced);
 }
 
 }  // namespace duet::nccl_shim::testing
+
+namespace duet::nccl_shim::host {
+
+// In the place of the stand-in's, whose blocks have one thread.
+void exchange_chunks(const cuda::ChunkArguments& arguments,
+                     const std::optional<Exchange::Reduced>& reduced) {
+  void (*kernel)(ChunkArguments) = duet_chunks;
+  if (reduced) {
+    kernel = testing::chunk_kernels.at(testing::kernel_name(reduced->type, reduced->reduction));
+  }
+  emulation::run(dim3(arguments.blocks), kKernelThreads, 0, [&] { kernel(arguments); });
+}
+
+}  // namespace duet::nccl_shim::host

@@ -5,14 +5,14 @@
 // group_of_two, refused_in_group, window_refused_in_group, simulated, revoked, split,
 // nonblocking_split, shrink, finalize, nonblocking, nonblocking_group, nonblocking_late,
 // nonblocking_stopped, nonblocking_aborted, nonblocking_finalize, captured, captured_small, forked,
-// restarted, killed, last_error, killed_in_launch, killed_at_once, killed_behind,
-// killed_and_shrunk, mixed (rank 0 without LD_PRELOAD), unlike (rank 0 with another threshold of
-// messages); with the stand-in for libcuda: failed_device, aborted_behind_copy,
+// restarted, killed, killed_alive (by who runs it), last_error, killed_in_launch, killed_at_once,
+// killed_behind, killed_and_shrunk, mixed (rank 0 without LD_PRELOAD), unlike (rank 0 with another
+// threshold of messages); with the stand-in for libcuda: failed_device, aborted_behind_copy,
 // aborted_behind_copy_small, segments, segments_remapped, segments_not_exportable,
 // segments_few_descriptors, segments_refused, segments_come_and_go, segments_of_one_thread,
 // killed_with_segments. Messages: messages, messages_of_one_thread, killed_in_message,
-// nonblocking_messages, messages_captured. Each process prints how many calls came to the real
-// NCCL; exit code 0 if all data were right.
+// nonblocking_messages, messages_captured, grouped_all_to_all. Each process prints how many calls
+// came to the real NCCL; exit code 0 if all data were right.
 #include "nccl_ranks.h"
 
 #include <signal.h>
@@ -321,6 +321,7 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
   if (part == "group") group(of);
   if (part == "messages") messages(of);
   if (part == "messages_captured") messages_captured(of);
+  if (part == "grouped_all_to_all") grouped_all_to_all(of);
   if (part == "group_of_two") group_of_two(of);
   if (part == "refused_in_group") refused_in_group(of);
   if (part == "window_refused_in_group") window_refused_in_group(of);
@@ -350,6 +351,10 @@ int run(int rank, int ranks, const ncclUniqueId& id, const std::string& part) {
     last_error(of);
   } else if (part == "killed") {
     killed(of);
+  } else if (part == "killed_alive") {
+    calls(of, 1);
+    for (int i = 0; i < 600; ++i) usleep(100000);
+    expect(false, "killed within a minute");
   } else if (part == "killed_in_message") {
     killed_in_message(of);
   } else if (part == "killed_behind") {

@@ -110,6 +110,7 @@ void messages_in_groups(const std::vector<Rank>& all);  // of one thread
 void killed_in_message(const Rank& of);
 void messages_nonblocking(const Rank& of);
 void messages_captured(const Rank& of);
+void grouped_all_to_all(const Rank& of);
 
 // those in which ranks end,
 void forked(const Rank& of, ncclUniqueId id);

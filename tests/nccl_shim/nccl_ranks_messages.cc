@@ -162,6 +162,93 @@ void messages_captured(const Rank& of) {
   host_gpu_destroy_graph(graph);
 }
 
+namespace {
+
+// A message of `bytes` from each rank to each, in a group. Parts are `apart` bytes apart.
+struct GroupedAllToAll {
+  GroupedAllToAll(const Rank& own, std::size_t length, std::size_t distance)
+      : of(own),
+        bytes(length),
+        apart(distance),
+        send(static_cast<unsigned char*>(
+            host_gpu_allocate(static_cast<std::size_t>(own.ranks) * distance))),
+        receive(static_cast<unsigned char*>(
+            host_gpu_allocate(static_cast<std::size_t>(own.ranks) * distance))) {}
+  ~GroupedAllToAll() {
+    host_gpu_free(send);
+    host_gpu_free(receive);
+  }
+  GroupedAllToAll(const GroupedAllToAll&) = delete;
+  GroupedAllToAll& operator=(const GroupedAllToAll&) = delete;
+
+  static unsigned char value(int source, int destination) {
+    return static_cast<unsigned char>(1 + 16 * source + destination);
+  }
+  std::size_t at(int peer) const { return static_cast<std::size_t>(peer) * apart; }
+
+  // Fills, sends and receives, and checks.
+  void enqueue(void* stream) {
+    host_gpu_launch(
+        stream,
+        [](void* all) {
+          auto* self = static_cast<GroupedAllToAll*>(all);
+          for (int peer = 0; peer < self->of.ranks; ++peer) {
+            std::memset(self->send + self->at(peer), value(self->of.rank, peer), self->bytes);
+            std::memset(self->receive + self->at(peer), 0, self->bytes);
+          }
+        },
+        this);
+    must(ncclGroupStart(), "ncclGroupStart");
+    for (int peer = 0; peer < of.ranks; ++peer) {
+      must(ncclSend(send + at(peer), bytes, duet::nccl::kUint8, peer, of.comm, stream), "ncclSend");
+      must(ncclRecv(receive + at(peer), bytes, duet::nccl::kUint8, peer, of.comm, stream),
+           "ncclRecv");
+    }
+    must(ncclGroupEnd(), "ncclGroupEnd");
+    host_gpu_launch(
+        stream,
+        [](void* all) {
+          const auto* self = static_cast<GroupedAllToAll*>(all);
+          for (int peer = 0; peer < self->of.ranks; ++peer) {
+            const unsigned char* const part = self->receive + self->at(peer);
+            const unsigned char from_peer = value(peer, self->of.rank);
+            expect(part[0] == from_peer && part[self->bytes - 1] == from_peer,
+                   "a part of an all_to_all");
+          }
+        },
+        this);
+  }
+
+  const Rank& of;
+  const std::size_t bytes, apart;
+  unsigned char *const send, *const receive;
+};
+
+}  // namespace
+
+// Groups that are an all_to_all, a small one and a large one, also captured; one whose parts are
+// not beside each other, and one without messages of ranks to themselves.
+void grouped_all_to_all(const Rank& of) {
+  void* const stream = of.streams[0];
+  GroupedAllToAll small(of, kSmall, kSmall), large(of, kLarge, kLarge),
+      with_gaps(of, kSmall, 2 * kSmall);
+  for (GroupedAllToAll* each : {&small, &large, &with_gaps}) each->enqueue(stream);
+  of.synchronise();
+  host_gpu_begin_capture(stream);
+  for (GroupedAllToAll* each : {&small, &large}) each->enqueue(stream);
+  void* const graph = host_gpu_end_capture(stream);
+  for (int launch = 0; launch < 2; ++launch) host_gpu_launch_graph(graph, stream);
+  of.synchronise();
+  host_gpu_destroy_graph(graph);
+  const Sides others = sides_of(of, 1, kSmall, false);
+  for (const auto& each : others) each->fill(stream);
+  must(ncclGroupStart(), "ncclGroupStart");
+  for (const auto& each : others) each->enqueue(stream);
+  must(ncclGroupEnd(), "ncclGroupEnd");
+  for (const auto& each : others) each->check(stream);
+  of.synchronise();
+}
+
 // Rank 0 sends and receives in a group, whose small messages, more than the fake holds, NCCL
 // enqueues behind its end; rank 1 receives the large one behind all the small ones.
 void messages_nonblocking(const Rank& of) {

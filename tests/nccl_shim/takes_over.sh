@@ -21,6 +21,15 @@ run() {
 }
 said() { grep -qF -- "$1" <<<"$last" || fail "expected: $1"$'\n'"got: $last"; }
 
+# Processes that stay alive and write their metrics after 10 s, while others run; the end of this test looks at
+# them.
+metrics=$(mktemp -d)
+alive=$(mktemp -d)
+env LD_PRELOAD="$preloaded" DUET_NCCL_MIN_ALL_GATHER=8K DUET_NCCL_METRICS="$alive/%p.prom" \
+  timeout 120 "$tests/nccl_ranks" 2 killed_alive >"$alive/said" 2>&1 &
+of_alive=$!
+trap 'kill $of_alive 2>/dev/null || true; rm -rf "$metrics" "$alive"' EXIT
+
 large=DUET_NCCL_MIN_ALL_GATHER=8K # of 12 calls, half are larger
 for ranks in 2 3 4; do
   run $ranks calls 6 $large
@@ -106,23 +115,37 @@ run 2 one_thread 0 $large DUET_NCCL_PACKETS=1K
 run 2 killed 0 $large DUET_NCCL_PACKETS=64K
 run 3 restarted "" DUET_NCCL_PACKETS=1K
 # By a kernel: what is neither packets nor copies, and captured calls that would be copies.
-for ranks in 2 3; do
+for ranks in 2 3 4; do
   run $ranks calls 0 DUET_NCCL_KERNEL=64K
   said "communicator of $ranks ranks: calls up to 65536 B by a kernel; the rest is forwarded"
   run $ranks group 0 DUET_NCCL_KERNEL=64K
   run $ranks captured_small 0 DUET_NCCL_KERNEL=64K
 done
 run 2 calls 0 $large DUET_NCCL_KERNEL=64K DUET_NCCL_KERNEL_BROADCAST=0 DUET_NCCL_PACKETS=1K
-said "communicator of 2 ranks: calls up to 1024 B as packets; all_gather up to 8191 B, all_to_all up to 65536 B, reduce_scatter up to 65536 B, all_reduce up to 65536 B by a kernel; all_gather from 8192 B by copy engines; the rest is forwarded"
-run 2 captured 4 $large DUET_NCCL_KERNEL=1 # small calls beside the graph
+said "communicator of 2 ranks: calls up to 1024 B as packets; all_gather up to 8191 B, all_to_all up to 65536 B, reduce_scatter up to 65536 B, all_reduce up to 65536 B, captured all_gather up to 65536 B by a kernel; all_gather from 8192 B by copy engines; the rest is forwarded"
+run 2 captured 0 $large DUET_NCCL_KERNEL=16K
+run 2 captured 3 $large DUET_NCCL_KERNEL=8K # those in the graph, which are larger
 run 2 captured 7 $large DUET_NCCL_KERNEL_ALL_REDUCE=1M
 run 2 captured 0 DUET_NCCL_MIN_ALL_GATHER=1 DUET_NCCL_KERNEL_ALL_GATHER=1M
-said "communicator of 2 ranks: captured calls by a kernel; all_gather from 1 B by copy engines; the rest is forwarded"
+said "communicator of 2 ranks: captured all_gather up to 1048576 B by a kernel; all_gather from 1 B by copy engines; the rest is forwarded"
 run 3 all_reduce 0 DUET_NCCL_KERNEL_ALL_REDUCE=64M
 run 2 one_thread 0 $large DUET_NCCL_KERNEL=64K
 run 2 killed 0 DUET_NCCL_KERNEL=64K
 run 3 killed_in_launch 0 DUET_NCCL_KERNEL=64K
 run 3 restarted "" DUET_NCCL_KERNEL=64K
+# Groups of messages that are an all_to_all: four of them, two captured, beside one whose parts have gaps and one
+# without own messages.
+groups=DUET_NCCL_GROUPS=all_to_all
+for ranks in 2 3; do
+  others=$((2 * ranks + 2 * (ranks - 1)))
+  run $ranks grouped_all_to_all $((4 * 2 * ranks + others)) DUET_NCCL_KERNEL=64K
+  run $ranks grouped_all_to_all $others $groups DUET_NCCL_KERNEL=64K
+  run $ranks grouped_all_to_all $others $groups DUET_NCCL_PACKETS=1K DUET_NCCL_KERNEL_ALL_TO_ALL=64K
+  run $ranks grouped_all_to_all $((2 * ranks + others)) $groups DUET_NCCL_PACKETS=1K DUET_NCCL_MIN_ALL_TO_ALL=8K
+  run $ranks grouped_all_to_all $((2 * ranks + others)) $groups DUET_NCCL_PACKETS=1K $messages # large ones as messages
+done
+run 3 messages $((5 * (4 + 1) + 3)) $groups $messages # they are no all_to_all
+run 2 messages_of_one_thread 0 $groups $messages
 # Nonblocking: all ranks have agreed when the first sees that the creation is done.
 for part in nonblocking nonblocking_group nonblocking_late; do
   run 2 $part 6 $large
@@ -175,8 +198,6 @@ run 2 calls 12 LD_LIBRARY_PATH="$tests:$tests/fake_nccl_newer"
 [[ $last != *"does not know"* ]] || fail "nothing is taken over, but: $last"
 
 # Metrics: a file for each process, of 12 calls and of what is forwarded as a whole.
-metrics=$(mktemp -d)
-trap 'rm -rf "$metrics"' EXIT
 counted() { # counted SAMPLE VALUE: in each file, but for the process's own label
   local file
   for file in "$metrics"/*.prom; do
@@ -274,6 +295,17 @@ said "ncclCommInitRank: 4" # ncclInvalidArgument
   fail "100 B of packets are taken"
 last=$out
 said "ncclCommInitRank: DUET_NCCL_PACKETS=100: expected a multiple of 128 bytes up to 1M, as 64K"
+
+# Metrics of processes that have written them while they ran, and are killed.
+count_alive() { find "$alive" -name '*.prom' | wc -l; }
+for ((i = 0; i < 300 && $(count_alive) < 2; ++i)); do sleep 0.1; done
+[[ $(count_alive) == 2 ]] || fail "no metrics of processes that run: $(cat "$alive/said")"
+for file in "$alive"/*.prom; do kill -KILL "$(basename "$file" .prom)"; done
+wait $of_alive || fail "processes that are killed: $(cat "$alive/said")"
+sed -i 's/,rank="[01]"//' "$alive"/*.prom
+metrics=$alive counted "_count{$labels,by=\"duet\",means=\"copies\"}" 6
+metrics=$alive counted "_sum{$labels,by=\"nccl\"}" $((6 * 128))
+[[ $(find "$alive" -type f | wc -l) == 3 ]] || fail "left beside metrics: $(ls -a "$alive")"
 
 # Another program's creation may be under way: its shared memory is there for a moment only.
 for ((i = 0; i < 100; ++i)); do

@@ -90,7 +90,8 @@ class CollectiveCommand : public Command {
     app_->add_flag("--tune", tune_,
                    "Measure from which size on dma is faster than kernel, and store it for the "
                    "engine auto (docs/collectives.md); if NCCL is installed, also at which sizes "
-                   "the drop-in is as fast as NCCL, for duet nccl-env; default sizes 64K (with "
+                   "the drop-in's packets, kernel and copies are as fast, for duet nccl-env; "
+                   "default sizes 64K (with "
                    "NCCL 8K) to 1G (CPUs: 16M)");
     add_show_schedule_flags(*app_, schedule_);
     add_group_flags();
@@ -116,8 +117,8 @@ class CollectiveCommand : public Command {
     offer(*app_, "collectives", [] { return and_also(names_of(all_collectives()), "all"); });
     offer(*app_, "--engine",
           {"dma", "kernel", "auto", "sdma", "host", "nccl", "nccl-window", "nccl-zero-cta",
-           "nccl-duet", "rccl", "rccl-window", "rccl-zero-cta", "nvshmem", "nvshmem-block",
-           "nvshmem-grid", "mpi", "vendor-model"});
+           "nccl-duet", "nccl-duet-kernel", "rccl", "rccl-window", "rccl-zero-cta", "nvshmem",
+           "nvshmem-block", "nvshmem-grid", "mpi", "vendor-model"});
     offer(*app_, "--datatype",
           {"float", "half", "bfloat16", "int32", "uint8", "fp32", "fp16", "bf16", "int8", "all"});
     offer(*app_, "--op", [] { return and_also(names_of(all_reductions()), "all"); });
@@ -147,7 +148,7 @@ class CollectiveCommand : public Command {
         options.engines = tuning->engines(machine);
         options.sizes = tuning->sizes(sizes(), machine);
         const bool has_own_way = !mode_.mode.empty() || options.graph.launches > 0;
-        if (!has_own_way) options.packets_mode = packets_mode(options.mode);
+        if (!has_own_way) options.small_calls_mode = small_calls_mode(options.mode);
       }
       Benchmark benchmark = collective_benchmark(machine, options, interrupted, &processes);
       if (tuning) tuning->observe(machine, options, benchmark);

@@ -15,11 +15,12 @@
 #include "cli/flag_values.h"
 #include "cli/lists.h"
 #include "collectives/tuning/built_in_tuning.h"
+#include "collectives/tuning/drop_in_tuning.h"
 #include "collectives/tuning/tuning_file.h"
 #include "core/error.h"
 #include "core/module.h"
 #include "core/names.h"
-#include "core/packets.h"
+#include "core/units.h"
 #include "device/machine.h"
 
 namespace duet {
@@ -32,25 +33,9 @@ constexpr const char* kTuneCommand =
     "NCCL_NVLS_ENABLE=1 duet collective "
     "all_gather,all_to_all,broadcast,reduce_scatter,all_reduce,send_recv --device cuda --tune";
 
-// What the drop-in takes over, and the variable with the size from which on it does.
-struct TakenOver {
-  CollectiveKind kind;
-  const char* variable;
-};
-constexpr std::array<TakenOver, 6> kTakenOver = {
-    {{CollectiveKind::all_gather, "DUET_NCCL_MIN_ALL_GATHER"},
-     {CollectiveKind::all_to_all, "DUET_NCCL_MIN_ALL_TO_ALL"},
-     {CollectiveKind::broadcast, "DUET_NCCL_MIN_BROADCAST"},
-     {CollectiveKind::reduce_scatter, "DUET_NCCL_MIN_REDUCE_SCATTER"},
-     {CollectiveKind::all_reduce, "DUET_NCCL_MIN_ALL_REDUCE"},
-     {CollectiveKind::send_recv, "DUET_NCCL_MIN_SEND_RECV"}}};
-
-// As the drop-in reads it: "64M", or bytes.
-std::string short_size(std::uint64_t bytes) {
-  if (bytes > 0 && bytes % (1 << 20) == 0) return fmt::format("{}M", bytes >> 20);
-  if (bytes > 0 && bytes % (1 << 10) == 0) return fmt::format("{}K", bytes >> 10);
-  return std::to_string(bytes);
-}
+// By kDropInCalls: how variables of the drop-in end.
+constexpr std::array<const char*, kDropInCalls.size()> kEndings = {
+    "ALL_GATHER", "ALL_TO_ALL", "BROADCAST", "REDUCE_SCATTER", "ALL_REDUCE", "SEND_RECV"};
 
 // `path` before what the variable holds here.
 std::string before_own(const std::string& path, const char* variable) {
@@ -130,13 +115,10 @@ void require_plain(const std::string& what, const std::string& value) {
 
 // The thresholds beside NCCL that hold for so many GPUs.
 struct FoundThresholds {
-  std::string model;          // "": of no model
-  std::string source;         // "tuning file", "shipped"; "": there are none
-  Thresholds sizes;           // without those that are kNever
-  std::uint64_t packets = 0;  // up to which size; 0: none
-  std::string note;           // why there are none; else ""
-
-  bool take_nothing() const { return sizes.all().empty() && packets == 0; }
+  std::string model;   // "": of no model
+  std::string source;  // "tuning file", "shipped"; "": there are none
+  DropInThresholds taken;
+  std::string note;  // why there are none; else ""
 };
 
 using Entries = std::vector<TuningFile::Entry>;
@@ -151,81 +133,110 @@ Entries entries_for(const TuningFile& file, int gpus, const std::string& model) 
   return found;
 }
 
-// What is built in for so many GPUs of this model, as an entry; empty if nothing is.
-Entries shipped_for(int gpus, const std::string& model) {
-  const BesideNccl shipped = built_in_beside_nccl(model, gpus);
-  if (shipped.empty()) return {};
-  return {{{model, gpus, true}, {}, shipped}};
-}
-
-// Of one process and of several it is the larger that holds.
-Thresholds largest_of(const Entries& entries) {
-  Thresholds sizes;
-  for (const TakenOver& each : kTakenOver) {
-    std::uint64_t from = 0;
-    bool measured = false;
-    for (const TuningFile::Entry& entry : entries) {
-      const Thresholds& copies = entry.beside_nccl.copies;
-      if (copies.all().count(each.kind) == 0) continue;
-      measured = true;
-      from = std::max(from, copies.dma_from(each.kind));
-    }
-    if (measured && from != Thresholds::kNever) sizes.set(each.kind, from);
-  }
-  return sizes;
-}
-
-// The smallest of all collectives, of one process and of several. `note`: why there is none.
-std::uint64_t packets_of(const Entries& entries, std::string& note) {
-  std::uint64_t to = kMostDropInPackets;
-  for (const TuningFile::Entry& entry : entries) {
-    for (const CollectiveKind kind : kInPackets) {
-      const auto found = entry.beside_nccl.packets.find(kind);
-      if (found == entry.beside_nccl.packets.end()) {
-        note = fmt::format(
-            "no packets: the tuning file has no figures of small calls of {} for {}; "
-            "to measure them: {}",
-            name(kind), in_words(entry.setup), kTuneCommand);
-        return 0;
-      }
-      to = std::min(to, found->second);
-    }
-  }
-  to -= to % kDropInPacketUnit;
-  if (to == 0) note = "no packets: NCCL is faster at the smallest size";
-  return to;
-}
-
-FoundThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model,
-                               bool packets) {
-  Entries entries = entries_for(file, gpus, model);
-  const bool measured = !entries.empty();
-  if (!measured) entries = shipped_for(gpus, model);
+// The only model of the entries.
+std::string model_of(const Entries& entries) {
   std::set<std::string> models;
   for (const TuningFile::Entry& each : entries) models.insert(each.setup.device);
   if (models.size() > 1) {
     throw UsageError(fmt::format("--model: expected one of {}", fmt::join(models, ", ")));
   }
+  return *models.begin();
+}
+
+// Of entries of which no packets come.
+std::string why_no_packets(const Entries& entries) {
+  for (const TuningFile::Entry& entry : entries) {
+    for (const CollectiveKind kind : kInPackets) {
+      if (entry.beside_nccl.packets.count(kind) > 0) continue;
+      return fmt::format(
+          "no packets: the tuning file has no figures of small calls of {} for {}; "
+          "to measure them: {}",
+          name(kind), in_words(entry.setup), kTuneCommand);
+    }
+  }
+  return "no packets: NCCL is faster at the smallest size";
+}
+
+// Of entries that are all of one model.
+DropInThresholds measured_thresholds(const Entries& entries, bool packets) {
+  std::vector<BesideNccl> measured;
+  for (const TuningFile::Entry& each : entries) measured.push_back(each.beside_nccl);
+  DropInThresholds found = drop_in_thresholds(measured, packets);
+  found.models = {model_of(entries)};
+  return found;
+}
+
+FoundThresholds thresholds_for(const TuningFile& file, int gpus, const std::string& model,
+                               bool packets) {
+  const Entries entries = entries_for(file, gpus, model);
+  const auto shipped = built_in_drop_in(model, gpus);
   FoundThresholds found;
   found.model = model;
-  if (entries.empty()) {
+  if (!entries.empty()) {
+    found.taken = measured_thresholds(entries, packets);
+    found.model = found.taken.models.front();
+    found.source = "tuning file";
+    if (packets && found.taken.packets_to == 0) found.note = why_no_packets(entries);
+  } else if (shipped) {
+    found.taken = *shipped;
+    if (!packets) found.taken.packets_to = 0;
+    found.source = "shipped";
+  } else {
     found.note = fmt::format(
         "no threshold is set, so every call is forwarded to NCCL: the tuning file has "
         "no figures of NCCL for {} x {}, and Duet ships none; to measure them: {}",
         gpus, model.empty() ? "NVIDIA GPU" : model, kTuneCommand);
     return found;
   }
-  found.model = *models.begin();
-  found.source = measured ? "tuning file" : "shipped";
-  found.sizes = largest_of(entries);
-  if (packets) found.packets = packets_of(entries, found.note);
-  if (found.take_nothing()) {
+  if (found.taken.take_nothing()) {
     found.note = fmt::format(
         "no threshold is set, so every call is forwarded to NCCL, which is the faster one on {} x "
         "{}",
         gpus, found.model);
   }
   return found;
+}
+
+void add_thresholds(Variables& variables, const DropInThresholds& taken) {
+  if (taken.packets_to > 0) {
+    variables.emplace_back("DUET_NCCL_PACKETS", short_bytes(taken.packets_to));
+  }
+  for (std::size_t i = 0; i < kDropInChunkCalls; ++i) {
+    if (taken.kernel_to[i] == 0) continue;
+    variables.emplace_back(fmt::format("DUET_NCCL_KERNEL_{}", kEndings[i]),
+                           short_bytes(taken.kernel_to[i]));
+  }
+  for (std::size_t i = 0; i < kDropInCalls.size(); ++i) {
+    if (!taken.copies_from[i]) continue;
+    variables.emplace_back(fmt::format("DUET_NCCL_MIN_{}", kEndings[i]),
+                           short_bytes(*taken.copies_from[i]));
+  }
+}
+
+// What the tuning file has for so many GPUs, as a row of specs/tuning.
+std::string row_of(const TuningFile& file, int gpus, const std::string& model,
+                   const std::string& source) {
+  if (source.empty() || source.find_first_of("\"\\\n") != std::string::npos) {
+    throw UsageError("--row: expected the names of journals, without quotes");
+  }
+  const Entries entries = entries_for(file, gpus, model);
+  if (entries.empty()) {
+    throw UsageError(
+        fmt::format("--row: expected figures beside NCCL of {} GPUs in the tuning file; "
+                    "to measure them: {}",
+                    gpus, kTuneCommand));
+  }
+  const DropInThresholds beside_nccl = measured_thresholds(entries, /*packets=*/true);
+  Thresholds measured;  // in one process and in several the larger one
+  for (const TuningFile::Entry& entry : entries) {
+    for (const auto& [kind, bytes] : entry.thresholds.all()) {
+      const bool known = measured.all().count(kind) > 0;
+      measured.set(kind, std::max(bytes, known ? measured.dma_from(kind) : 0));
+    }
+  }
+  Thresholds dma_from = measured;
+  dma_from.complete_from(built_in_thresholds({"", gpus, false, beside_nccl.models.front(), false}));
+  return tuning_row(gpus, source, dma_from, measured, beside_nccl);
 }
 
 class NcclEnvCommand : public Command {
@@ -253,30 +264,27 @@ class NcclEnvCommand : public Command {
                        "Leave small calls to NCCL, also where packets were measured to be "
                        "as fast");
     app_->add_flag("--json", json_, "Print all of it as JSON");
+    add("--row", row_, "SOURCE",
+        "Print instead what the tuning file has for these GPUs as a row of specs/tuning, to be "
+        "shipped with Duet; SOURCE: the journals that it was measured in");
     offer(*app_, "--for", {"shell", "torchrun", "srun", "mpirun", "docker", "mpijob"});
   }
 
   int run(const std::vector<std::string>&) override {
+    if (!row_.empty()) return print_row();
     const Launcher& launcher = launcher_named(launcher_.empty() ? "shell" : launcher_);
     const Variables library = library_variables(launcher);
-    const std::string path = tuning_.empty() ? TuningFile::usual_path() : tuning_;
-    if (!tuning_.empty() && !std::filesystem::exists(tuning_)) {
-      throw UsageError(fmt::format("--tuning {}: there is no such file", tuning_));
-    }
+    const std::string path = tuning_path();
     const int gpus = find_gpus();
     const FoundThresholds found =
         thresholds_for(TuningFile(path), gpus, model_, no_packets_->count() == 0);
     Variables variables = library;
-    if (!found.take_nothing()) {
+    if (!found.taken.take_nothing()) {
       variables.emplace_back("DUET_NCCL_RANKS", std::to_string(gpus));
     } else if (!found.source.empty()) {  // or the drop-in would go by what it ships
       variables.emplace_back("DUET_NCCL_MODE", "off");
     }
-    if (found.packets > 0) variables.emplace_back("DUET_NCCL_PACKETS", short_size(found.packets));
-    for (const TakenOver& each : kTakenOver) {
-      if (found.sizes.all().count(each.kind) == 0) continue;
-      variables.emplace_back(each.variable, short_size(found.sizes.dma_from(each.kind)));
-    }
+    add_thresholds(variables, found.taken);
     const Lines lines = launcher.lines(variables, mounted());
     if (json_) {
       print_json(launcher, lines, variables, path, gpus, found);
@@ -288,6 +296,19 @@ class NcclEnvCommand : public Command {
   }
 
  private:
+  std::string tuning_path() const {
+    if (!tuning_.empty() && !std::filesystem::exists(tuning_)) {
+      throw UsageError(fmt::format("--tuning {}: there is no such file", tuning_));
+    }
+    return tuning_.empty() ? TuningFile::usual_path() : tuning_;
+  }
+
+  int print_row() {
+    const int gpus = find_gpus();
+    std::cout << row_of(TuningFile(tuning_path()), gpus, model_, row_);
+    return 0;
+  }
+
   std::string own_library() const {
     const std::string name = real_.empty() ? "libduet-nccl.so" : "replacement/libnccl.so.2";
     const std::string path = own_file("nccl_shim", name);
@@ -353,16 +374,21 @@ class NcclEnvCommand : public Command {
     json["model"] = found.model;
     json["tuning_file"] = path;
     json["source"] = found.source;
-    json["thresholds"] = nlohmann::ordered_json::object();
-    for (const auto& [kind, bytes] : found.sizes.all()) {
-      json["thresholds"][std::string(name(kind))] = bytes;
+    json["thresholds"] = json["kernel"] = nlohmann::ordered_json::object();
+    for (std::size_t i = 0; i < kDropInCalls.size(); ++i) {
+      const auto& from = found.taken.copies_from[i];
+      if (from) json["thresholds"][kDropInCalls[i]] = *from;
     }
-    json["packets"] = found.packets;
+    for (std::size_t i = 0; i < kDropInChunkCalls; ++i) {
+      const std::uint64_t to = found.taken.kernel_to[i];
+      if (to > 0) json["kernel"][kDropInCalls[i]] = to;
+    }
+    json["packets"] = found.taken.packets_to;
     json["note"] = found.note;
     std::cout << json.dump(1) << '\n';
   }
 
-  std::string launcher_, gpus_, model_, tuning_, real_;
+  std::string launcher_, gpus_, model_, tuning_, real_, row_;
   CLI::Option* no_packets_ = nullptr;
   bool json_ = false;
 };

@@ -49,6 +49,14 @@ std::string packets_line(CollectiveKind kind, std::uint64_t to) {
                                name(kind), format_bytes(to));
 }
 
+std::string kernel_line(CollectiveKind kind, const SizeRange& sizes) {
+  const std::string what = fmt::format("nccl: {} by the drop-in's kernel is ", name(kind));
+  if (sizes.to == 0) return what + "slower\n";
+  const std::string above =
+      sizes.above == 0 ? "" : fmt::format("above {} ", format_bytes(sizes.above));
+  return what + fmt::format("as fast {}up to {}\n", above, format_bytes(sizes.to));
+}
+
 // The drop-in would follow them when it is measured.
 void require_no_drop_in_settings() {
   for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
@@ -76,6 +84,7 @@ std::string store_in(TuningFile& file, const TuningSetup& setup, const Threshold
     text += line(kind, bytes, (known ? before : built_in).dma_from(kind), known);
   }
   for (const auto& [kind, bytes] : nccl.packets) text += packets_line(kind, bytes);
+  for (const auto& [kind, sizes] : nccl.kernel) text += kernel_line(kind, sizes);
   for (const auto& [kind, bytes] : nccl.copies.all()) text += copies_line(kind, bytes);
   return text +
          fmt::format("auto: stored for {} in {}\n", in_words(setup), TuningFile::usual_path());
@@ -97,7 +106,7 @@ std::vector<std::string> CollectiveTuning::engines(Machine& machine) {
                             kDefaultDeadlineSeconds);
   has_nccl_ = std::count(all.begin(), all.end(), "nccl") == processes_.size();
   if (has_nccl_) {
-    names.insert(names.end(), {"nccl", "nccl-duet"});
+    names.insert(names.end(), {"nccl", kDropInEngine, kDropInKernelEngine});
   }
   return names;
 }
@@ -117,10 +126,10 @@ std::vector<std::uint64_t> CollectiveTuning::sizes(const std::vector<std::uint64
 void CollectiveTuning::observe(Machine& machine, const CollectiveOptions& options,
                                Benchmark& benchmark) {
   TunedRun& tuned = tuned_runs_.emplace_back(TunedRun{machine, {}});
-  benchmark.conclude = [&tuned, in_two_modes = options.packets_mode.has_value(),
+  benchmark.conclude = [&tuned, in_two_modes = options.small_calls_mode.has_value(),
                         inner = benchmark.conclude](const std::vector<Finished>& finished) {
     tuned.finished = finished;
-    return inner(in_two_modes ? without_compared_packets(finished) : finished);
+    return inner(in_two_modes ? without_compared_small_calls(finished) : finished);
   };
 }
 

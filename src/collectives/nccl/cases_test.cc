@@ -21,7 +21,7 @@ class Named : public CollectiveEngine {
   std::string name_;
 };
 
-TEST(NcclCases, ComparePacketsInAModeOfTheirOwn) {
+TEST(NcclCases, CompareSmallCallsInAModeOfTheirOwn) {
   register_collective_engine(std::make_unique<Named>("nccl"));
   register_collective_engine(std::make_unique<Named>("nccl-duet"));
   const auto machine = open_machine("host:2");
@@ -29,14 +29,14 @@ TEST(NcclCases, ComparePacketsInAModeOfTheirOwn) {
   options.kinds = {CollectiveKind::all_gather, CollectiveKind::broadcast};
   options.engines = {"nccl", "nccl-duet", "dma"};
   options.sizes = {4096, 2 << 20};
-  options.packets_mode = loop_mode();
+  options.small_calls_mode = loop_mode();
   int in_a_row = 0;
   for (const Case& each : collective_benchmark(*machine, options, {}).cases) {
-    const bool compared = compares_packets(each.id);
+    const bool compared = compares_small_calls(each.id);
     EXPECT_EQ(each.mode->kind, compared ? ModeKind::loop : ModeKind::adaptive);
     in_a_row += compared;
   }
-  EXPECT_EQ(in_a_row, 4);  // all_gathers of 4 KiB, in place and not, by two engines
+  EXPECT_EQ(in_a_row, 8);  // those of 4 KiB, in place and not, by two engines
 }
 
 }  // namespace

@@ -38,32 +38,39 @@ class Engine : public CollectiveEngine {
 
 class DropInEngine : public CollectiveEngine {
  public:
-  explicit DropInEngine(const Library& library) : library_(library) {}
+  DropInEngine(const Library& library, DropInMeans means)
+      : library_(library),
+        mode_(means == DropInMeans::kernel ? drop_in_kernel_mode() : drop_in_mode()),
+        means_(means) {}
 
-  std::string name() const override { return std::string(kPrefix) + "-duet"; }
+  std::string name() const override { return kPrefix + mode_.suffix; }
   std::string device_kind() const override { return kDeviceKind; }
 
   std::unique_ptr<CollectiveSession> open(Team& team) override {
     team.together([&] { load(); });
-    return std::make_unique<Session>(*both_, Mode{"-duet", "behind libduet-nccl.so"}, team);
+    return std::make_unique<Session>(*both_, mode_, team);
   }
 
  private:
   void load() {
     if (both_ != nullptr) return;
-    const std::string path = own_file("nccl_shim", "libduet-nccl.so");
-    if (path.empty()) throw Unavailable(name() + ": there is no libduet-nccl.so beside libduet");
-    both_ = std::make_unique<Library>(with_drop_in(library_, path));
+    const bool is_first = means_ == DropInMeans::packets_and_copies;
+    const std::string file = is_first ? "libduet-nccl.so" : "replacement/libnccl.so.2";
+    const std::string path = own_file("nccl_shim", file);
+    if (path.empty()) throw Unavailable(name() + ": there is no " + file + " beside libduet");
+    both_ = std::make_unique<Library>(with_drop_in(library_, path, means_));
   }
 
   const Library& library_;
+  const Mode mode_;
+  const DropInMeans means_;
   std::unique_ptr<Library> both_;  // sessions refer to it
 };
 
 }  // namespace
 
-std::unique_ptr<CollectiveEngine> make_drop_in_engine(const Library& library) {
-  return std::make_unique<DropInEngine>(library);
+std::unique_ptr<CollectiveEngine> make_drop_in_engine(const Library& library, DropInMeans means) {
+  return std::make_unique<DropInEngine>(library, means);
 }
 
 std::unique_ptr<CollectiveEngine> make_engine(const Library& library, const Mode& mode) {

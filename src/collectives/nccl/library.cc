@@ -1,11 +1,13 @@
 #include "collectives/nccl/library.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collectives/nccl/vendor.h"
 #include "core/error.h"
@@ -75,6 +77,35 @@ Library open_library() {
   return nccl;
 }
 
+// Variables of the environment that are set as long as this object exists, if they are not already.
+class OwnVariables {
+ public:
+  OwnVariables() = default;
+  ~OwnVariables() {
+    for (const std::string& each : set_) unsetenv(each.c_str());
+  }
+  OwnVariables(const OwnVariables&) = delete;
+  OwnVariables& operator=(const OwnVariables&) = delete;
+
+  void set(const std::string& name, const std::string& value) {
+    if (value.empty() || std::getenv(name.c_str()) != nullptr) return;
+    setenv(name.c_str(), value.c_str(), 0);
+    set_.push_back(name);
+  }
+
+ private:
+  std::vector<std::string> set_;
+};
+
+// The path of the file that NCCL's functions are in; "" if it is not known.
+std::string file_of(const Library& library) {
+  Dl_info found{};
+  const bool known =
+      dladdr(reinterpret_cast<const void*>(library.get_unique_id), &found) != 0 && found.dli_fname;
+  const std::string path = known ? found.dli_fname : "";
+  return path.find('/') == std::string::npos ? "" : path;
+}
+
 }  // namespace
 
 const Library& library() {
@@ -82,15 +113,22 @@ const Library& library() {
   return instance;
 }
 
-Library with_drop_in(const Library& library, const std::string& path) {
-  // It reads its environment at its first call.
-  for (const char* kind :
-       {"ALL_GATHER", "ALL_TO_ALL", "BROADCAST", "REDUCE_SCATTER", "ALL_REDUCE", "SEND_RECV"}) {
-    setenv(fmt::format("DUET_NCCL_MIN_{}", kind).c_str(), "1", 0);
+Library with_drop_in(const Library& library, const std::string& path, DropInMeans means) {
+  OwnVariables variables;
+  if (means == DropInMeans::kernel) {
+    variables.set("DUET_NCCL", file_of(library));
+    variables.set("DUET_NCCL_KERNEL", "1024G");
+  } else {
+    for (const char* kind :
+         {"ALL_GATHER", "ALL_TO_ALL", "BROADCAST", "REDUCE_SCATTER", "ALL_REDUCE", "SEND_RECV"}) {
+      variables.set(fmt::format("DUET_NCCL_MIN_{}", kind), "1");
+    }
+    variables.set("DUET_NCCL_PACKETS", std::to_string(kMostDropInPackets));
   }
-  setenv("DUET_NCCL_PACKETS", std::to_string(kMostDropInPackets).c_str(), 0);
   Library both = library;
   load(duet::Library({path}), both);
+  // It reads its environment in its first call. What it has to say of it is an error of all calls.
+  if (both.group_start() == kSuccess) forget(both.group_end());
   return both;
 }
 

@@ -55,11 +55,18 @@ struct Library {
 // library or one of the functions that may not be null is missing.
 const Library& library();
 
-// The library with Duet's drop-in (docs/pytorch.md), the file `path`, before it. The drop-in takes
-// over every call that it can, small ones as packets, unless the user has set DUET_NCCL_MIN_... and
-// DUET_NCCL_PACKETS: this sets those variables to one byte, and to kMostDropInPackets. Throws
-// Unavailable if the file cannot be opened.
-Library with_drop_in(const Library& library, const std::string& path);
+// How a drop-in makes calls, if the user's environment does not say otherwise.
+enum class DropInMeans {
+  packets_and_copies,  // every call that it can, those of at most kMostDropInPackets by packets
+  kernel,              // collectives of every size by its kernel of chunks
+};
+
+// The library with Duet's drop-in (docs/pytorch.md), the file `path`, before it. Throws Unavailable
+// if the file cannot be opened. The drop-in reads the process's environment in this call, in which
+// DUET_NCCL_... are set; afterwards they are as they were. One file has one environment: for other
+// means it takes the other of the drop-in's two libraries.
+Library with_drop_in(const Library& library, const std::string& path,
+                     DropInMeans means = DropInMeans::packets_and_copies);
 
 // "2.28.9"
 std::string version_text(int version);

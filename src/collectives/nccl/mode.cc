@@ -28,6 +28,12 @@ Mode capped(const Mode& mode, int ctas) {
   return with;
 }
 
+Mode drop_in_mode() { return {"-duet", "behind libduet-nccl.so"}; }
+
+Mode drop_in_kernel_mode() {
+  return {"-duet-kernel", "behind libduet-nccl.so, by its kernel of chunks", false, false, 0, true};
+}
+
 std::vector<Mode> modes() {
   const Mode defaults{"", "defaults", false, false, 0};
   return {defaults,

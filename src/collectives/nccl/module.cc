@@ -11,6 +11,9 @@ void duet_register() {
     duet::register_collective_engine(duet::nccl::make_engine(library, mode));
   }
   if (!duet::nccl::kIsRccl) {
-    duet::register_collective_engine(duet::nccl::make_drop_in_engine(library));
+    for (const auto means :
+         {duet::nccl::DropInMeans::packets_and_copies, duet::nccl::DropInMeans::kernel}) {
+      duet::register_collective_engine(duet::nccl::make_drop_in_engine(library, means));
+    }
   }
 }

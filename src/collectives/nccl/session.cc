@@ -7,6 +7,7 @@
 #include "collectives/nccl/plan.h"
 #include "collectives/nccl/vendor.h"
 #include "collectives/nccl/windows.h"
+#include "collectives/tuning/thresholds.h"
 #include "core/error.h"
 
 namespace duet::nccl {
@@ -55,6 +56,9 @@ std::optional<Skipped> Session::unsupported(const Collective& collective, bool i
   }
   const bool copied = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all ||
                       kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+  if (mode_.chunks && !may_be_chunks(kind)) {
+    return Skipped{fmt::format("the drop-in's kernel does not make {}", name(kind))};
+  }
   if (mode_.zero_cta && !copied) {
     return Skipped{
         fmt::format("{} runs all_gather, all_to_all, gather and scatter without CTAs, "

@@ -110,9 +110,31 @@ TEST_F(NcclSessionTest, TheDropInStandsBeforeItsOwnFunctionsAlone) {
   EXPECT_NE(both.comm_abort, nccl_.comm_abort);
   EXPECT_EQ(both.get_version, nccl_.get_version);
   EXPECT_EQ(both.window_deregister, nccl_.window_deregister);
-  EXPECT_STREQ(std::getenv("DUET_NCCL_MIN_ALL_GATHER"), "1");  // whatever it can it takes over
-  EXPECT_STREQ(std::getenv("DUET_NCCL_PACKETS"), "1048576");
   EXPECT_THROW(with_drop_in(nccl_, path + ".not"), Unavailable);
+}
+
+// Each of its two files goes by the environment of the call that opened it.
+TEST_F(NcclSessionTest, TheDropInsEnvironmentIsReadWhenItIsOpened) {
+  const std::string path = own_file("nccl_shim", "replacement/libnccl.so.2");
+  if (path.empty()) GTEST_SKIP() << "the drop-in is built for x86-64";
+  setenv("DUET_NCCL", "/nowhere/libnccl.so.2", 1);
+  const Library both = with_drop_in(nccl_, path, DropInMeans::kernel);
+  EXPECT_STREQ(std::getenv("DUET_NCCL"), "/nowhere/libnccl.so.2");  // the user's own
+  EXPECT_EQ(std::getenv("DUET_NCCL_KERNEL"), nullptr);
+  unsetenv("DUET_NCCL");
+  Comm comm = nullptr;
+  testing::internal::CaptureStderr();
+  EXPECT_NE(both.comm_init(&comm, 1, {}, 0), kSuccess);
+  EXPECT_TRUE(contains(testing::internal::GetCapturedStderr(), "DUET_NCCL=/nowhere/libnccl.so.2"));
+}
+
+TEST_F(NcclSessionTest, TheDropInsKernelMakesFiveCollectives) {
+  Session session(nccl_, drop_in_kernel_mode(), team_);
+  int made = 0;
+  for (const CollectiveKind kind : all_collectives()) {
+    made += !session.unsupported(one_of(kind), false);
+  }
+  EXPECT_EQ(made, 5);
 }
 
 // NCCL's default is to use NVLS, so the journal must state when NVLS is off.

@@ -89,18 +89,12 @@ Thresholds built_in_thresholds(const TuningSetup& setup) {
       ->second;
 }
 
-BesideNccl built_in_beside_nccl(const std::string& model, int ranks) {
-  BesideNccl found;
+std::optional<DropInThresholds> built_in_drop_in(const std::string& model, int ranks) {
   for (const TuningTable& table : tuning_tables()) {
     const auto row = table.beside_nccl.find(ranks);
-    if (row == table.beside_nccl.end() || !names(row->second.models, model)) continue;
-    for (std::size_t i = 0; i < kDropInCalls.size(); ++i) {
-      found.copies.set(parse_collective(kDropInCalls[i]),
-                       row->second.copies_from[i].value_or(Thresholds::kNever));
-    }
-    for (const CollectiveKind kind : kInPackets) found.packets[kind] = row->second.packets_to;
+    if (row != table.beside_nccl.end() && names(row->second.models, model)) return row->second;
   }
-  return found;
+  return std::nullopt;
 }
 
 }  // namespace duet

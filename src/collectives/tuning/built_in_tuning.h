@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,8 @@ const std::vector<TuningTable>& tuning_tables();
 Thresholds built_in_thresholds(const TuningSetup& setup);
 
 // What is built in of the drop-in for so many ranks on devices of this model, in one process and in
-// several; empty if nothing is.
-BesideNccl built_in_beside_nccl(const std::string& model, int ranks);
+// several; none if nothing is.
+std::optional<DropInThresholds> built_in_drop_in(const std::string& model, int ranks);
 
 // The texts of specs/tuning by file name.
 const std::map<std::string, std::string_view>& built_in_tuning();

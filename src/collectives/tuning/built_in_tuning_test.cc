@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <array>
 
 #include "collectives/tuning/changeover.h"
+#include "collectives/tuning/drop_in_tuning.h"
 #include "core/error.h"
-#include "core/packets.h"
 #include "results/journal.h"
 
 namespace duet {
@@ -91,17 +91,26 @@ TEST(BuiltInTuning, ARowMayTellOfTheDropInOnSomeOfItsModels) {
   EXPECT_EQ(read.copies_from[0], 16u << 20);
   EXPECT_FALSE(read.copies_from[1].has_value());
   EXPECT_EQ(read.copies_from[5], 2u << 20);
+  EXPECT_EQ(read.kernel_to, DropInThresholds{}.kernel_to);
+}
+
+TEST(BuiltInTuning, ARowMayTellOfTheDropInsKernel) {
+  const TuningTable table = parse_tuning_table(
+      "one", kHead + row(2, "64M") + kBesideNccl +
+                 "[row.beside_nccl.kernel_to]\nall_gather = \"8M\"\nall_to_all = \"never\"\n"
+                 "broadcast = \"32M\"\nreduce_scatter = \"4M\"\nall_reduce = \"2M\"\n");
+  EXPECT_EQ(table.beside_nccl.at(2).kernel_to,
+            (std::array<std::uint64_t, 5>{8u << 20, 0, 32u << 20, 4u << 20, 2u << 20}));
 }
 
 TEST(BuiltInTuning, TheDropInsThresholdsHoldForTheMeasuredModelAndRanksOnly) {
-  const BesideNccl two = built_in_beside_nccl("NVIDIA H200", 2);
-  EXPECT_EQ(two.copies.dma_from(CollectiveKind::all_gather), 16u << 20);
-  EXPECT_EQ(two.copies.dma_from(CollectiveKind::all_reduce), 256u << 20);
-  EXPECT_EQ(two.copies.dma_from(CollectiveKind::gather), Thresholds::kNever);
-  EXPECT_EQ(two.packets.size(), kInPackets.size());
-  EXPECT_EQ(two.packets.at(CollectiveKind::all_reduce), 256u << 10);
-  EXPECT_TRUE(built_in_beside_nccl("NVIDIA H200", 4).empty());
-  EXPECT_TRUE(built_in_beside_nccl("NVIDIA H100 80GB HBM3", 2).empty());
+  const auto two = built_in_drop_in("NVIDIA H200", 2);
+  ASSERT_TRUE(two);
+  EXPECT_EQ(two->copies_from[0], 16u << 20);
+  EXPECT_EQ(two->copies_from[4], 256u << 20);
+  EXPECT_EQ(two->packets_to, 256u << 10);
+  EXPECT_FALSE(built_in_drop_in("NVIDIA H200", 4));
+  EXPECT_FALSE(built_in_drop_in("NVIDIA H100 80GB HBM3", 2));
 }
 
 // What `duet collective --tune` would find in a journal.
@@ -117,22 +126,14 @@ BesideNccl found_in(const std::string& journal) {
   return beside_nccl(finished);
 }
 
-// The sizes from which on copies, and up to which packets, are as fast in both.
 TEST(BuiltInTuning, TheDropInsThresholdsAreThoseOfTheirJournals) {
-  const BesideNccl shipped = built_in_beside_nccl("NVIDIA H200", 2);
-  const BesideNccl one = found_in("h200-2/nccl_shim/tune-one.txt");
-  const BesideNccl several = found_in("h200-2/nccl_shim/tune-several.txt");
-  for (const char* call : kDropInCalls) {
-    const CollectiveKind kind = parse_collective(call);
-    EXPECT_EQ(shipped.copies.dma_from(kind),
-              std::max(one.copies.dma_from(kind), several.copies.dma_from(kind)))
-        << call;
-  }
-  std::uint64_t packets = kMostDropInPackets;
-  for (const CollectiveKind kind : kInPackets) {
-    packets = std::min({packets, one.packets.at(kind), several.packets.at(kind)});
-  }
-  EXPECT_EQ(shipped.packets.begin()->second, packets);
+  const DropInThresholds shipped = built_in_drop_in("NVIDIA H200", 2).value();
+  const DropInThresholds measured = drop_in_thresholds(
+      {found_in("h200-2/nccl_shim/tune-one.txt"), found_in("h200-2/nccl_shim/tune-several.txt")},
+      /*with_packets=*/true);
+  EXPECT_EQ(shipped.copies_from, measured.copies_from);
+  EXPECT_EQ(shipped.packets_to, measured.packets_to);
+  EXPECT_EQ(shipped.kernel_to, measured.kernel_to);
 }
 
 TEST(BuiltInTuning, RefusesWhatItDoesNotKnow) {
@@ -141,6 +142,7 @@ TEST(BuiltInTuning, RefusesWhatItDoesNotKnow) {
         kHead + row(2, "1M") + "all_reuce = \"1M\"\n", "models = [\"One\"]\n" + row(2, "1M"),
         kHead + "[[row]]\nranks = 2\nsource = \"a\"\n[row.dma_from]\nall_gather = \"1M\"\n",
         kHead + row(2, "1M") + kBesideNccl + "gather = \"1M\"\n",
+        kHead + row(2, "1M") + kBesideNccl + "[row.beside_nccl.kernel_to]\nall_gather = \"1M\"\n",
         kHead + row(2, "1M") + "[row.beside_nccl]\nmodels = [\"Two\"]\n",
         kHead + row(2, "1M") +
             "[row.beside_nccl]\nmodels = [\"Two\"]\nsource = \"a\"\npackets_to = \"100\"\n"}) {

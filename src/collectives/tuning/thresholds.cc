@@ -39,6 +39,10 @@ bool may_be_packets(CollectiveKind kind, std::uint64_t bytes) {
          std::find(kInPackets.begin(), kInPackets.end(), kind) != kInPackets.end();
 }
 
+bool may_be_chunks(CollectiveKind kind) {
+  return std::find(kInChunks.begin(), kInChunks.end(), kind) != kInChunks.end();
+}
+
 void Thresholds::complete_from(const Thresholds& others) {
   set_.insert(others.set_.begin(), others.set_.end());
 }

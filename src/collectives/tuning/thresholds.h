@@ -62,13 +62,27 @@ constexpr std::array<CollectiveKind, 4> kInPackets = {
 // is asked to.
 bool may_be_packets(CollectiveKind kind, std::uint64_t bytes);
 
+// The collectives that it makes by its kernel of chunks.
+constexpr std::array<CollectiveKind, 5> kInChunks = {
+    CollectiveKind::all_gather, CollectiveKind::all_to_all, CollectiveKind::broadcast,
+    CollectiveKind::reduce_scatter, CollectiveKind::all_reduce};
+bool may_be_chunks(CollectiveKind kind);
+
+// Sizes from `above` on, without that, to `to`; none if `to` is 0.
+struct SizeRange {
+  std::uint64_t above = 0, to = 0;
+
+  bool operator==(const SizeRange& other) const { return above == other.above && to == other.to; }
+};
+
 // Where the drop-in is as fast as NCCL.
 struct BesideNccl {
   Thresholds copies;  // dma_from(): from which size on, by copy engines
   // Up to which size, as packets; 0: at none.
   std::map<CollectiveKind, std::uint64_t> packets;
+  std::map<CollectiveKind, SizeRange> kernel = {};  // at which sizes, by the kernel of chunks
 
-  bool empty() const { return copies.all().empty() && packets.empty(); }
+  bool empty() const { return copies.all().empty() && packets.empty() && kernel.empty(); }
 };
 
 // The thresholds that all ranks of the team use, for every collective: those of process 0's tuning

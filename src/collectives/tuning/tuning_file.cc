@@ -1,6 +1,7 @@
 // The tuning file's form: {"format": 1, "entries": [{"device", "ranks", "several_processes",
-// "dma_from", "dma_from_beside_nccl", "packets_beside_nccl"}]}; the last two are left out where
-// NCCL was not measured.
+// "dma_from", "dma_from_beside_nccl", "packets_beside_nccl", "kernel_beside_nccl"}]}; the last
+// three are left out where NCCL was not measured, and the last one has {"above", "to"} by
+// collective.
 #include "collectives/tuning/tuning_file.h"
 
 #include <fmt/format.h>
@@ -41,22 +42,43 @@ Json to_json(const std::map<CollectiveKind, std::uint64_t>& sizes) {
   return json;
 }
 
+CollectiveKind kind_of(const std::string& word, const std::string& source) {
+  const auto kinds = all_collectives();
+  const auto same = [&word](CollectiveKind kind) { return name(kind) == word; };
+  const auto kind = std::find_if(kinds.begin(), kinds.end(), same);
+  require(kind != kinds.end(), source, fmt::format("a collective, not \"{}\"", word));
+  return *kind;
+}
+
+bool is_size(const Json& bytes) {
+  return bytes.is_number_unsigned() && bytes.get<std::uint64_t>() <= kMostTunedBytes;
+}
+
 // Bytes by collective. null: kNever.
 Thresholds thresholds_of(const Json& json, const std::string& source) {
   require(json.is_object(), source, "an object with bytes by collective");
   Thresholds thresholds;
   for (const auto& [word, bytes] : json.items()) {
-    const auto kinds = all_collectives();
-    const auto same = [&text = word](CollectiveKind kind) { return name(kind) == text; };
-    const auto kind = std::find_if(kinds.begin(), kinds.end(), same);
-    require(kind != kinds.end(), source, fmt::format("a collective, not \"{}\"", word));
-    const bool fits = bytes.is_number_unsigned() && bytes.get<std::uint64_t>() <= kMostTunedBytes;
-    require(bytes.is_null() || fits, source,
+    const CollectiveKind kind = kind_of(word, source);
+    require(bytes.is_null() || is_size(bytes), source,
             fmt::format("bytes from 0 to {} or null (never) for {}, not {}", kMostTunedBytes, word,
                         bytes.dump()));
-    thresholds.set(*kind, bytes.is_null() ? Thresholds::kNever : bytes.get<std::uint64_t>());
+    thresholds.set(kind, bytes.is_null() ? Thresholds::kNever : bytes.get<std::uint64_t>());
   }
   return thresholds;
+}
+
+std::map<CollectiveKind, SizeRange> kernel_of(const Json& json, const std::string& source) {
+  require(json.is_object(), source, "an object with sizes of the drop-in's kernel by collective");
+  std::map<CollectiveKind, SizeRange> read;
+  for (const auto& [word, range] : json.items()) {
+    const CollectiveKind kind = kind_of(word, source);
+    require(range.is_object() && range.contains("above") && range.contains("to") &&
+                is_size(range["above"]) && is_size(range["to"]),
+            source, fmt::format("\"above\" and \"to\", in bytes, for {}", word));
+    read[kind] = {range["above"], range["to"]};
+  }
+  return read;
 }
 
 std::map<CollectiveKind, std::uint64_t> packets_of(const Json& json, const std::string& source) {
@@ -71,9 +93,11 @@ std::map<CollectiveKind, std::uint64_t> packets_of(const Json& json, const std::
 BesideNccl beside_nccl_of(const Json& entry, const std::string& source) {
   const auto copies = entry.find("dma_from_beside_nccl");
   const auto packets = entry.find("packets_beside_nccl");
+  const auto kernel = entry.find("kernel_beside_nccl");
   BesideNccl read;
   if (copies != entry.end()) read.copies = thresholds_of(*copies, source);
   if (packets != entry.end()) read.packets = packets_of(*packets, source);
+  if (kernel != entry.end()) read.kernel = kernel_of(*kernel, source);
   return read;
 }
 
@@ -141,6 +165,7 @@ void TuningFile::store(const TuningSetup& setup, const Thresholds& thresholds,
     found->beside_nccl.copies.set(kind, bytes);
   }
   for (const auto& [kind, bytes] : beside_nccl.packets) found->beside_nccl.packets[kind] = bytes;
+  for (const auto& [kind, range] : beside_nccl.kernel) found->beside_nccl.kernel[kind] = range;
   write();
 }
 
@@ -151,9 +176,13 @@ void TuningFile::write() const {
                   {"ranks", setup.ranks},
                   {"several_processes", setup.several_processes},
                   {"dma_from", to_json(thresholds.all())}};
-    const auto& [copies, packets] = beside_nccl;
+    const auto& [copies, packets, kernel] = beside_nccl;
     if (!copies.all().empty()) entry["dma_from_beside_nccl"] = to_json(copies.all());
     if (!packets.empty()) entry["packets_beside_nccl"] = to_json(packets);
+    for (const auto& [kind, range] : kernel) {
+      entry["kernel_beside_nccl"][std::string(name(kind))] = {{"above", range.above},
+                                                              {"to", range.to}};
+    }
     json["entries"].push_back(std::move(entry));
   }
   file_.replace(json.dump(1) + '\n');

@@ -75,11 +75,16 @@ TEST_F(Tuned, KeepsWhatWasMeasuredBesideNccl) {
   TuningFile(path()).store(kThere, with(CollectiveKind::gather, 7));
   TuningFile(path()).store(kHere, with(CollectiveKind::gather, 9),
                            {{}, {{CollectiveKind::all_reduce, 4096}}});
+  TuningFile(path()).store(kHere, {},
+                           {{}, {}, {{CollectiveKind::broadcast, SizeRange{4096, 65536}}}});
   const TuningFile file(path());
   ASSERT_EQ(file.entries().size(), 2u);
   const BesideNccl& found = file.entries()[0].beside_nccl;
   EXPECT_EQ(found.copies.all(), with(CollectiveKind::all_gather, 8192).all());
   EXPECT_EQ(found.packets, with(CollectiveKind::all_reduce, 4096).all());
+  EXPECT_EQ(
+      found.kernel,
+      (std::map<CollectiveKind, SizeRange>{{CollectiveKind::broadcast, SizeRange{4096, 65536}}}));
   EXPECT_EQ(file.thresholds(kHere).all(), with(CollectiveKind::gather, 9).all());
   EXPECT_TRUE(file.entries()[1].beside_nccl.empty());
 }
@@ -109,7 +114,9 @@ TEST_F(Tuned, DamageNamesTheFileAndStays) {
         R"({"format": 1, "entries": [{"device": "a", "ranks": 2, "several_processes": true,
             "dma_from": {}, "dma_from_beside_nccl": 5}]})",
         R"({"format": 1, "entries": [{"device": "a", "ranks": 2, "several_processes": true,
-            "dma_from": {}, "packets_beside_nccl": {"all_gather": null}}]})"}) {
+            "dma_from": {}, "packets_beside_nccl": {"all_gather": null}}]})",
+        R"({"format": 1, "entries": [{"device": "a", "ranks": 2, "several_processes": true,
+            "dma_from": {}, "kernel_beside_nccl": {"all_gather": {"to": 5}}}]})"}) {
     write(text);
     const std::string said = message_of<UsageError>([&] { TuningFile{path()}; });
     EXPECT_TRUE(contains(said, path()));

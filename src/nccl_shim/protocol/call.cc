@@ -51,8 +51,9 @@ std::size_t all_bytes(const Call& call, int ranks) {
 }
 
 bool Method::has_chunks() const {
-  return std::any_of(most_by_chunks.begin(), most_by_chunks.end(),
-                     [](const auto& most) { return most.has_value(); });
+  return std::any_of(chunks.begin(), chunks.end(), [](const ChunkSizes& of_kind) {
+    return std::max(of_kind.most, of_kind.most_captured) > 0;
+  });
 }
 
 }  // namespace duet::nccl_shim

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "core/chunks.h"
 #include "core/dtype.h"
@@ -55,6 +54,11 @@ std::size_t receive_bytes(const Call& call, int ranks);
 // The parts of all ranks together.
 std::size_t all_bytes(const Call& call, int ranks);
 
+// Up to how many bytes (all_bytes()) calls are, and captured ones, which copies cannot be. 0: none.
+struct ChunkSizes {
+  std::size_t most = 0, most_captured = 0;
+};
+
 // How a communicator's calls are made: alike on all ranks, but for wait_seconds_per_byte.
 struct Method {
   // Of slots, a multiple of 128; they take 2 * (ranks - 1) * piece_bytes of each device's memory.
@@ -68,9 +72,8 @@ struct Method {
   // How long the first of a pair waits on the CPU for the other to come to a call in which each
   // sends the other something, for each byte that it sends.
   double wait_seconds_per_byte = 0;
-  // By Kind: calls up to so many bytes that are not packets are exchanges of chunks, and larger
-  // ones as well that are captured. Empty: none are.
-  std::array<std::optional<std::size_t>, kKinds> most_by_chunks = {};
+  // By Kind: which calls that are not packets are exchanges of chunks.
+  std::array<ChunkSizes, kKinds> chunks = {};
   // chunk_shape()'s. If any call is an exchange of chunks, they take some 100 times as many bytes
   // of each device's memory.
   std::size_t chunk_round = kChunkRound;

@@ -152,45 +152,51 @@ TEST(PairCopiesChunks, MoveAnyBytesAnywhere) {
 }
 
 // In bf16, of 0 by all ranks but one, of any alignment that elements may have.
-TEST(PairCopiesChunks, AllReduceAnyCountAnywhere) {
-  on_threads(Setting::by_chunks(4, 50, 0), [](TestRank& rank) {
-    std::vector<std::uint16_t> memory(2 * 30100);
-    for (const std::size_t count : {1u, 7u, 65u, 1001u, 30003u}) {
-      for (std::size_t shift = 0; shift < 2; ++shift) {
-        for (int number = 0; number < 4; ++number) {
-          std::uint16_t* const send = memory.data() + shift;
-          std::uint16_t* const receive = number % 2 == 0 ? send : send + 30050;
-          const auto value = static_cast<std::uint16_t>(0x3f80 + 0x80 * number);  // 1, 2, 4, 8
-          std::fill_n(send, count, rank.rank == number ? value : 0);
-          rank.copies->enqueue({Kind::all_reduce, send, receive, 2 * count, 0, DType::bf16},
-                               rank.stream());
-          rank.synchronise();
-          EXPECT_EQ(std::count(receive, receive + count, value), static_cast<std::ptrdiff_t>(count))
-              << count << " elements, shift " << shift;
-        }
+void all_reduce_any_count(TestRank& rank) {
+  std::vector<std::uint16_t> memory(2 * 30100);
+  for (const std::size_t count : {1u, 7u, 65u, 1001u, 30003u}) {
+    for (std::size_t shift = 0; shift < 2; ++shift) {
+      for (int number = 0; number < rank.ranks; ++number) {
+        std::uint16_t* const send = memory.data() + shift;
+        std::uint16_t* const receive = number % 2 == 0 ? send : send + 30050;
+        const auto value = static_cast<std::uint16_t>(0x3f80 + 0x80 * number);  // 1, 2, 4, 8
+        std::fill_n(send, count, rank.rank == number ? value : 0);
+        rank.copies->enqueue({Kind::all_reduce, send, receive, 2 * count, 0, DType::bf16},
+                             rank.stream());
+        rank.synchronise();
+        EXPECT_EQ(std::count(receive, receive + count, value), static_cast<std::ptrdiff_t>(count))
+            << count << " elements, shift " << shift;
       }
     }
-  });
+  }
+}
+
+TEST(PairCopiesChunks, AllReduceAnyCountAnywhere) {
+  for (const int ranks : {3, 4}) on_threads(Setting::by_chunks(ranks, 50, 0), all_reduce_any_count);
 }
 
 // In fp32 2^24 + 1 - 2^24 is 0 in the order of ranks, and 1 in others; an average is divided.
+void reduce_in_order(TestRank& rank) {
+  constexpr std::size_t kCount = 3000;
+  const float values[] = {16777216.0F, 1.0F, -16777216.0F, 0.0F};
+  std::vector<float> send(static_cast<std::size_t>(rank.ranks) * kCount, values[rank.rank]);
+  std::vector<float> receive(kCount, 5.0F);
+  rank.copies->enqueue({Kind::reduce_scatter, send.data(), receive.data(), 4 * kCount, 0,
+                        DType::fp32, Reduction::sum},
+                       rank.stream());
+  rank.synchronise();
+  EXPECT_EQ(std::count(receive.begin(), receive.end(), 0.0F), static_cast<int>(kCount));
+  std::fill(send.begin(), send.end(), static_cast<float>(rank.rank));
+  rank.copies->enqueue({Kind::reduce_scatter, send.data(), receive.data(), 4 * kCount, 0,
+                        DType::fp32, Reduction::avg},
+                       rank.stream());
+  rank.synchronise();
+  EXPECT_EQ(std::count(receive.begin(), receive.end(), static_cast<float>(rank.ranks - 1) / 2),
+            static_cast<int>(kCount));
+}
+
 TEST(PairCopiesChunks, ReduceInTheOrderOfRanks) {
-  on_threads(Setting::by_chunks(3, 0, 0), [](TestRank& rank) {
-    constexpr std::size_t kCount = 3000;
-    const float values[] = {16777216.0F, 1.0F, -16777216.0F};
-    std::vector<float> send(3 * kCount, values[rank.rank]), receive(kCount, 5.0F);
-    rank.copies->enqueue({Kind::reduce_scatter, send.data(), receive.data(), 4 * kCount, 0,
-                          DType::fp32, Reduction::sum},
-                         rank.stream());
-    rank.synchronise();
-    EXPECT_EQ(std::count(receive.begin(), receive.end(), 0.0F), static_cast<int>(kCount));
-    std::fill(send.begin(), send.end(), static_cast<float>(rank.rank));
-    rank.copies->enqueue({Kind::reduce_scatter, send.data(), receive.data(), 4 * kCount, 0,
-                          DType::fp32, Reduction::avg},
-                         rank.stream());
-    rank.synchronise();
-    EXPECT_EQ(std::count(receive.begin(), receive.end(), 1.0F), static_cast<int>(kCount));
-  });
+  for (const int ranks : {3, 4}) on_threads(Setting::by_chunks(ranks, 0, 0), reduce_in_order);
 }
 
 // Larger calls are copies, smaller ones packets.

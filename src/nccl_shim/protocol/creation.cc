@@ -141,7 +141,7 @@ Method Creation::agreed_method() const {
     const RankEntry& entry = (*shared_)->ranks[peer];
     agreed.reduces &= entry.reduces != 0;
     if (entry.exchanges_packets == 0) agreed.most_by_packets = 0;
-    if (entry.exchanges_chunks == 0) agreed.most_by_chunks = {};
+    if (entry.exchanges_chunks == 0) agreed.chunks = {};
   }
   if (!agreed.reduces && !agreed.staged) agreed.piece_bytes = 0;
   return agreed;

@@ -55,8 +55,9 @@ bool ExchangeCalls::by_packets(const Call& call) const {
 }
 
 bool ExchangeCalls::by_chunks(const Call& call, bool captured) const {
-  const auto& most = method_.most_by_chunks[static_cast<std::size_t>(call.kind)];
-  return most && !by_packets(call) && (captured || all_bytes(call, ranks_) <= *most);
+  const ChunkSizes& sizes = method_.chunks[static_cast<std::size_t>(call.kind)];
+  const std::size_t most = captured ? sizes.most_captured : sizes.most;
+  return !by_packets(call) && all_bytes(call, ranks_) <= most;
 }
 
 std::size_t ExchangeCalls::buffer(int source, int receiver, std::size_t bytes) const {

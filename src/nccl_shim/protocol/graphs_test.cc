@@ -82,24 +82,30 @@ class Calls {
 
 // Of odd and of even numbers of calls, so that each call of a graph is in either packet buffer.
 TEST_P(PairCopiesGraphsBy, EachLaunchIsNewCallsInOrderWithOthers) {
-  on_threads(by(GetParam()), [](TestRank& rank) {
-    int number = 0;
-    Calls all(rank, {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all},
-              &number);
-    Calls one(rank, {Kind::all_reduce}, &number), eager(rank, {Kind::all_gather}, &number);
-    all.enqueue(rank.stream());
-    rank.synchronise();
-    const auto graph = captured(rank.stream(), [&] { all.enqueue(rank.stream()); });
-    const auto other = captured(rank.stream(), [&] { one.enqueue(rank.stream()); });
-    for (number = 1; number <= 10; ++number) {
-      rank.pause();
-      graph->launch(Stream::of(rank.stream()));
-      if (number % 3 != 0) eager.enqueue(rank.stream());
-      other->launch(Stream::of(rank.stream()));
+  std::vector<Kind> kinds = {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter,
+                             Kind::all_to_all};
+  if (GetParam() != "packets") kinds.push_back(Kind::broadcast);
+  for (const int ranks : {3, 4}) {
+    Setting setting = by(GetParam());
+    setting.ranks = ranks;
+    on_threads(setting, [&kinds](TestRank& rank) {
+      int number = 0;
+      Calls all(rank, kinds, &number);
+      Calls one(rank, {Kind::all_reduce}, &number), eager(rank, {Kind::all_gather}, &number);
+      all.enqueue(rank.stream());
       rank.synchronise();
-    }
-    EXPECT_EQ(all.wrong() + one.wrong() + eager.wrong(), 0u);
-  });
+      const auto graph = captured(rank.stream(), [&] { all.enqueue(rank.stream()); });
+      const auto other = captured(rank.stream(), [&] { one.enqueue(rank.stream()); });
+      for (number = 1; number <= 10; ++number) {
+        rank.pause();
+        graph->launch(Stream::of(rank.stream()));
+        if (number % 3 != 0) eager.enqueue(rank.stream());
+        other->launch(Stream::of(rank.stream()));
+        rank.synchronise();
+      }
+      EXPECT_EQ(all.wrong() + one.wrong() + eager.wrong(), 0u);
+    });
+  }
 }
 
 // Steps in a circle, of which each sends what the step before it has received: a value that is

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -78,8 +79,8 @@ TestRank::TestRank(const Setting& setting, const std::string& name, int own_rank
   method.reduces = true;
   method.staged = setting.staged;
   method.most_by_packets = setting.most_by_packets;
-  method.most_by_chunks.fill(setting.most_by_chunks);
-  method.chunk_round = kTestChunkRound;
+  if (setting.most_by_chunks) method.chunks.fill({*setting.most_by_chunks, SIZE_MAX});
+  method.chunk_round = setting.chunk_round;
   method.wait_seconds_per_byte = setting.wait_per_byte;
   Creation creation(device, name, rank, ranks, 0, method);
   // In the place of the real NCCL's creation, in which all ranks wait for each other.

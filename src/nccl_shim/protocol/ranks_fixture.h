@@ -29,7 +29,9 @@ struct Setting {
   std::size_t most_by_packets = 0;
   bool has_segments = false;
   int ranks_without_segments = 0;                            // the first ones
-  std::optional<std::size_t> most_by_chunks = std::nullopt;  // of all kinds
+  std::optional<std::size_t> most_by_chunks = std::nullopt;  // of all kinds; if
+  // it is set, captured calls of any size are
+  std::size_t chunk_round = kTestChunkRound;
 
   static Setting by_chunks(int ranks, unsigned device_delay, unsigned cpu_delay,
                            std::size_t most = 1 << 20) {

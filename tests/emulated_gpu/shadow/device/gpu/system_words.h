@@ -1,6 +1,9 @@
-// Stands before the file of the same name. Blocks run one after the other, so a word that is not as
-// awaited never will be: the kernel would spin for ever, and the program ends instead.
+// Stands before the file of the same name. Blocks run one after the other, so a word of 64 bits
+// that is not as awaited never will be: the kernel would spin for ever, and the program ends
+// instead. Words of 32 bits may be those of another process.
 #pragma once
+
+#include <sched.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -32,10 +35,20 @@ inline std::uint64_t load_acquire(const std::uint64_t* word) {
 }
 inline std::uint64_t load_relaxed(const std::uint64_t* word) { return load_acquire(word); }
 inline void store_relaxed(std::uint64_t* word, std::uint64_t value) { *word = value; }
-inline void store_release(std::uint32_t* word, std::uint32_t value) { *word = value; }
-inline void store_relaxed(std::uint32_t* word, std::uint32_t value) { *word = value; }
-inline std::uint32_t load_relaxed(const std::uint32_t* word) { return *word; }
-inline std::uint32_t load_acquire(const std::uint32_t* word) { return *word; }
+inline void store_release(std::uint32_t* word, std::uint32_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+// By threads that have waited for long.
+inline void store_relaxed(std::uint32_t* word, std::uint32_t value) {
+  __atomic_store_n(word, value, __ATOMIC_RELAXED);
+  sched_yield();
+}
+inline std::uint32_t load_relaxed(const std::uint32_t* word) {
+  return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+inline std::uint32_t load_acquire(const std::uint32_t* word) {
+  return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
 inline void store_relaxed(TwoWords* words, const TwoWords& values) { *words = values; }
 inline TwoWords load_relaxed(const TwoWords* words) {
   count_poll(&words->first);
