@@ -130,6 +130,7 @@ class GpuOperations : public LinearOperations {
     throw Unavailable(fmt::format("rows of {} bytes: GPUs gather multiples of 4", bytes));
   }
   static void require(const CombineRows& o) { require_columns(o.y); }
+  static void require(const CombineRowsBackward& o) { require_columns(o.dy); }
   static void require(const Norm& o) { require_norm(o.y); }
   static void require(const Relu& o) { require_columns(o.x); }
   static void require(const ReluBackward& o) { require_columns(o.y); }

@@ -13,5 +13,9 @@ void group_rows(const GroupRows& operation);
 // Throws BadArgument for an index that is not of a row.
 void gather_rows(const GatherRows& operation);
 void combine_rows(const CombineRows& operation);
+void limit_choices(const LimitChoices& operation);
+void combine_rows_backward(const CombineRowsBackward& operation);
+void quantise_rows(const QuantiseRows& operation);
+void gather_fp8_rows(const GatherFp8Rows& operation);
 
 }  // namespace duet
