@@ -79,6 +79,9 @@ class MoeCases {
                {"dtype", std::string(name(shape.dtype))},
                {"routing", routing.text()},
                {"ranks", std::int64_t{team().size()}}}};
+    const auto drops = [](const MoeShape& each) { return each.drops(); };
+    if (std::any_of(options_.shapes.begin(), options_.shapes.end(), drops))
+      id.axes.set("capacity", shape.drops() ? fmt::format("{}", shape.capacity_factor) : "none");
     if (way.exchanges()) id.axes.set("exchange", std::string(name(way.exchange)));
     if (options_.graph.launches > 0)
       id.axes.set("graph_launches", std::int64_t{options_.graph.launches});
@@ -105,6 +108,8 @@ class MoeCases {
     const MoeWork& own = *works.front();
     result.sampling = sampled.front();
     result.cost = own.cost();
+    if (shape.drops())
+      result.metrics.emplace_back("dropped_percent", 100 * routings.dropped_share());
     if (chosen.exchanges()) add_figures(result, sampled, own.rows(0), shape, phases);
     result.notes = {{"gemm_algorithm", own.gemm_algorithm()}};
     if (!own.algorithm().empty()) result.notes.emplace_back("algorithm", own.algorithm());
@@ -193,8 +198,8 @@ class MoeCases {
                           const std::vector<std::pair<std::string, double>>& phases) {
     const double layer = summarise(sampled[0].samples).median;
     const double experts = summarise(sampled[1].samples).median;
-    result.metrics = {{"added_percent", 100 * (layer / experts - 1)},
-                      {"experts_alone_seconds", experts}};
+    result.metrics.emplace_back("added_percent", 100 * (layer / experts - 1));
+    result.metrics.emplace_back("experts_alone_seconds", experts);
     for (const auto& [phase, seconds] : phases)
       result.metrics.emplace_back(phase + "_seconds", seconds);
     std::uint64_t wire = 0, logical = 0, multiplied = 0, most = 0;

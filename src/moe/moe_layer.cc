@@ -82,6 +82,19 @@ void MoeLayer::add_sending(Rank& rank, CollectiveSession& session) {
   logits_.span = logits_memory_.span();
   if (rank.device.has_contents(logits_.span)) rank.device.write(logits_.span, call_.logits->data());
   add("route", ChooseExperts{logits_, shape().normalised, t.routing});
+  if (shape().drops()) {
+    add("route", GroupRows{t.routing,
+                           shape().chosen,
+                           0,
+                           shape().experts,
+                           1,
+                           false,
+                           t.choice_tokens,
+                           {},
+                           t.choice_places,
+                           t.choice_offsets});
+    add("route", LimitChoices{t.routing, t.choice_places, t.choice_offsets, shape().capacity()});
+  }
   if (rows().kind == ExchangeKind::all_gather) {
     add("dispatch", plan_rows(rank, session, t.x, t.received, false));
     add("dispatch", plan_rows(rank, session, t.routing, t.received_routing, false));

@@ -83,6 +83,11 @@ void MoeMemory::allocate_rows(Rank& rank, CollectiveSession& session, const MoeS
   all_.received_routing = session_memory(rank, session, most.received, info, DType::int32);
   all_.tokens = list(1, most.multiplied);
   all_.places = list(most.received, per_expert ? 1 : shape_.chosen);
+  if (shape_.drops()) {
+    all_.choice_tokens = list(1, shape_.tokens * shape_.chosen);
+    all_.choice_places = list(shape_.tokens, shape_.chosen);
+    all_.choice_offsets = list(1, shape_.experts + 1);
+  }
   if (kind_ == ExchangeKind::all_gather) {
     const RowRange own{rank.index * shape_.tokens, (rank.index + 1) * shape_.tokens};
     all_.x = duet::rows_of(all_.received, own);
@@ -119,7 +124,8 @@ void MoeMemory::fill(int rank, std::uint64_t fills, Stream& stream) const {
   for (const Tensor* each :
        {&all_.received, &all_.received_routing, &all_.partial, &all_.returned, &all_.sent,
         &all_.sent_routing, &all_.sent_tokens, &all_.sent_places, &all_.tokens, &all_.places,
-        &all_.out, &all_.routing, &all_.gate_up, &all_.activated, &all_.products}) {
+        &all_.out, &all_.routing, &all_.choice_places, &all_.choice_offsets, &all_.gate_up,
+        &all_.activated, &all_.products}) {
     if (each->count() > 0) stream.fill(each->span, kPoison);
   }
   const bool exchanges = all_.x.count() > 0;

@@ -24,8 +24,10 @@ struct MoeSizes {
 MoeSizes sizes_of(const ExchangedRows& rows, int rank);
 
 struct MoeTensors {
-  Tensor x, out;                    // (tokens, hidden)
-  Tensor routing;                   // (tokens, 2 * chosen), int32: ChooseExperts
+  Tensor x, out;   // (tokens, hidden)
+  Tensor routing;  // (tokens, 2 * chosen), int32: ChooseExperts
+  // GroupRows of it by experts, of a shape that drops.
+  Tensor choice_tokens, choice_places, choice_offsets;
   Tensor sent, returned;            // (sent, hidden)
   Tensor sent_routing;              // (sent, routing's columns), of per_expert (sent, 1)
   Tensor sent_tokens, sent_places;  // GroupRows of what is sent

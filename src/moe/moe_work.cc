@@ -50,6 +50,15 @@ MoeRoutings::MoeRoutings(const TokenRouting& routing, const MoeShape& shape, int
   }
 }
 
+double MoeRoutings::dropped_share() const {
+  double dropped = 0, all = 0;
+  for (const auto& each : routed_) {
+    dropped += static_cast<double>(each->dropped());
+    all += static_cast<double>(each->experts.size());
+  }
+  return dropped / all;
+}
+
 const std::shared_ptr<const ExchangedRows>& MoeRoutings::rows(std::size_t number,
                                                               ExchangeKind kind) const {
   auto& known = rows_[{number, kind}];
@@ -82,7 +91,8 @@ Cost MoeWork::cost() const {
   const auto tokens = static_cast<double>(team_.size() * shape.tokens);
   Cost cost;
   // Gate, up and down of each of a token's experts.
-  cost.flop = 6 * tokens * static_cast<double>(shape.chosen * shape.width * shape.hidden);
+  cost.flop = 6 * tokens * static_cast<double>(shape.chosen * shape.width * shape.hidden) *
+              (1 - routings_.dropped_share());
   cost.wire_bytes = wire_bytes_;
   cost.more.set("tokens", tokens);
   return cost;

@@ -21,6 +21,7 @@ class MoeRoutings {
 
   std::size_t count() const { return routed_.size(); }
   const MoeShape& shape() const { return routed_.front()->shape; }
+  double dropped_share() const;  // of the choices of all routings
   // What routing `number` asks of a local rank. Not called by two threads at a time.
   MoeCall call(std::size_t number, ExchangeKind kind, int local) const;
   const std::shared_ptr<const ExchangedRows>& rows(std::size_t number, ExchangeKind kind) const;

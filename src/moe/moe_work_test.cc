@@ -60,6 +60,12 @@ TEST_P(MoeWorkTest, ExpertsMayBeWithoutRowsAndRanksToo) {
 
 TEST_P(MoeWorkTest, ATokenAlone) { expect_right(small_layer(1, 4 * team_->size()), {}); }
 
+TEST_P(MoeWorkTest, ExpertsDropWhatTheyHaveNoRoomFor) {
+  MoeShape shape = small_layer(37, 4 * team_->size());
+  shape.capacity_factor = 0.8;
+  expect_right(shape, parse_token_routing("hot:4"));
+}
+
 TEST_P(MoeWorkTest, CallsAreCaptured) {
   expect_right(small_layer(20, 4 * team_->size()), parse_token_routing("hot:20"), {2, 3});
 }

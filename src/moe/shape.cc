@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "gemm/expert_models.h"
@@ -12,6 +13,12 @@ namespace duet {
 MoeShape moe_shape_of(std::string_view model) {
   const ExpertModel& of = expert_model(model);
   return {of.name, of.hidden, of.width, of.experts, of.top_k, true};
+}
+
+std::int64_t MoeShape::capacity() const {
+  const double even = static_cast<double>(tokens * chosen) / static_cast<double>(experts);
+  const double rows = std::ceil(capacity_factor * even);
+  return static_cast<std::int64_t>(std::min(rows, static_cast<double>(tokens)));
 }
 
 void check(const MoeShape& shape, int ranks) {

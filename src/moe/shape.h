@@ -19,6 +19,12 @@ struct MoeShape {
   bool normalised = true;
   std::int64_t tokens = 0;  // of each rank
   DType dtype = DType::bf16;
+  // Times the rows that each rank would send to an expert if all were chosen alike: what an expert
+  // takes of each rank's tokens, the first ones. 0: all that choose it.
+  double capacity_factor = 0;
+
+  bool drops() const { return capacity_factor > 0; }
+  std::int64_t capacity() const;  // rows of an expert from each rank, where it drops
 };
 
 // A model's layer (gemm/expert_models.h), without what all tokens share; its weights are

@@ -41,7 +41,8 @@ const Workload& moe_workload() {
       records.figures.push_back(fmt::format("{}_wire_gb_per_s", phase));
       records.figures.push_back(fmt::format("{}_logical_gb_per_s", phase));
     }
-    records.figures.insert(records.figures.end(), {"wire_rows", "rows_max_over_mean"});
+    records.figures.insert(records.figures.end(),
+                           {"wire_rows", "rows_max_over_mean", "dropped_percent"});
     records.trace = trace_of_moe;
     records.table.beside = {{"engine", "exchange"}, {"engine"}};
     return Workload{{records}};

@@ -42,6 +42,9 @@ class MoeCommand : public TurnsCommand {
     add("--experts", experts_, "COUNT",
         "Of all ranks together, which divide them; default the model's");
     add("--top-k", chosen_, "COUNT", "How many experts a token chooses; default the model's");
+    add("--capacity", capacities_, "LIST",
+        "none, or a factor F: of each rank's tokens an expert takes the first F * tokens * top-k / "
+        "experts, rounded up, and the others are dropped and counted; default none");
     add("--dtype", dtypes_, "LIST", "bf16, fp32; default bf16, on CPUs fp32");
     add("--routing", routings_, "LIST",
         "How likely experts are: uniform, zipf:S (proportional to 1/i^S), hot:N (one expert N "
@@ -65,6 +68,7 @@ class MoeCommand : public TurnsCommand {
       for (const ExpertModel& each : expert_models()) names.push_back(each.name);
       return names;
     });
+    offer(*app_, "--capacity", {"none", "1", "1.25"});
     offer(*app_, "--dtype", {"bf16", "fp32"});
     offer(*app_, "--routing", {"uniform", "zipf:1", "hot:16", "file:"});
     offer(*app_, "--engine", {"none", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
@@ -132,15 +136,18 @@ class MoeCommand : public TurnsCommand {
           throw UsageError(fmt::format("--dtype {}: expected bf16 or fp32", dtype));
         for (const std::string& count : split(tokens, ',')) {
           set(shape.tokens, count, "--tokens", kMostTokens);
-          all.push_back(shape);
+          for (const std::string& factor : split(capacities_.empty() ? "none" : capacities_, ',')) {
+            shape.capacity_factor = factor == "none" ? 0 : parse_positive(factor, "--capacity");
+            all.push_back(shape);
+          }
         }
       }
     }
     return all;
   }
 
-  std::string models_, tokens_, hidden_, width_, experts_, chosen_, dtypes_, routings_, in_turn_,
-      engines_, exchanges_;
+  std::string models_, tokens_, capacities_, hidden_, width_, experts_, chosen_, dtypes_, routings_,
+      in_turn_, engines_, exchanges_;
 };
 
 }  // namespace
