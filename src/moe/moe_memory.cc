@@ -8,6 +8,7 @@ namespace {
 constexpr Fill kPoison{FillKind::constant,
                        0xFF};  // NaN in every type of floating point, -1 as int32
 constexpr std::uint64_t kWeightSeeds = std::uint64_t{1} << 40;  // behind those of rows
+constexpr std::uint64_t kMostBatches = 2, kMostRanks = 4096;    // of which rows have seeds
 
 Tensor first_rows(Tensor tensor, std::int64_t rows) {
   return rows_of(tensor, {0, std::min(rows, tensor.rows)});
@@ -34,10 +35,28 @@ MoeSizes sizes_of(const ExchangedRows& rows, int rank) {
 }
 
 MoeMemory::MoeMemory(Rank& rank, const MoeShape& shape, ExchangeKind kind,
-                     CollectiveSession* session, const MoeSizes& most)
-    : shape_(shape), kind_(kind) {
+                     CollectiveSession* session, const MoeSizes& most, std::size_t batch)
+    : shape_(shape), kind_(kind), batch_(batch) {
   allocate_experts(rank, most);
   if (session != nullptr) allocate_rows(rank, *session, most);
+  if (shape_.shared > 0) allocate_shared(rank);
+}
+
+ExpertWeights::ExpertWeights(Rank& rank, const MoeShape& shape, Stream& stream) {
+  auto seed = kWeightSeeds + 4 * static_cast<std::uint64_t>(rank.index);
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
+    Tensor made{{}, rows, columns, shape.dtype};
+    if (made.count() == 0) return made;
+    memory_.push_back(rank.device.allocate(made.bytes()));
+    made.span = memory_.back().span();
+    stream.fill(made.span, {FillKind::normal, seed++, 0, shape.dtype});
+    return made;
+  };
+  const std::int64_t experts = shape.experts / rank.size;
+  up_ = matrix(experts * 2 * shape.width, shape.hidden);
+  down_ = matrix(experts * shape.hidden, shape.width);
+  shared_up_ = matrix(2 * shape.shared_width(), shape.hidden);
+  shared_down_ = matrix(shape.hidden, shape.shared_width());
 }
 
 Tensor MoeMemory::device_memory(Rank& rank, std::int64_t rows, std::int64_t columns, DType dtype) {
@@ -59,13 +78,21 @@ void MoeMemory::allocate_experts(Rank& rank, const MoeSizes& most) {
   const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
     return device_memory(rank, rows, columns, shape_.dtype);
   };
-  const std::int64_t rows = most.multiplied, experts = shape_.experts / rank.size;
+  const std::int64_t rows = most.multiplied;
   all_.expanded = matrix(rows, shape_.hidden);
   all_.gate_up = matrix(rows, 2 * shape_.width);
   all_.activated = matrix(rows, shape_.width);
   all_.products = matrix(rows, shape_.hidden);
-  all_.up_weights = matrix(experts * 2 * shape_.width, shape_.hidden);
-  all_.down_weights = matrix(experts * shape_.hidden, shape_.width);
+}
+
+void MoeMemory::allocate_shared(Rank& rank) {
+  const auto matrix = [&](std::int64_t columns) {
+    return device_memory(rank, shape_.tokens, columns, shape_.dtype);
+  };
+  if (all_.x.count() == 0) all_.x = matrix(shape_.hidden);  // the experts alone
+  all_.shared_gate_up = matrix(2 * shape_.shared_width());
+  all_.shared_activated = matrix(shape_.shared_width());
+  all_.shared_products = matrix(shape_.hidden);
 }
 
 void MoeMemory::allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most) {
@@ -117,27 +144,38 @@ MoeTensors MoeMemory::tensors(const MoeSizes& sizes) const {
 }
 
 Fill MoeMemory::input(int rank, std::uint64_t fills) const {
-  return {FillKind::normal, fills * 4096 + static_cast<std::uint64_t>(rank), 0, shape_.dtype};
+  const std::uint64_t seed =
+      (fills * kMostBatches + batch_) * kMostRanks + static_cast<std::uint64_t>(rank);
+  return {FillKind::normal, seed, 0, shape_.dtype};
 }
 
 void MoeMemory::fill(int rank, std::uint64_t fills, Stream& stream) const {
-  for (const Tensor* each :
-       {&all_.received, &all_.received_routing, &all_.partial, &all_.returned, &all_.sent,
-        &all_.sent_routing, &all_.sent_tokens, &all_.sent_places, &all_.tokens, &all_.places,
-        &all_.out, &all_.routing, &all_.choice_places, &all_.choice_offsets, &all_.gate_up,
-        &all_.activated, &all_.products}) {
+  for (const Tensor* each : {&all_.received,
+                             &all_.received_routing,
+                             &all_.partial,
+                             &all_.returned,
+                             &all_.sent,
+                             &all_.sent_routing,
+                             &all_.sent_tokens,
+                             &all_.sent_places,
+                             &all_.tokens,
+                             &all_.places,
+                             &all_.out,
+                             &all_.routing,
+                             &all_.choice_places,
+                             &all_.choice_offsets,
+                             &all_.gate_up,
+                             &all_.activated,
+                             &all_.products,
+                             &all_.shared_gate_up,
+                             &all_.shared_activated,
+                             &all_.shared_products}) {
     if (each->count() > 0) stream.fill(each->span, kPoison);
   }
-  const bool exchanges = all_.x.count() > 0;
-  const Tensor& x = exchanges ? all_.x : all_.expanded;
-  if (exchanges && all_.expanded.count() > 0) stream.fill(all_.expanded.span, kPoison);
-  if (x.count() > 0) stream.fill(x.span, input(rank, fills));
-}
-
-void MoeMemory::fill_weights(int rank, Stream& stream) const {
-  const auto seed = kWeightSeeds + 2 * static_cast<std::uint64_t>(rank);
-  stream.fill(all_.up_weights.span, {FillKind::normal, seed, 0, shape_.dtype});
-  stream.fill(all_.down_weights.span, {FillKind::normal, seed + 1, 0, shape_.dtype});
+  const bool exchanges = all_.out.count() > 0;
+  if (all_.expanded.count() > 0)
+    stream.fill(all_.expanded.span, exchanges ? kPoison : input(rank, fills));
+  if (all_.x.count() > 0) stream.fill(all_.x.span, input(rank, fills));
 }
 
 }  // namespace duet

@@ -36,28 +36,47 @@ struct MoeTensors {
   Tensor tokens, places;            // GroupRows of what was received
   Tensor expanded, products;        // (multiplied, hidden)
   Tensor gate_up, activated;        // (multiplied, 2 * width), (multiplied, width)
-  Tensor up_weights, down_weights;  // (experts, 2 * width, hidden), (experts, hidden, width)
+  // (tokens, 2 * shared_width), (tokens, shared_width), (tokens, hidden)
+  Tensor shared_gate_up, shared_activated, shared_products;
 };
 
-// Owns them. Matrices that collectives send and receive are the session's memory. Of all_gather, X
-// and its routing are this rank's rows of what is received.
+// The weights of a rank's experts, random numbers.
+class ExpertWeights {
+ public:
+  // Enqueues their values.
+  ExpertWeights(Rank& rank, const MoeShape& shape, Stream& stream);
+
+  const Tensor& up() const { return up_; }      // (experts, 2 * width, hidden)
+  const Tensor& down() const { return down_; }  // (experts, hidden, width)
+  // (2 * shared_width, hidden), (hidden, shared_width); without elements where none are shared
+  const Tensor& shared_up() const { return shared_up_; }
+  const Tensor& shared_down() const { return shared_down_; }
+
+ private:
+  Tensor up_, down_, shared_up_, shared_down_;
+  std::vector<Buffer> memory_;
+};
+
+// Owns them, of one batch. Matrices that collectives send and receive are the session's memory. Of
+// all_gather, X and its routing are this rank's rows of what is received.
 class MoeMemory {
  public:
-  // Collective. Rows as `most`. Without a session only the experts' matrices.
+  // Collective. Rows as `most`. Without a session only the experts' matrices. `batch`: a number
+  // under kMostBatches, by which the rows of X differ.
   MoeMemory(Rank& rank, const MoeShape& shape, ExchangeKind kind, CollectiveSession* session,
-            const MoeSizes& most);
+            const MoeSizes& most, std::size_t batch);
 
   // Of a call of these sizes: its rows are the first ones.
   MoeTensors tensors(const MoeSizes& sizes) const;
 
   // New rows of X, number `fills`; results and what is received are poisoned.
   void fill(int rank, std::uint64_t fills, Stream& stream) const;
-  void fill_weights(int rank, Stream& stream) const;
   // Of a rank's X.
   Fill input(int rank, std::uint64_t fills) const;
 
  private:
   void allocate_experts(Rank& rank, const MoeSizes& most);
+  void allocate_shared(Rank& rank);
   void allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most);
   Tensor device_memory(Rank& rank, std::int64_t rows, std::int64_t columns, DType dtype);
   Tensor session_memory(Rank& rank, CollectiveSession& session, std::int64_t rows,
@@ -65,6 +84,7 @@ class MoeMemory {
 
   const MoeShape shape_;
   const ExchangeKind kind_;
+  const std::size_t batch_;
   MoeTensors all_;
   std::vector<std::unique_ptr<CollectiveMemory>> memory_;
 };

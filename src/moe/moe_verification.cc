@@ -52,8 +52,10 @@ std::optional<Skipped> MoeLayer::unverifiable() const {
     if (each->count() > 0 && !operations_.computes(*each))
       return Skipped{"simulated: matrices this large have no contents"};
   }
-  const auto skipped = up_->unverifiable();
-  return skipped ? skipped : down_->unverifiable();
+  for (const Product* each : products()) {
+    if (auto skipped = each->plan->unverifiable()) return skipped;
+  }
+  return std::nullopt;
 }
 
 void MoeLayer::verify(Rank& rank, std::uint64_t fills) const {
@@ -109,43 +111,47 @@ void MoeLayer::verify_expanded(Rank& rank, std::uint64_t fills) const {
   }
 }
 
-void MoeLayer::verify_product(Rank& rank, const GroupedGemmProblem& problem,
-                              const GemmBuffers& buffers, std::int64_t row, double size) const {
+void MoeLayer::verify_product(Rank& rank, const Product& product, std::int64_t row,
+                              double size) const {
+  const GroupedGemmProblem& problem = product.problem;
   std::size_t group = 0;
   std::int64_t within = row;
   while (within >= problem.rows[group]) within -= problem.rows[group++];
-  const GemmProblem product = product_of(problem, group);
-  const GemmBuffers part = part_of(problem, buffers, group);
+  const GemmProblem one = product_of(problem, group);
+  const GemmBuffers part = part_of(problem, product.buffers, group);
   const std::vector<double> expected =
-      gemm_reference(rank.device.info().kind)(rank.device, product, part, {within});
-  const std::vector<double> got =
-      row_values(rank.device, part.c, product.n, product.output, within);
+      gemm_reference(rank.device.info().kind)(rank.device, one, part, {within});
+  const std::vector<double> got = row_values(rank.device, part.c, one.n, one.output, within);
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double allowed = size * tolerance(product, expected[i]);
+    const double allowed = size * tolerance(one, expected[i]);
     if (std::abs(got[i] - expected[i]) <= allowed) continue;  // false for NaN
-    mismatch(rank, fmt::format("product ({}, {}) of expert {} is {}, expected {} +- {:.2g}", within,
-                               i, rank.index * own_experts() + static_cast<std::int64_t>(group),
-                               got[i], expected[i], allowed));
+    mismatch(rank, fmt::format("product ({}, {}) of group {} of {} is {}, expected {} +- {:.2g}",
+                               within, i, group, name(problem), got[i], expected[i], allowed));
   }
 }
 
-void MoeLayer::verify_products(Rank& rank) const {
-  const MoeTensors& t = tensors_;
-  const GemmBuffers up{t.expanded.span, t.up_weights.span, t.gate_up.span};
-  const GemmBuffers down{t.activated.span, t.down_weights.span, t.products.span};
-  if (t.expanded.rows == 0) return;
-  for (const std::int64_t row : sampled_rows(t.expanded.rows)) {
-    verify_product(rank, up_problem_, up, row, 1);
-    const std::vector<double> in = row_of(rank.device, t.gate_up, row),
-                              out = row_of(rank.device, t.activated, row);
+void MoeLayer::verify_expert(Rank& rank, const Product& up, const Tensor& gate_up,
+                             const Tensor& activated, const Product& down) const {
+  if (gate_up.rows == 0) return;
+  for (const std::int64_t row : sampled_rows(gate_up.rows)) {
+    verify_product(rank, up, row, 1);
+    const std::vector<double> in = row_of(rank.device, gate_up, row),
+                              out = row_of(rank.device, activated, row);
     for (std::size_t i = 0; i < out.size(); ++i) {
       const double wanted = in[i] / (1 + std::exp(-in[i])) * in[out.size() + i];
       if (std::abs(out[i] - wanted) <= kActivationError * (1 + std::abs(wanted))) continue;
       mismatch(rank, fmt::format("the activation of row {} is {} at {}, expected {}", row, out[i],
                                  i, wanted));
     }
-    verify_product(rank, down_problem_, down, row, root_mean_square(out));
+    verify_product(rank, down, row, root_mean_square(out));
   }
+}
+
+void MoeLayer::verify_products(Rank& rank) const {
+  const MoeTensors& t = tensors_;
+  verify_expert(rank, up_, t.gate_up, t.activated, down_);
+  if (shape().shared > 0)
+    verify_expert(rank, shared_up_, t.shared_gate_up, t.shared_activated, shared_down_);
 }
 
 // Of a token's result what this rank's experts add, and behind it the sum of absolute values.
@@ -156,7 +162,7 @@ std::vector<double> MoeLayer::own_part(Rank& rank, std::int64_t token) const {
   std::size_t row = 0;
   for (std::int64_t e = 0; e < own_experts(); ++e) {
     const std::int64_t expert = rank.index * own_experts() + e;
-    const std::size_t end = row + index(up_problem_.rows[index(e)]);
+    const std::size_t end = row + index(up_.problem.rows[index(e)]);
     for (; row < end; ++row) {
       if (rows().arrivals[index(rank.index)][index(multiplied[row])].token != token) continue;
       const std::int32_t* const chosen = call_.routed->experts_of(token);
@@ -194,10 +200,18 @@ void MoeLayer::verify_sums(Rank& rank) const {
       const std::size_t first = (index(rank.index) * tokens.size() + i) * 2 * columns;
       for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += theirs[first + c];
     }
+    if (shape().shared > 0) {
+      const std::vector<double> shared = row_of(rank.device, tensors_.shared_products, tokens[i]);
+      for (std::size_t c = 0; c < columns; ++c) {
+        sum[c] += shared[c];
+        sum[columns + c] += std::abs(shared[c]);
+      }
+    }
     const std::vector<double> got = row_of(rank.device, tensors_.out, tokens[i]);
     for (std::size_t c = 0; c < columns; ++c) {
-      // Partial sums are rounded once on each rank and on the way, and the result once.
-      const double allowed = rounding(shape().dtype) * (rank.size + 1) * sum[columns + c];
+      // Partial sums are rounded once on each rank and on the way, and the result once, and once
+      // more where that of shared experts is added.
+      const double allowed = rounding(shape().dtype) * (rank.size + 2) * sum[columns + c];
       if (std::abs(got[c] - sum[c]) <= allowed) continue;  // false for NaN
       mismatch(rank, fmt::format("the sum of token {} is {} at {}, expected {} +- {:.2g}",
                                  tokens[i], got[c], c, sum[c], allowed));

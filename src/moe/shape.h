@@ -17,12 +17,16 @@ struct MoeShape {
   std::int64_t hidden = 0, width = 0, experts = 0, chosen = 0;
   // Whether the weights of a token's experts add up to 1: they are divided by their sum.
   bool normalised = true;
+  // Experts of this width that each rank has, and that multiply all of its tokens, as one of their
+  // width together; their result is added to a token's without a weight.
+  std::int64_t shared = 0;
   std::int64_t tokens = 0;  // of each rank
   DType dtype = DType::bf16;
   // Times the rows that each rank would send to an expert if all were chosen alike: what an expert
   // takes of each rank's tokens, the first ones. 0: all that choose it.
   double capacity_factor = 0;
 
+  std::int64_t shared_width() const { return shared * width; }
   bool drops() const { return capacity_factor > 0; }
   std::int64_t capacity() const;  // rows of an expert from each rank, where it drops
 };

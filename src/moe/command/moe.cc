@@ -13,7 +13,7 @@ namespace duet {
 namespace {
 
 constexpr int kMostTokens = 1 << 20, kMostColumns = 1 << 16, kMostExperts = 4096;
-constexpr int kMostRoutings = 64;
+constexpr int kMostRoutings = 64, kMostShared = 64;
 
 // For CPUs, where a model's experts would take minutes.
 MoeShape small_shape() {
@@ -42,6 +42,9 @@ class MoeCommand : public TurnsCommand {
     add("--experts", experts_, "COUNT",
         "Of all ranks together, which divide them; default the model's");
     add("--top-k", chosen_, "COUNT", "How many experts a token chooses; default the model's");
+    add("--shared-experts", shared_, "COUNT",
+        "Experts that multiply every token, on its own rank, as one of their width together; "
+        "default 0");
     add("--capacity", capacities_, "LIST",
         "none, or a factor F: of each rank's tokens an expert takes the first F * tokens * top-k / "
         "experts, rounded up, and the others are dropped and counted; default none");
@@ -61,6 +64,10 @@ class MoeCommand : public TurnsCommand {
         "What moves: all-gather (all rows to all ranks, partial sums back by reduce_scatter), "
         "per-rank (a row once to each rank with one of its experts, one partial sum back), "
         "per-expert (a row to each of its experts, and as many back); default all");
+    add("--overlap", overlaps_, "LIST",
+        "What runs beside dispatch and combine: none, beside (shared experts), halves (likewise, "
+        "and one half of the tokens is multiplied beside the exchanges of the other); default "
+        "none");
     add_call_flags();
     add_run_flags();
     offer(*app_, "--model", [] {
@@ -73,6 +80,7 @@ class MoeCommand : public TurnsCommand {
     offer(*app_, "--routing", {"uniform", "zipf:1", "hot:16", "file:"});
     offer(*app_, "--engine", {"none", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
     offer(*app_, "--exchange", {"all-gather", "per-rank", "per-expert"});
+    offer(*app_, "--overlap", {"none", "beside", "halves"});
   }
 
   int run(const std::vector<std::string>& line) override {
@@ -92,6 +100,7 @@ class MoeCommand : public TurnsCommand {
     MoeOptions options;
     if (!engines_.empty()) options.engines = split(engines_, ',');
     if (!exchanges_.empty()) options.exchanges = parse_list(exchanges_, parse_exchange);
+    if (!overlaps_.empty()) options.overlaps = parse_list(overlaps_, parse_moe_overlap);
     if (!routings_.empty()) options.routings = parse_list(routings_, parse_token_routing);
     if (!in_turn_.empty())
       options.routings_in_turn = parse_number(in_turn_, 1, "--routings", kMostRoutings);
@@ -130,6 +139,7 @@ class MoeCommand : public TurnsCommand {
       set(shape.width, width_, "--width", kMostColumns);
       set(shape.experts, experts_, "--experts", kMostExperts);
       set(shape.chosen, chosen_, "--top-k", kMostExperts);
+      set(shape.shared, shared_, "--shared-experts", kMostShared);
       for (const std::string& dtype : split(dtypes, ',')) {
         shape.dtype = parse_dtype(dtype);
         if (shape.dtype != DType::bf16 && shape.dtype != DType::fp32)
@@ -147,7 +157,7 @@ class MoeCommand : public TurnsCommand {
   }
 
   std::string models_, tokens_, capacities_, hidden_, width_, experts_, chosen_, dtypes_, routings_,
-      in_turn_, engines_, exchanges_;
+      in_turn_, engines_, exchanges_, overlaps_, shared_;
 };
 
 }  // namespace
