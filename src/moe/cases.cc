@@ -99,6 +99,9 @@ class MoeCases {
     const auto drops = [](const MoeShape& each) { return each.drops(); };
     if (std::any_of(options_.shapes.begin(), options_.shapes.end(), drops))
       id.axes.set("capacity", shape.drops() ? fmt::format("{}", shape.capacity_factor) : "none");
+    const auto in_fp8 = [](const MoeShape& each) { return each.fp8_rows; };
+    if (std::any_of(options_.shapes.begin(), options_.shapes.end(), in_fp8))
+      id.axes.set("dispatch_dtype", std::string(shape.fp8_rows ? "fp8" : name(shape.dtype)));
     if (shape.shared > 0) id.axes.set("shared_experts", shape.shared);
     if (way.exchanges()) id.axes.set("exchange", std::string(name(way.exchange)));
     const auto overlaps = [](MoeOverlap each) { return each != MoeOverlap::none; };
@@ -273,13 +276,19 @@ class MoeCases {
       most = std::max(most, own);
       multiplied += own;
     }
-    const double row_bytes = static_cast<double>(work.row_bytes()) / 1e9;
-    for (const auto& [phase, seconds] : phases) {
-      if ((phase != "dispatch" && phase != "combine") || seconds <= 0) continue;
-      result.metrics.emplace_back(phase + "_wire_gb_per_s",
-                                  static_cast<double>(wire) * row_bytes / seconds);
-      result.metrics.emplace_back(phase + "_logical_gb_per_s",
-                                  static_cast<double>(logical) * row_bytes / seconds);
+    const MoeShape& shape = work.shape();
+    for (const auto& [phase, row_bytes] :
+         {std::pair{"dispatch", shape.dispatched_bytes()}, {"combine", shape.combined_bytes()}}) {
+      const auto timed =
+          std::find_if(phases.begin(), phases.end(),
+                       [name = phase](const auto& each) { return each.first == name; });
+      for (const auto& [base, rows] : {std::pair{"wire", wire}, {"logical", logical}}) {
+        const auto bytes = static_cast<double>(rows * row_bytes);
+        result.metrics.emplace_back(fmt::format("{}_{}_bytes", phase, base), bytes);
+        if (timed == phases.end() || timed->second <= 0) continue;
+        result.metrics.emplace_back(fmt::format("{}_{}_gb_per_s", phase, base),
+                                    bytes * 1e-9 / timed->second);
+      }
     }
     result.metrics.emplace_back("wire_rows", static_cast<double>(wire));
     result.metrics.emplace_back(

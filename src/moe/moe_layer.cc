@@ -121,8 +121,9 @@ void MoeLayer::add_sending(Rank& rank, CollectiveSession& session) {
     add(compute, "route",
         LimitChoices{t.routing, t.choice_places, t.choice_offsets, shape().capacity()});
   }
+  if (shape().fp8_rows) add(compute, "pack", QuantiseRows{t.x, t.travelling});
   if (rows().kind == ExchangeKind::all_gather) {
-    add(exchange, "dispatch", plan_rows(rank, session, t.x, t.received, false));
+    add(exchange, "dispatch", plan_rows(rank, session, t.travelling, t.received, false));
     add(exchange, "dispatch", plan_rows(rank, session, t.routing, t.received_routing, false));
     return;
   }
@@ -133,7 +134,7 @@ void MoeLayer::add_sending(Rank& rank, CollectiveSession& session) {
       GroupRows{t.routing, shape().chosen, 0, once ? rank.size : shape().experts,
                 once ? own_experts() : 1, once, t.sent_tokens, once ? Tensor() : sorted,
                 t.sent_places});
-  add(compute, "pack", GatherRows{t.x, t.sent_tokens, t.sent});
+  add(compute, "pack", GatherRows{t.travelling, t.sent_tokens, t.sent});
   if (once) add(compute, "pack", GatherRows{t.routing, t.sent_tokens, t.sent_routing});
   add(exchange, "dispatch", plan_rows(rank, session, t.sent, t.received, false));
   add(exchange, "dispatch", plan_rows(rank, session, t.sent_routing, t.received_routing, false));
@@ -152,6 +153,8 @@ void MoeLayer::add_expanding() {
                 t.tokens,
                 {},
                 t.places});
+  if (shape().fp8_rows)
+    return add(compute, "expand", GatherFp8Rows{t.received, t.tokens, t.expanded});
   add(compute, "expand", GatherRows{t.received, t.tokens, t.expanded});
 }
 

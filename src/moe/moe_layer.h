@@ -18,8 +18,8 @@ namespace duet {
 
 inline constexpr double kMoeDeadline = 120;  // seconds for any wait outside the samples
 
-// The phases, in their order; of all_gather neither pack nor sum. Shared experts are computed
-// behind dispatch and behind combine, or beside them.
+// The phases, in their order; of all_gather no sum, and pack in fp8 alone. Shared experts are
+// computed behind dispatch and behind combine, or beside them.
 inline constexpr const char* kMoePhases[] = {"route",   "pack",   "dispatch", "shared", "expand",
                                              "experts", "reduce", "combine",  "sum"};
 

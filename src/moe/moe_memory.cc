@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "training/operations/operation.h"
+
 namespace duet {
 namespace {
 
@@ -99,12 +101,18 @@ void MoeMemory::allocate_rows(Rank& rank, CollectiveSession& session, const MoeS
   const auto rows_of_x = [&](std::int64_t rows) {
     return session_memory(rank, session, rows, shape_.hidden, shape_.dtype);
   };
+  const bool fp8 = shape_.fp8_rows;
+  const std::int64_t wide = fp8 ? bytes_of_fp8_row(shape_.hidden) : shape_.hidden;
+  const DType wide_dtype = fp8 ? DType::int8 : shape_.dtype;
+  const auto rows_to_send = [&](std::int64_t rows) {
+    return session_memory(rank, session, rows, wide, wide_dtype);
+  };
   const auto list = [&](std::int64_t rows, std::int64_t columns) {
     return device_memory(rank, rows, columns, DType::int32);
   };
   const bool per_expert = kind_ == ExchangeKind::per_expert;
   const std::int64_t routed = 2 * shape_.chosen, info = per_expert ? 1 : routed;
-  all_.received = rows_of_x(most.received);
+  all_.received = rows_to_send(most.received);
   all_.partial = rows_of_x(most.received);
   all_.out = rows_of_x(shape_.tokens);
   all_.received_routing = session_memory(rank, session, most.received, info, DType::int32);
@@ -117,13 +125,16 @@ void MoeMemory::allocate_rows(Rank& rank, CollectiveSession& session, const MoeS
   }
   if (kind_ == ExchangeKind::all_gather) {
     const RowRange own{rank.index * shape_.tokens, (rank.index + 1) * shape_.tokens};
-    all_.x = duet::rows_of(all_.received, own);
+    all_.travelling = duet::rows_of(all_.received, own);
     all_.routing = duet::rows_of(all_.received_routing, own);
+    all_.x =
+        fp8 ? device_memory(rank, shape_.tokens, shape_.hidden, shape_.dtype) : all_.travelling;
     return;
   }
   all_.x = device_memory(rank, shape_.tokens, shape_.hidden, shape_.dtype);
+  all_.travelling = fp8 ? device_memory(rank, shape_.tokens, wide, wide_dtype) : all_.x;
   all_.routing = list(shape_.tokens, routed);
-  all_.sent = rows_of_x(most.sent);
+  all_.sent = rows_to_send(most.sent);
   all_.returned = rows_of_x(most.sent);
   all_.sent_routing = session_memory(rank, session, most.sent, info, DType::int32);
   all_.sent_tokens = list(1, most.sent);

@@ -24,14 +24,15 @@ struct MoeSizes {
 MoeSizes sizes_of(const ExchangedRows& rows, int rank);
 
 struct MoeTensors {
-  Tensor x, out;   // (tokens, hidden)
-  Tensor routing;  // (tokens, 2 * chosen), int32: ChooseExperts
+  Tensor x, out;      // (tokens, hidden)
+  Tensor travelling;  // X as it is sent: itself, or in fp8
+  Tensor routing;     // (tokens, 2 * chosen), int32: ChooseExperts
   // GroupRows of it by experts, of a shape that drops.
   Tensor choice_tokens, choice_places, choice_offsets;
-  Tensor sent, returned;            // (sent, hidden)
+  Tensor sent, returned;            // (sent, hidden), what is sent perhaps in fp8
   Tensor sent_routing;              // (sent, routing's columns), of per_expert (sent, 1)
   Tensor sent_tokens, sent_places;  // GroupRows of what is sent
-  Tensor received, partial;         // (received, hidden)
+  Tensor received, partial;         // (received, hidden), likewise
   Tensor received_routing;          // as sent_routing
   Tensor tokens, places;            // GroupRows of what was received
   Tensor expanded, products;        // (multiplied, hidden)
@@ -58,7 +59,7 @@ class ExpertWeights {
 };
 
 // Owns them, of one batch. Matrices that collectives send and receive are the session's memory. Of
-// all_gather, X and its routing are this rank's rows of what is received.
+// all_gather, X as it is sent and its routing are this rank's rows of what is received.
 class MoeMemory {
  public:
   // Collective. Rows as `most`. Without a session only the experts' matrices. `batch`: a number

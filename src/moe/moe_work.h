@@ -67,9 +67,7 @@ class MoeWork : public Work {
   std::vector<std::pair<std::string, double>> time_phases(Rank& rank);
 
   std::size_t batches() const { return batches_of(way_.overlap); }
-  std::uint64_t row_bytes() const {
-    return static_cast<std::uint64_t>(routings_.shape().hidden) * size_of(routings_.shape().dtype);
-  }
+  const MoeShape& shape() const { return routings_.shape(); }  // of a batch
   // Of a batch of the first call.
   const ExchangedRows& rows(std::size_t batch) const {
     return *routings_.rows(batch, way_.exchange);

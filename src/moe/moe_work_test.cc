@@ -68,6 +68,13 @@ TEST_P(MoeWorkTest, ExpertsDropWhatTheyHaveNoRoomFor) {
   expect_right(shape, parse_token_routing("hot:4"));
 }
 
+TEST_P(MoeWorkTest, RowsGoToExpertsInFp8) {
+  MoeShape shape = small_layer(37, 4 * team_->size());
+  shape.hidden = 128;
+  shape.fp8_rows = true;
+  expect_right(shape, {});
+}
+
 TEST_P(MoeWorkTest, CallsAreCaptured) {
   expect_right(small_layer(20, 4 * team_->size()), parse_token_routing("hot:20"), {2, 3});
 }

@@ -160,6 +160,10 @@ TEST(Shapes, AreRefusedWithWhatIsExpected) {
             "moe test: 6 experts: expected a multiple of 4 ranks");
   EXPECT_EQ(message_of<UsageError>([] { check(shape(1, 4, 5), 2); }),
             "moe test: 5 experts of a token: expected 1 to 4");
+  MoeShape fp8 = shape(1, 4, 2);
+  fp8.fp8_rows = true;
+  EXPECT_EQ(message_of<UsageError>([&] { check(fp8, 2); }),
+            "moe test: rows of 16 elements: expected a multiple of 128 in fp8");
 }
 
 }  // namespace

@@ -42,8 +42,10 @@ const Workload& moe_workload() {
       records.figures.push_back(fmt::format("{}_seconds", phase));
     records.figures.push_back("wait_seconds");
     for (const char* phase : {"dispatch", "combine"}) {
-      records.figures.push_back(fmt::format("{}_wire_gb_per_s", phase));
-      records.figures.push_back(fmt::format("{}_logical_gb_per_s", phase));
+      for (const char* base : {"wire", "logical"}) {
+        records.figures.push_back(fmt::format("{}_{}_bytes", phase, base));
+        records.figures.push_back(fmt::format("{}_{}_gb_per_s", phase, base));
+      }
     }
     records.figures.insert(records.figures.end(),
                            {"wire_rows", "rows_max_over_mean", "dropped_percent"});

@@ -49,6 +49,9 @@ class MoeCommand : public TurnsCommand {
         "none, or a factor F: of each rank's tokens an expert takes the first F * tokens * top-k / "
         "experts, rounded up, and the others are dropped and counted; default none");
     add("--dtype", dtypes_, "LIST", "bf16, fp32; default bf16, on CPUs fp32");
+    add("--dispatch-dtype", dispatched_, "LIST",
+        "Of the rows that go to experts: same (as --dtype), fp8 (E4M3 with a scale of each 128 "
+        "elements); they come back as --dtype; default same");
     add("--routing", routings_, "LIST",
         "How likely experts are: uniform, zipf:S (proportional to 1/i^S), hot:N (one expert N "
         "times "
@@ -77,6 +80,7 @@ class MoeCommand : public TurnsCommand {
     });
     offer(*app_, "--capacity", {"none", "1", "1.25"});
     offer(*app_, "--dtype", {"bf16", "fp32"});
+    offer(*app_, "--dispatch-dtype", {"same", "fp8"});
     offer(*app_, "--routing", {"uniform", "zipf:1", "hot:16", "file:"});
     offer(*app_, "--engine", {"none", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
     offer(*app_, "--exchange", {"all-gather", "per-rank", "per-expert"});
@@ -146,18 +150,28 @@ class MoeCommand : public TurnsCommand {
           throw UsageError(fmt::format("--dtype {}: expected bf16 or fp32", dtype));
         for (const std::string& count : split(tokens, ',')) {
           set(shape.tokens, count, "--tokens", kMostTokens);
-          for (const std::string& factor : split(capacities_.empty() ? "none" : capacities_, ',')) {
-            shape.capacity_factor = factor == "none" ? 0 : parse_positive(factor, "--capacity");
-            all.push_back(shape);
-          }
+          add_variants(shape, all);
         }
       }
     }
     return all;
   }
 
-  std::string models_, tokens_, capacities_, hidden_, width_, experts_, chosen_, dtypes_, routings_,
-      in_turn_, engines_, exchanges_, overlaps_, shared_;
+  // Of each capacity and type of rows.
+  void add_variants(MoeShape shape, std::vector<MoeShape>& all) const {
+    for (const std::string& factor : split(capacities_.empty() ? "none" : capacities_, ',')) {
+      shape.capacity_factor = factor == "none" ? 0 : parse_positive(factor, "--capacity");
+      for (const std::string& rows : split(dispatched_.empty() ? "same" : dispatched_, ',')) {
+        if (rows != "same" && rows != "fp8")
+          throw UsageError(fmt::format("--dispatch-dtype {}: expected same or fp8", rows));
+        shape.fp8_rows = rows == "fp8";
+        all.push_back(shape);
+      }
+    }
+  }
+
+  std::string dispatched_, models_, tokens_, capacities_, hidden_, width_, experts_, chosen_,
+      dtypes_, routings_, in_turn_, engines_, exchanges_, overlaps_, shared_;
 };
 
 }  // namespace
