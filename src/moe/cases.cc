@@ -41,8 +41,12 @@ void check(MoeOverlap overlap, const MoeShape& shape) {
     throw UsageError(
         fmt::format("--overlap halves: {} tokens: expected an even number", shape.tokens));
   }
-  if (overlap == MoeOverlap::beside && shape.shared == 0)
-    throw UsageError("--overlap beside: expected --shared-experts, which are computed meanwhile");
+  if (overlap == MoeOverlap::beside && shape.shared == 0 && !shape.trains) {
+    throw UsageError(
+        "--overlap beside: expected --shared-experts or --pass train, which have products that "
+        "need "
+        "no exchange");
+  }
 }
 
 class MoeCases {
@@ -99,6 +103,9 @@ class MoeCases {
     const auto drops = [](const MoeShape& each) { return each.drops(); };
     if (std::any_of(options_.shapes.begin(), options_.shapes.end(), drops))
       id.axes.set("capacity", shape.drops() ? fmt::format("{}", shape.capacity_factor) : "none");
+    const auto trains = [](const MoeShape& each) { return each.trains; };
+    if (std::any_of(options_.shapes.begin(), options_.shapes.end(), trains))
+      id.axes.set("pass", shape.trains ? "train" : "forward");
     const auto in_fp8 = [](const MoeShape& each) { return each.fp8_rows; };
     if (std::any_of(options_.shapes.begin(), options_.shapes.end(), in_fp8))
       id.axes.set("dispatch_dtype", std::string(shape.fp8_rows ? "fp8" : name(shape.dtype)));

@@ -13,11 +13,6 @@ namespace {
 
 constexpr std::size_t kOperationsOfCollective = 12;  // in a launch queue, of each peer
 
-GroupedGemmProblem problem_of(const std::vector<std::int64_t>& rows, std::int64_t n, std::int64_t k,
-                              DType dtype) {
-  return {rows, n, k, dtype, default_output(dtype), Layout::nt};
-}
-
 }  // namespace
 
 MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session,
@@ -29,13 +24,17 @@ MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session,
       operations_(operations),
       tensors_(memory.tensors(sizes_of(*call_.rows, rank.index))) {
   plan_products(rank, weights, tuning);
+  if (shape().trains) plan_gradients(rank, weights, tuning);
   if (session == nullptr) {
     stages_.resize(1);
     add_experts(stages_[0].compute);
     add_shared(stages_[0].compute, stages_[0].compute);
+    if (!shape().trains) return;
+    add_expert_gradients(stages_[0].compute);
+    add_weight_gradients(stages_[0].compute);
     return;
   }
-  stages_.resize(3);
+  stages_.resize(shape().trains ? 5 : 3);
   add_sending(rank, *session);
   add_expanding();
   add_experts(stages_[1].compute);
@@ -43,16 +42,25 @@ MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session,
   add_shared(stages_[0].beside, stages_[1].beside);
   const MoeTensors& t = tensors_;
   if (shape().shared > 0) add(stages_[2].compute, "sum", Add{t.out, t.shared_products, t.out});
+  if (shape().trains) add_backward(rank, *session);
+}
+
+MoeLayer::Product MoeLayer::plan_product(Rank& rank, const std::vector<std::int64_t>& counts,
+                                         const Tensor& a, const Tensor& b, const Tensor& c,
+                                         Layout layout, const Tuning& tuning) const {
+  const DType dtype = shape().dtype;
+  Product made{{counts, c.columns, a.columns, dtype, default_output(dtype), layout},
+               {a.span, b.span, c.span},
+               nullptr};
+  made.plan = plan_grouped_gemm(rank.device, made.problem, made.buffers, tuning);
+  return made;
 }
 
 void MoeLayer::plan_products(Rank& rank, const ExpertWeights& weights, const Tuning& tuning) {
   const MoeTensors& t = tensors_;
   const auto plan = [&](const std::vector<std::int64_t>& counts, const Tensor& a, const Tensor& b,
                         const Tensor& c) {
-    Product made{
-        problem_of(counts, c.columns, a.columns, shape().dtype), {a.span, b.span, c.span}, nullptr};
-    made.plan = plan_grouped_gemm(rank.device, made.problem, made.buffers, tuning);
-    return made;
+    return plan_product(rank, counts, a, b, c, Layout::nt, tuning);
   };
   const std::vector<std::int64_t>& counts = rows().rows_of_expert[static_cast<std::size_t>(rank_)];
   up_ = plan(counts, t.expanded, weights.up(), t.gate_up);
@@ -189,6 +197,9 @@ std::size_t MoeLayer::operations_queued() const {
   std::size_t sum =
       plans_.size() * static_cast<std::size_t>(rows().ranks) * kOperationsOfCollective;
   for (const Product* each : products()) sum += each->plan->operations();
+  for (const auto* each : {&dup_, &ddown_}) {
+    if (*each) sum += (*each)->operations();
+  }
   for (const MoeStage& stage : stages_)
     sum += kOperationsOfStage + stage.compute.size() + stage.beside.size();
   return sum;
@@ -197,6 +208,7 @@ std::size_t MoeLayer::operations_queued() const {
 std::vector<const MoeLayer::Product*> MoeLayer::products() const {
   std::vector<const Product*> all{&up_, &down_};
   if (shape().shared > 0) all.insert(all.end(), {&shared_up_, &shared_down_});
+  if (shape().trains) all.insert(all.end(), {&dactivated_, &dexpanded_});
   return all;
 }
 
@@ -219,6 +231,11 @@ void MoeLayer::poison_staging() const {
 
 std::string MoeLayer::algorithm() const {
   return plans_.empty() ? "" : plans_.front()->algorithm();
+}
+
+std::vector<Tensor> MoeLayer::results() const {
+  if (!shape().trains) return {tensors_.out};
+  return {tensors_.out, tensors_.dx, tensors_.dweights};
 }
 
 std::string MoeLayer::gemm_algorithm() const { return up_.plan->algorithm(); }

@@ -3,6 +3,7 @@
 // again.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "gemm/grouped.h"
 #include "moe/moe_memory.h"
 #include "moe/stages.h"
+#include "moe/weight_gradients.h"
 #include "training/operations/operations.h"
 
 namespace duet {
@@ -22,6 +24,11 @@ inline constexpr double kMoeDeadline = 120;  // seconds for any wait outside the
 // computed behind dispatch and behind combine, or beside them.
 inline constexpr const char* kMoePhases[] = {"route",   "pack",   "dispatch", "shared", "expand",
                                              "experts", "reduce", "combine",  "sum"};
+// Those of a backward pass, each of which has the gradient of a phase; of all_gather neither the
+// first nor, but for fp8, the last. "weights" are the gradients of the experts' weights.
+inline constexpr const char* kMoeBackwardPhases[] = {
+    "sum_backward",    "combine_backward",  "reduce_backward", "experts_backward",
+    "expand_backward", "dispatch_backward", "weights",         "pack_backward"};
 
 class MoeLayer {
  public:
@@ -34,10 +41,10 @@ class MoeLayer {
   std::size_t operations_queued() const;
   double wire_bytes() const;
   bool host_driven() const;
-  std::string algorithm() const;       // of the collective that sends rows; "" without one
-  std::string gemm_algorithm() const;  // of gate and up
-  void poison_staging() const;         // blocking, while no rank is in a call
-  const Tensor& result() const { return tensors_.out; }
+  std::string algorithm() const;        // of the collective that sends rows; "" without one
+  std::string gemm_algorithm() const;   // of gate and up
+  void poison_staging() const;          // blocking, while no rank is in a call
+  std::vector<Tensor> results() const;  // what a call gives its caller
 
   std::optional<Skipped> unverifiable() const;
   // Collective: compares the last call with the routing and the rows of X. Every row that is
@@ -63,6 +70,15 @@ class MoeLayer {
   void add_experts(std::vector<MoePhase>& to);
   void add_returning(Rank& rank, CollectiveSession& session);
   void add_shared(std::vector<MoePhase>& first, std::vector<MoePhase>& second);
+  // The backward pass (moe_backward.cc).
+  void plan_gradients(Rank& rank, const ExpertWeights& weights, const Tuning& tuning);
+  void add_backward(Rank& rank, CollectiveSession& session);
+  void add_gradients_to_experts(Rank& rank, CollectiveSession& session);
+  void add_expert_gradients(std::vector<MoePhase>& to);
+  void add_weight_gradients(std::vector<MoePhase>& to);
+  void add_gradients_to_tokens(Rank& rank, CollectiveSession& session);
+  Product plan_product(Rank& rank, const std::vector<std::int64_t>& counts, const Tensor& a,
+                       const Tensor& b, const Tensor& c, Layout layout, const Tuning& tuning) const;
   void add(std::vector<MoePhase>& to, const char* phase, const AnyOperation& operation);
   void add(std::vector<MoePhase>& to, const char* phase, std::unique_ptr<CollectivePlan> plan);
   static void add(std::vector<MoePhase>& to, const char* phase, const Product& product);
@@ -76,8 +92,23 @@ class MoeLayer {
   void verify_expert(Rank& rank, const Product& up, const Tensor& gate_up, const Tensor& activated,
                      const Product& down) const;
   void verify_product(Rank& rank, const Product& product, std::int64_t row, double size) const;
-  void verify_sums(Rank& rank) const;
-  std::vector<double> own_part(Rank& rank, std::int64_t token) const;
+  // Of tokens the sums of their experts' rows, in `sums`: by their weights, or as they are.
+  void verify_sums(Rank& rank, const Tensor& summed, bool weighs, const Tensor& sums) const;
+  std::vector<double> own_part(Rank& rank, const Tensor& summed, bool weighs,
+                               std::int64_t token) const;
+  // Calls check(row of the experts', token, index of its choice) for each row that they multiply.
+  void each_row(const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& check) const;
+
+  // The backward pass (moe_backward_verification.cc).
+  // By rank what it has filled in at first, by the fill's function.
+  std::vector<std::vector<float>> of_all_ranks(Rank& rank, std::uint64_t fills,
+                                               Fill (MoeMemory::*fill)(int, std::uint64_t)
+                                                   const) const;
+  void verify_backward(Rank& rank, std::uint64_t fills) const;
+  void verify_dproducts(Rank& rank, std::uint64_t fills) const;
+  void verify_expert_gradients(Rank& rank) const;
+  void verify_weight_gradients(Rank& rank, const WeightGradients& gradients, double size) const;
+  void verify_dweights(Rank& rank, std::uint64_t fills) const;
   [[noreturn]] void mismatch(const Rank& rank, const std::string& what) const;
 
   const MoeCall call_;
@@ -88,6 +119,8 @@ class MoeLayer {
   Tensor logits_;
   Buffer logits_memory_;
   Product up_, down_, shared_up_, shared_down_;         // without plans where there are none
+  Product dactivated_, dexpanded_;                      // likewise: of a backward pass
+  std::optional<WeightGradients> dup_, ddown_;          // likewise
   std::vector<std::unique_ptr<CollectivePlan>> plans_;  // the rows' is the first
   MoeStages stages_;
 };

@@ -10,7 +10,8 @@ namespace {
 constexpr Fill kPoison{FillKind::constant,
                        0xFF};  // NaN in every type of floating point, -1 as int32
 constexpr std::uint64_t kWeightSeeds = std::uint64_t{1} << 40;  // behind those of rows
-constexpr std::uint64_t kMostBatches = 2, kMostRanks = 4096;    // of which rows have seeds
+constexpr std::uint64_t kGradientSeeds = std::uint64_t{1} << 39;
+constexpr std::uint64_t kMostBatches = 2, kMostRanks = 4096;  // of which rows have seeds
 
 Tensor first_rows(Tensor tensor, std::int64_t rows) {
   return rows_of(tensor, {0, std::min(rows, tensor.rows)});
@@ -42,6 +43,9 @@ MoeMemory::MoeMemory(Rank& rank, const MoeShape& shape, ExchangeKind kind,
   allocate_experts(rank, most);
   if (session != nullptr) allocate_rows(rank, *session, most);
   if (shape_.shared > 0) allocate_shared(rank);
+  if (!shape_.trains) return;
+  allocate_expert_gradients(rank, most);
+  if (session != nullptr) allocate_row_gradients(rank, *session, most);
 }
 
 ExpertWeights::ExpertWeights(Rank& rank, const MoeShape& shape, Stream& stream) {
@@ -97,6 +101,43 @@ void MoeMemory::allocate_shared(Rank& rank) {
   all_.shared_products = matrix(shape_.hidden);
 }
 
+void MoeMemory::allocate_expert_gradients(Rank& rank, const MoeSizes& most) {
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
+    return device_memory(rank, rows, columns, shape_.dtype);
+  };
+  const std::int64_t rows = most.multiplied, experts = shape_.experts / rank.size;
+  all_.dexpanded = matrix(rows, shape_.hidden);
+  all_.dproducts = matrix(rows, shape_.hidden);
+  all_.dgate_up = matrix(rows, 2 * shape_.width);
+  all_.dactivated = matrix(rows, shape_.width);
+  all_.dup = matrix(experts * 2 * shape_.width, shape_.hidden);
+  all_.ddown = matrix(experts * shape_.hidden, shape_.width);
+}
+
+void MoeMemory::allocate_row_gradients(Rank& rank, CollectiveSession& session,
+                                       const MoeSizes& most) {
+  const auto rows_of_x = [&](std::int64_t rows) {
+    return session_memory(rank, session, rows, shape_.hidden, shape_.dtype);
+  };
+  const auto of_weights = [&](std::int64_t rows) {
+    return session_memory(rank, session, rows, columns_of_gradient(shape_.chosen), DType::fp32);
+  };
+  all_.dreceived = rows_of_x(most.received);
+  all_.dpartial = rows_of_x(most.received);
+  all_.dx = rows_of_x(shape_.tokens);
+  all_.dweights = of_weights(shape_.tokens);
+  if (kind_ != ExchangeKind::per_expert) all_.received_dweights = of_weights(most.received);
+  if (kind_ == ExchangeKind::all_gather) {
+    const RowRange own{rank.index * shape_.tokens, (rank.index + 1) * shape_.tokens};
+    all_.dout = duet::rows_of(all_.dreceived, own);
+    return;
+  }
+  all_.dout = device_memory(rank, shape_.tokens, shape_.hidden, shape_.dtype);
+  all_.dsent = rows_of_x(most.sent);
+  all_.dreturned = rows_of_x(most.sent);
+  if (kind_ == ExchangeKind::per_rank) all_.sent_dweights = of_weights(most.sent);
+}
+
 void MoeMemory::allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most) {
   const auto rows_of_x = [&](std::int64_t rows) {
     return session_memory(rank, session, rows, shape_.hidden, shape_.dtype);
@@ -143,11 +184,14 @@ void MoeMemory::allocate_rows(Rank& rank, CollectiveSession& session, const MoeS
 
 MoeTensors MoeMemory::tensors(const MoeSizes& sizes) const {
   MoeTensors t = all_;
-  for (Tensor* each : {&t.sent, &t.returned, &t.sent_routing})
+  for (Tensor* each :
+       {&t.sent, &t.returned, &t.sent_routing, &t.dsent, &t.dreturned, &t.sent_dweights})
     *each = first_rows(*each, sizes.sent);
-  for (Tensor* each : {&t.received, &t.partial, &t.received_routing, &t.places})
+  for (Tensor* each : {&t.received, &t.partial, &t.received_routing, &t.places, &t.dreceived,
+                       &t.dpartial, &t.received_dweights})
     *each = first_rows(*each, sizes.received);
-  for (Tensor* each : {&t.expanded, &t.gate_up, &t.activated, &t.products})
+  for (Tensor* each : {&t.expanded, &t.gate_up, &t.activated, &t.products, &t.dexpanded,
+                       &t.dgate_up, &t.dactivated, &t.dproducts})
     *each = first_rows(*each, sizes.multiplied);
   t.sent_tokens = first_columns(t.sent_tokens, sizes.sent);
   t.tokens = first_columns(t.tokens, sizes.multiplied);
@@ -160,33 +204,23 @@ Fill MoeMemory::input(int rank, std::uint64_t fills) const {
   return {FillKind::normal, seed, 0, shape_.dtype};
 }
 
+Fill MoeMemory::gradient(int rank, std::uint64_t fills) const {
+  Fill fill = input(rank, fills);
+  fill.seed += kGradientSeeds;
+  return fill;
+}
+
 void MoeMemory::fill(int rank, std::uint64_t fills, Stream& stream) const {
-  for (const Tensor* each : {&all_.received,
-                             &all_.received_routing,
-                             &all_.partial,
-                             &all_.returned,
-                             &all_.sent,
-                             &all_.sent_routing,
-                             &all_.sent_tokens,
-                             &all_.sent_places,
-                             &all_.tokens,
-                             &all_.places,
-                             &all_.out,
-                             &all_.routing,
-                             &all_.choice_places,
-                             &all_.choice_offsets,
-                             &all_.gate_up,
-                             &all_.activated,
-                             &all_.products,
-                             &all_.shared_gate_up,
-                             &all_.shared_activated,
-                             &all_.shared_products}) {
-    if (each->count() > 0) stream.fill(each->span, kPoison);
-  }
+  for (const auto& each : memory_) stream.fill(each->span(), kPoison);
   const bool exchanges = all_.out.count() > 0;
-  if (all_.expanded.count() > 0)
-    stream.fill(all_.expanded.span, exchanges ? kPoison : input(rank, fills));
-  if (all_.x.count() > 0) stream.fill(all_.x.span, input(rank, fills));
+  const auto write = [&](const Tensor& tensor, const Fill& fill) {
+    if (tensor.count() > 0) stream.fill(tensor.span, fill);
+  };
+  write(all_.x, input(rank, fills));
+  write(all_.dout, gradient(rank, fills));
+  if (exchanges) return;
+  write(all_.expanded, input(rank, fills));
+  write(all_.dproducts, gradient(rank, fills));
 }
 
 }  // namespace duet

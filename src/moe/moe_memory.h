@@ -39,7 +39,19 @@ struct MoeTensors {
   Tensor gate_up, activated;        // (multiplied, 2 * width), (multiplied, width)
   // (tokens, 2 * shared_width), (tokens, shared_width), (tokens, hidden)
   Tensor shared_gate_up, shared_activated, shared_products;
+
+  // Of a backward pass the gradients of what has this name, of the same shapes.
+  Tensor dx, dout, dsent, dreturned, dreceived, dpartial;
+  Tensor dexpanded, dproducts, dgate_up, dactivated;
+  // fp32, of the weights of choices, with columns behind them (columns_of_gradient): of rows
+  // received, of those sent, which are without elements where the token's rank weighs, and of
+  // tokens.
+  Tensor received_dweights, sent_dweights, dweights;
+  Tensor dup, ddown;  // of the experts' weights
 };
+
+// As many columns as GPUs add.
+inline std::int64_t columns_of_gradient(std::int64_t chosen) { return (chosen + 7) / 8 * 8; }
 
 // The weights of a rank's experts, random numbers.
 class ExpertWeights {
@@ -72,12 +84,15 @@ class MoeMemory {
 
   // New rows of X, number `fills`; results and what is received are poisoned.
   void fill(int rank, std::uint64_t fills, Stream& stream) const;
-  // Of a rank's X.
+  // Of a rank's X, and of the gradient of its result.
   Fill input(int rank, std::uint64_t fills) const;
+  Fill gradient(int rank, std::uint64_t fills) const;
 
  private:
   void allocate_experts(Rank& rank, const MoeSizes& most);
   void allocate_shared(Rank& rank);
+  void allocate_expert_gradients(Rank& rank, const MoeSizes& most);
+  void allocate_row_gradients(Rank& rank, CollectiveSession& session, const MoeSizes& most);
   void allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most);
   Tensor device_memory(Rank& rank, std::int64_t rows, std::int64_t columns, DType dtype);
   Tensor session_memory(Rank& rank, CollectiveSession& session, std::int64_t rows,

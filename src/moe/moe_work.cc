@@ -104,7 +104,8 @@ Cost MoeWork::cost() const {
   // Gate, up and down of each of a token's experts.
   const double experts = static_cast<double>(shape.chosen) * (1 - routings_.dropped_share()) +
                          static_cast<double>(shape.shared);
-  cost.flop = 6 * tokens * experts * static_cast<double>(shape.width * shape.hidden);
+  const double passes = shape.trains ? 3 : 1;  // a backward pass multiplies twice as much
+  cost.flop = 6 * passes * tokens * experts * static_cast<double>(shape.width * shape.hidden);
   cost.wire_bytes = wire_bytes_;
   cost.more.set("tokens", tokens);
   return cost;
@@ -214,7 +215,9 @@ void MoeWork::verify_repeated(Rank& rank, const std::vector<const MoeLayer*>& la
   RankState& own = state(rank);
   const auto results = [&] {
     std::string bytes;
-    for (const MoeLayer* each : layers) bytes += contents(each->result());
+    for (const MoeLayer* each : layers) {
+      for (const Tensor& result : each->results()) bytes += contents(result);
+    }
     return bytes;
   };
   const std::string before = results();

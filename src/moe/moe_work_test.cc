@@ -75,6 +75,17 @@ TEST_P(MoeWorkTest, RowsGoToExpertsInFp8) {
   expect_right(shape, {});
 }
 
+TEST_P(MoeWorkTest, BackwardPassesGiveGradients) {
+  MoeShape shape = small_layer(37, 4 * team_->size());
+  shape.trains = true;
+  expect_right(shape, {});
+  shape.capacity_factor = 0.8;
+  expect_right(shape, parse_token_routing("hot:4"), {2, 1}, MoeOverlap::beside);
+  shape.hidden = 128;
+  shape.fp8_rows = true;
+  expect_right(shape, {}, {}, MoeOverlap::halves);
+}
+
 TEST_P(MoeWorkTest, CallsAreCaptured) {
   expect_right(small_layer(20, 4 * team_->size()), parse_token_routing("hot:20"), {2, 3});
 }

@@ -22,6 +22,7 @@ struct MoeShape {
   std::int64_t shared = 0;
   std::int64_t tokens = 0;  // of each rank
   DType dtype = DType::bf16;
+  bool trains = false;    // a call has a backward pass too
   bool fp8_rows = false;  // rows go to experts in fp8 (QuantiseRows), and come back in `dtype`
   // Times the rows that each rank would send to an expert if all were chosen alike: what an expert
   // takes of each rank's tokens, the first ones. 0: all that choose it.

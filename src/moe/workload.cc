@@ -14,7 +14,9 @@ Trace trace_of_moe(const Record& record) {
   std::vector<double> ends;
   TraceLane lane{"phases of the slowest rank each", {}};
   double begin = 0;
-  for (const char* phase : kMoePhases) {
+  std::vector<const char*> phases(std::begin(kMoePhases), std::end(kMoePhases));
+  phases.insert(phases.end(), std::begin(kMoeBackwardPhases), std::end(kMoeBackwardPhases));
+  for (const char* phase : phases) {
     const double seconds = record.metrics.value(fmt::format("{}_seconds", phase));
     if (seconds <= 0) continue;
     lane.spans.push_back({phase, begin, begin + seconds});
@@ -39,6 +41,8 @@ const Workload& moe_workload() {
     records.figures = {"added_percent",         "tokens_per_s",   "tflops",
                        "experts_alone_seconds", "serial_seconds", "hidden"};
     for (const char* phase : kMoePhases)
+      records.figures.push_back(fmt::format("{}_seconds", phase));
+    for (const char* phase : kMoeBackwardPhases)
       records.figures.push_back(fmt::format("{}_seconds", phase));
     records.figures.push_back("wait_seconds");
     for (const char* phase : {"dispatch", "combine"}) {

@@ -49,6 +49,9 @@ class MoeCommand : public TurnsCommand {
         "none, or a factor F: of each rank's tokens an expert takes the first F * tokens * top-k / "
         "experts, rounded up, and the others are dropped and counted; default none");
     add("--dtype", dtypes_, "LIST", "bf16, fp32; default bf16, on CPUs fp32");
+    add("--pass", passes_, "LIST",
+        "forward, or train: a backward pass too, with the gradients of rows, of weights of choices "
+        "and of the experts' weights; default forward");
     add("--dispatch-dtype", dispatched_, "LIST",
         "Of the rows that go to experts: same (as --dtype), fp8 (E4M3 with a scale of each 128 "
         "elements); they come back as --dtype; default same");
@@ -80,6 +83,7 @@ class MoeCommand : public TurnsCommand {
     });
     offer(*app_, "--capacity", {"none", "1", "1.25"});
     offer(*app_, "--dtype", {"bf16", "fp32"});
+    offer(*app_, "--pass", {"forward", "train"});
     offer(*app_, "--dispatch-dtype", {"same", "fp8"});
     offer(*app_, "--routing", {"uniform", "zipf:1", "hot:16", "file:"});
     offer(*app_, "--engine", {"none", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
@@ -157,7 +161,7 @@ class MoeCommand : public TurnsCommand {
     return all;
   }
 
-  // Of each capacity and type of rows.
+  // Of each capacity, type of rows and pass.
   void add_variants(MoeShape shape, std::vector<MoeShape>& all) const {
     for (const std::string& factor : split(capacities_.empty() ? "none" : capacities_, ',')) {
       shape.capacity_factor = factor == "none" ? 0 : parse_positive(factor, "--capacity");
@@ -165,13 +169,18 @@ class MoeCommand : public TurnsCommand {
         if (rows != "same" && rows != "fp8")
           throw UsageError(fmt::format("--dispatch-dtype {}: expected same or fp8", rows));
         shape.fp8_rows = rows == "fp8";
-        all.push_back(shape);
+        for (const std::string& pass : split(passes_.empty() ? "forward" : passes_, ',')) {
+          if (pass != "forward" && pass != "train")
+            throw UsageError(fmt::format("--pass {}: expected forward or train", pass));
+          shape.trains = pass == "train";
+          all.push_back(shape);
+        }
       }
     }
   }
 
-  std::string dispatched_, models_, tokens_, capacities_, hidden_, width_, experts_, chosen_,
-      dtypes_, routings_, in_turn_, engines_, exchanges_, overlaps_, shared_;
+  std::string dispatched_, passes_, models_, tokens_, capacities_, hidden_, width_, experts_,
+      chosen_, dtypes_, routings_, in_turn_, engines_, exchanges_, overlaps_, shared_;
 };
 
 }  // namespace
