@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,15 +20,34 @@ namespace duet {
 namespace {
 
 // An engine and how rows move by it; of kExpertsAlone they do not.
-struct MoeWay {
+struct MoeChoice {
   std::string engine;
   ExchangeKind exchange = ExchangeKind::all_gather;
+  MoeOverlap overlap = MoeOverlap::none;
 
   bool is_alone() const { return engine == kExpertsAlone; }
   bool is_fastest() const { return engine == kFastestExchange; }
   bool exchanges() const { return !is_alone() && !is_fastest(); }
-  std::string text() const { return fmt::format("{}, {}", engine, duet::name(exchange)); }
+  std::string text() const {
+    const std::string rows = fmt::format("{}, {}", engine, duet::name(exchange));
+    return overlaps() ? fmt::format("{}, overlap {}", rows, duet::name(overlap)) : rows;
+  }
+  bool overlaps() const { return overlap != MoeOverlap::none; }
 };
+
+// Throws UsageError.
+void check(MoeOverlap overlap, const MoeShape& shape) {
+  if (overlap == MoeOverlap::halves && shape.tokens % 2 != 0) {
+    throw UsageError(
+        fmt::format("--overlap halves: {} tokens: expected an even number", shape.tokens));
+  }
+  if (overlap == MoeOverlap::beside && shape.shared == 0 && !shape.trains) {
+    throw UsageError(
+        "--overlap beside: expected --shared-experts or --pass train, which have products that "
+        "need "
+        "no exchange");
+  }
+}
 
 class MoeCases {
  public:
@@ -51,22 +71,23 @@ class MoeCases {
     for (const MoeShape& shape : options_.shapes) {
       check(shape, team().size());
       for (const TokenRouting& routing : options_.routings) check(routing, shape);
+      for (const MoeOverlap overlap : options_.overlaps) check(overlap, shape);
     }
   }
 
-  std::vector<MoeWay> ways() const {
-    std::vector<MoeWay> all;
+  std::vector<MoeChoice> ways() const {
+    std::vector<MoeChoice> all;
     for (const std::string& engine : options_.engines) {
-      if (!MoeWay{engine}.exchanges()) {
+      if (!MoeChoice{engine}.exchanges()) {
         all.push_back({engine});
         continue;
       }
-      for (const ExchangeKind exchange : options_.exchanges) all.push_back({engine, exchange});
+      add_exchanges(engine, all);
     }
     return all;
   }
 
-  CaseId id_of(const MoeShape& shape, const TokenRouting& routing, const MoeWay& way) {
+  CaseId id_of(const MoeShape& shape, const TokenRouting& routing, const MoeChoice& way) {
     CaseId id{"moe",
               options_.device_name,
               way.engine,
@@ -79,21 +100,35 @@ class MoeCases {
                {"dtype", std::string(name(shape.dtype))},
                {"routing", routing.text()},
                {"ranks", std::int64_t{team().size()}}}};
+    const auto drops = [](const MoeShape& each) { return each.drops(); };
+    if (std::any_of(options_.shapes.begin(), options_.shapes.end(), drops))
+      id.axes.set("capacity", shape.drops() ? fmt::format("{}", shape.capacity_factor) : "none");
+    const auto trains = [](const MoeShape& each) { return each.trains; };
+    if (std::any_of(options_.shapes.begin(), options_.shapes.end(), trains))
+      id.axes.set("pass", shape.trains ? "train" : "forward");
+    const auto in_fp8 = [](const MoeShape& each) { return each.fp8_rows; };
+    if (std::any_of(options_.shapes.begin(), options_.shapes.end(), in_fp8))
+      id.axes.set("dispatch_dtype", std::string(shape.fp8_rows ? "fp8" : name(shape.dtype)));
+    if (shape.shared > 0) id.axes.set("shared_experts", shape.shared);
     if (way.exchanges()) id.axes.set("exchange", std::string(name(way.exchange)));
+    const auto overlaps = [](MoeOverlap each) { return each != MoeOverlap::none; };
+    if (way.exchanges() &&
+        std::any_of(options_.overlaps.begin(), options_.overlaps.end(), overlaps))
+      id.axes.set("overlap", std::string(name(way.overlap)));
     if (options_.graph.launches > 0)
       id.axes.set("graph_launches", std::int64_t{options_.graph.launches});
     if (options_.graph.calls > 1) id.axes.set("graph_calls", std::int64_t{options_.graph.calls});
     return id;
   }
 
-  Measurement measure(const MoeShape& shape, const TokenRouting& routing, const MoeWay& way) {
+  Measurement measure(const MoeShape& shape, const TokenRouting& routing, const MoeChoice& way) {
     Measurement result;
     result.id = id_of(shape, routing, way);
-    const MoeRoutings& routings = routings_of(shape, routing);
-    const MoeWay chosen = way.is_fastest() ? fastest(routings) : way;
-    std::vector<MoeWay> ways = {chosen};
+    const MoeChoice chosen = way.is_fastest() ? fastest(shape, routing) : way;
+    std::vector<MoeChoice> ways = {chosen};
     if (chosen.exchanges()) ways.push_back({kExpertsAlone});
-    const Works works = works_of(routings, ways);
+    if (chosen.overlaps()) ways.push_back({chosen.engine, chosen.exchange});
+    const Works works = works_of(shape, routing, ways);
     std::vector<std::pair<std::string, double>> phases;
     const std::vector<Sampling> sampled = by_turns(works, options_.mode, [&](const RunAgain&) {
       if (!chosen.exchanges()) return;
@@ -105,7 +140,15 @@ class MoeCases {
     const MoeWork& own = *works.front();
     result.sampling = sampled.front();
     result.cost = own.cost();
-    if (chosen.exchanges()) add_figures(result, sampled, own.rows(0), shape, phases);
+    if (shape.drops()) {
+      const double dropped =
+          routings_of(shape, routing, batches_of(chosen.overlap)).dropped_share();
+      result.metrics.emplace_back("dropped_percent", 100 * dropped);
+    }
+    if (chosen.exchanges()) {
+      add_times(result, sampled, phases);
+      add_rows(result, own, phases);
+    }
     result.notes = {{"gemm_algorithm", own.gemm_algorithm()}};
     if (!own.algorithm().empty()) result.notes.emplace_back("algorithm", own.algorithm());
     if (way.is_fastest()) result.notes.emplace_back("chosen", chosen.text());
@@ -134,26 +177,34 @@ class MoeCases {
     }
   }
 
-  // Cases of one shape follow each other.
-  const MoeRoutings& routings_of(const MoeShape& shape, const TokenRouting& routing) {
+  // Of each of so many batches. Cases of one shape follow each other.
+  const MoeRoutings& routings_of(const MoeShape& shape, const TokenRouting& routing,
+                                 std::size_t batches) {
     const std::string key = case_key(id_of(shape, routing, {kExpertsAlone}));
-    if (routings_ == nullptr || key != routings_key_) {
-      routings_ = std::make_unique<MoeRoutings>(routing, shape, options_.routings_in_turn, team());
-      routings_key_ = key;
+    if (key != routings_key_) routings_.clear();
+    routings_key_ = key;
+    auto& known = routings_[batches];
+    if (known == nullptr) {
+      MoeShape part = shape;
+      part.tokens /= static_cast<std::int64_t>(batches);
+      const int count = options_.routings_in_turn * static_cast<int>(batches);
+      known = std::make_unique<MoeRoutings>(routing, part, count, team());
     }
-    return *routings_;
+    return *known;
   }
 
   using Works = std::vector<std::unique_ptr<MoeWork>>;
 
-  Works works_of(const MoeRoutings& routings, const std::vector<MoeWay>& ways) {
+  Works works_of(const MoeShape& shape, const TokenRouting& routing,
+                 const std::vector<MoeChoice>& ways) {
     Tuning tuning;
     tuning.seconds = options_.tuning_seconds;
     Works works;
-    for (const MoeWay& each : ways) {
-      works.push_back(std::make_unique<MoeWork>(team(), routings, each.exchange,
-                                                each.is_alone() ? nullptr : &session(each.engine),
-                                                options_.graph, tuning));
+    for (const MoeChoice& each : ways) {
+      const MoeWay way{each.is_alone() ? nullptr : &session(each.engine), each.exchange,
+                       each.overlap, options_.graph};
+      works.push_back(std::make_unique<MoeWork>(
+          team(), routings_of(shape, routing, batches_of(each.overlap)), way, tuning));
     }
     return works;
   }
@@ -176,49 +227,79 @@ class MoeCases {
     throw Unavailable(fmt::format("{} has no engine {}", machine_.name(), name));
   }
 
-  // Of all engines and exchanges, by turns.
-  MoeWay fastest(const MoeRoutings& routings) {
-    std::vector<MoeWay> ways;
-    for (const CollectiveEngine* engine : engines_) {
-      for (const ExchangeKind exchange : options_.exchanges)
-        ways.push_back({engine->name(), exchange});
+  void add_exchanges(const std::string& engine, std::vector<MoeChoice>& ways) const {
+    for (const ExchangeKind exchange : options_.exchanges) {
+      for (const MoeOverlap overlap : options_.overlaps)
+        ways.push_back({engine, exchange, overlap});
     }
-    const Works works = works_of(routings, ways);
+  }
+
+  // Of all engines, exchanges and overlaps, by turns.
+  MoeChoice fastest(const MoeShape& shape, const TokenRouting& routing) {
+    std::vector<MoeChoice> ways;
+    for (const CollectiveEngine* engine : engines_) add_exchanges(engine->name(), ways);
+    const Works works = works_of(shape, routing, ways);
     Sampler sampler(team(), stop_);
     return ways[fastest_by_trial(sampler, all_of(works), options_.mode)];
   }
 
-  static void add_figures(Measurement& result, const std::vector<Sampling>& sampled,
-                          const ExchangedRows& rows, const MoeShape& shape,
-                          const std::vector<std::pair<std::string, double>>& phases) {
-    const double layer = summarise(sampled[0].samples).median;
-    const double experts = summarise(sampled[1].samples).median;
-    result.metrics = {{"added_percent", 100 * (layer / experts - 1)},
-                      {"experts_alone_seconds", experts}};
+  // `sampled`: of the case, of the experts alone and, of an overlap, of the same without it.
+  static void add_times(Measurement& result, const std::vector<Sampling>& sampled,
+                        const std::vector<std::pair<std::string, double>>& phases) {
+    const auto median = [&](std::size_t of) { return summarise(sampled[of].samples).median; };
+    const double layer = median(0), experts = median(1);
+    result.metrics.emplace_back("added_percent", 100 * (layer / experts - 1));
+    result.metrics.emplace_back("experts_alone_seconds", experts);
+    if (sampled.size() > 2) {
+      const double serial = median(2);
+      result.metrics.emplace_back("serial_seconds", serial);
+      if (serial > experts)
+        result.metrics.emplace_back("hidden", 1 - (layer - experts) / (serial - experts));
+    }
     for (const auto& [phase, seconds] : phases)
       result.metrics.emplace_back(phase + "_seconds", seconds);
-    std::uint64_t wire = 0, logical = 0, multiplied = 0, most = 0;
-    for (int rank = 0; rank < rows.ranks; ++rank) {
-      const auto at = static_cast<std::size_t>(rank);
-      wire = std::max({wire, rows.wire_rows_sent(rank), rows.wire_rows_received(rank)});
-      logical = std::max<std::uint64_t>(logical, rows.arrivals[at].size());
-      most = std::max<std::uint64_t>(most, rows.multiplied[at].size());
-      multiplied += rows.multiplied[at].size();
+    for (std::size_t other = 1; other < sampled.size(); ++other) {
+      const std::vector<std::string>& warnings = sampled[other].warnings;
+      result.warnings.insert(result.warnings.end(), warnings.begin(), warnings.end());
     }
-    const double row_bytes =
-        static_cast<double>(shape.hidden) * static_cast<double>(size_of(shape.dtype)) / 1e9;
-    for (const auto& [phase, seconds] : phases) {
-      if ((phase != "dispatch" && phase != "combine") || seconds <= 0) continue;
-      result.metrics.emplace_back(phase + "_wire_gb_per_s",
-                                  static_cast<double>(wire) * row_bytes / seconds);
-      result.metrics.emplace_back(phase + "_logical_gb_per_s",
-                                  static_cast<double>(logical) * row_bytes / seconds);
+  }
+
+  // What moves in the first call, and how fast.
+  static void add_rows(Measurement& result, const MoeWork& work,
+                       const std::vector<std::pair<std::string, double>>& phases) {
+    std::uint64_t wire = 0, logical = 0, multiplied = 0, most = 0;
+    const int ranks = work.rows(0).ranks;
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::uint64_t sent = 0, received = 0, arrived = 0, own = 0;
+      for (std::size_t batch = 0; batch < work.batches(); ++batch) {
+        const ExchangedRows& rows = work.rows(batch);
+        sent += rows.wire_rows_sent(rank);
+        received += rows.wire_rows_received(rank);
+        arrived += rows.arrivals[static_cast<std::size_t>(rank)].size();
+        own += rows.multiplied[static_cast<std::size_t>(rank)].size();
+      }
+      wire = std::max({wire, sent, received});
+      logical = std::max(logical, arrived);
+      most = std::max(most, own);
+      multiplied += own;
+    }
+    const MoeShape& shape = work.shape();
+    for (const auto& [phase, row_bytes] :
+         {std::pair{"dispatch", shape.dispatched_bytes()}, {"combine", shape.combined_bytes()}}) {
+      const auto timed =
+          std::find_if(phases.begin(), phases.end(),
+                       [name = phase](const auto& each) { return each.first == name; });
+      for (const auto& [base, rows] : {std::pair{"wire", wire}, {"logical", logical}}) {
+        const auto bytes = static_cast<double>(rows * row_bytes);
+        result.metrics.emplace_back(fmt::format("{}_{}_bytes", phase, base), bytes);
+        if (timed == phases.end() || timed->second <= 0) continue;
+        result.metrics.emplace_back(fmt::format("{}_{}_gb_per_s", phase, base),
+                                    bytes * 1e-9 / timed->second);
+      }
     }
     result.metrics.emplace_back("wire_rows", static_cast<double>(wire));
-    result.metrics.emplace_back("rows_max_over_mean", static_cast<double>(most) * rows.ranks /
-                                                          static_cast<double>(multiplied));
-    const std::vector<std::string>& warnings = sampled[1].warnings;
-    result.warnings.insert(result.warnings.end(), warnings.begin(), warnings.end());
+    result.metrics.emplace_back(
+        "rows_max_over_mean", static_cast<double>(most) * ranks / static_cast<double>(multiplied));
   }
 
   Machine& machine_;
@@ -227,7 +308,7 @@ class MoeCases {
   OpenSessions sessions_;
   std::vector<CollectiveEngine*> engines_;
   std::string routings_key_;
-  std::unique_ptr<MoeRoutings> routings_;  // of the last case
+  std::map<std::size_t, std::unique_ptr<MoeRoutings>> routings_;  // of the last case, by batches
 };
 
 }  // namespace
@@ -237,7 +318,7 @@ Benchmark moe_benchmark(Machine& machine, const MoeOptions& options, std::functi
   Benchmark benchmark;
   for (const MoeShape& shape : options.shapes) {
     for (const TokenRouting& routing : options.routings) {
-      for (const MoeWay& way : cases->ways()) {
+      for (const MoeChoice& way : cases->ways()) {
         const auto run = [cases, shape, routing, way] {
           try {
             return cases->measure(shape, routing, way);

@@ -7,6 +7,7 @@
 #include "collectives/collective_work.h"
 #include "device/machine.h"
 #include "moe/routing.h"
+#include "moe/stages.h"
 #include "team/nodes.h"
 #include "timing/measurement.h"
 
@@ -21,6 +22,7 @@ struct MoeOptions {
   std::vector<TokenRouting> routings = {{}};
   std::vector<std::string> engines;  // empty: kExpertsAlone, the usual collectives, dma, kernel
   std::vector<ExchangeKind> exchanges = all_exchanges();
+  std::vector<MoeOverlap> overlaps = {MoeOverlap::none};
   int routings_in_turn = 3;
   double tuning_seconds = 1;
   GraphUse graph;
@@ -31,10 +33,11 @@ struct MoeOptions {
   NetworkOptions network;
 };
 
-// The benchmark `moe`: a case for each shape, routing, engine and exchange. A case measures its
-// layer and the experts alone by turns, and times the layer's phases. The machine must outlive the
-// benchmark. Collective among processes, the cases as well. Throws UsageError for shapes that the
-// ranks do not divide, routings of other experts, and unknown engines.
+// The benchmark `moe`: a case for each shape, routing, engine, exchange and overlap. A case
+// measures its layer, the experts alone and, of an overlap, the layer without it by turns, and
+// times the layer's phases. The machine must outlive the benchmark. Collective among processes, the
+// cases as well. Throws UsageError for shapes that the ranks or the overlaps do not divide,
+// overlaps without anything to overlap, routings of other experts, and unknown engines.
 Benchmark moe_benchmark(Machine& machine, const MoeOptions& options, std::function<bool()> stop);
 
 }  // namespace duet

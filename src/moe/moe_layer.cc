@@ -13,45 +13,76 @@ namespace {
 
 constexpr std::size_t kOperationsOfCollective = 12;  // in a launch queue, of each peer
 
-GroupedGemmProblem problem_of(const std::vector<std::int64_t>& rows, std::int64_t n, std::int64_t k,
-                              DType dtype) {
-  return {rows, n, k, dtype, default_output(dtype), Layout::nt};
-}
-
 }  // namespace
 
-MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session, const MoeMemory& memory,
-                   Operations& operations, const Tuning& tuning)
+MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session,
+                   const ExpertWeights& weights, const MoeMemory& memory, Operations& operations,
+                   const Tuning& tuning)
     : call_(std::move(call)),
       rank_(rank.index),
       memory_(memory),
       operations_(operations),
       tensors_(memory.tensors(sizes_of(*call_.rows, rank.index))) {
-  plan_experts(rank, tuning);
-  if (session != nullptr) add_sending(rank, *session);
-  add_expert_phases(session != nullptr);
-  if (session != nullptr) add_returning(rank, *session);
-}
-
-void MoeLayer::plan_experts(Rank& rank, const Tuning& tuning) {
+  plan_products(rank, weights, tuning);
+  if (shape().trains) plan_gradients(rank, weights, tuning);
+  if (session == nullptr) {
+    stages_.resize(1);
+    add_experts(stages_[0].compute);
+    add_shared(stages_[0].compute, stages_[0].compute);
+    if (!shape().trains) return;
+    add_expert_gradients(stages_[0].compute);
+    add_weight_gradients(stages_[0].compute);
+    return;
+  }
+  stages_.resize(shape().trains ? 5 : 3);
+  add_sending(rank, *session);
+  add_expanding();
+  add_experts(stages_[1].compute);
+  add_returning(rank, *session);
+  add_shared(stages_[0].beside, stages_[1].beside);
   const MoeTensors& t = tensors_;
+  if (shape().shared > 0) add(stages_[2].compute, "sum", Add{t.out, t.shared_products, t.out});
+  if (shape().trains) add_backward(rank, *session);
+}
+
+MoeLayer::Product MoeLayer::plan_product(Rank& rank, const std::vector<std::int64_t>& counts,
+                                         const Tensor& a, const Tensor& b, const Tensor& c,
+                                         Layout layout, const Tuning& tuning) const {
+  const DType dtype = shape().dtype;
+  Product made{{counts, c.columns, a.columns, dtype, default_output(dtype), layout},
+               {a.span, b.span, c.span},
+               nullptr};
+  made.plan = plan_grouped_gemm(rank.device, made.problem, made.buffers, tuning);
+  return made;
+}
+
+void MoeLayer::plan_products(Rank& rank, const ExpertWeights& weights, const Tuning& tuning) {
+  const MoeTensors& t = tensors_;
+  const auto plan = [&](const std::vector<std::int64_t>& counts, const Tensor& a, const Tensor& b,
+                        const Tensor& c) {
+    return plan_product(rank, counts, a, b, c, Layout::nt, tuning);
+  };
   const std::vector<std::int64_t>& counts = rows().rows_of_expert[static_cast<std::size_t>(rank_)];
-  up_problem_ = problem_of(counts, 2 * shape().width, shape().hidden, shape().dtype);
-  down_problem_ = problem_of(counts, shape().hidden, shape().width, shape().dtype);
-  up_ = plan_grouped_gemm(rank.device, up_problem_,
-                          {t.expanded.span, t.up_weights.span, t.gate_up.span}, tuning);
-  down_ = plan_grouped_gemm(rank.device, down_problem_,
-                            {t.activated.span, t.down_weights.span, t.products.span}, tuning);
+  up_ = plan(counts, t.expanded, weights.up(), t.gate_up);
+  down_ = plan(counts, t.activated, weights.down(), t.products);
+  if (shape().shared == 0) return;
+  shared_up_ = plan({shape().tokens}, t.x, weights.shared_up(), t.shared_gate_up);
+  shared_down_ =
+      plan({shape().tokens}, t.shared_activated, weights.shared_down(), t.shared_products);
 }
 
-void MoeLayer::add(const char* phase, const AnyOperation& operation) {
-  phases_.push_back(
-      {phase, [this, operation](Stream& stream) { operations_.run(stream, operation); }});
+void MoeLayer::add(std::vector<MoePhase>& to, const char* phase, const AnyOperation& operation) {
+  to.push_back({phase, [this, operation](Stream& stream) { operations_.run(stream, operation); }});
 }
 
-void MoeLayer::add(const char* phase, std::unique_ptr<CollectivePlan> plan) {
-  phases_.push_back({phase, [own = plan.get()](Stream& stream) { own->enqueue(stream); }});
+void MoeLayer::add(std::vector<MoePhase>& to, const char* phase,
+                   std::unique_ptr<CollectivePlan> plan) {
+  to.push_back({phase, [own = plan.get()](Stream& stream) { own->enqueue(stream); }});
   plans_.push_back(std::move(plan));
+}
+
+void MoeLayer::add(std::vector<MoePhase>& to, const char* phase, const Product& product) {
+  to.push_back({phase, [own = product.plan.get()](Stream& stream) { own->enqueue(stream); }});
 }
 
 std::unique_ptr<CollectivePlan> MoeLayer::plan_rows(Rank& rank, CollectiveSession& session,
@@ -81,68 +112,104 @@ void MoeLayer::add_sending(Rank& rank, CollectiveSession& session) {
   logits_memory_ = rank.device.allocate(logits_.bytes());
   logits_.span = logits_memory_.span();
   if (rank.device.has_contents(logits_.span)) rank.device.write(logits_.span, call_.logits->data());
-  add("route", ChooseExperts{logits_, shape().normalised, t.routing});
+  std::vector<MoePhase>&compute = stages_[0].compute, &exchange = stages_[0].exchange;
+  add(compute, "route", ChooseExperts{logits_, shape().normalised, t.routing});
+  if (shape().drops()) {
+    add(compute, "route",
+        GroupRows{t.routing,
+                  shape().chosen,
+                  0,
+                  shape().experts,
+                  1,
+                  false,
+                  t.choice_tokens,
+                  {},
+                  t.choice_places,
+                  t.choice_offsets});
+    add(compute, "route",
+        LimitChoices{t.routing, t.choice_places, t.choice_offsets, shape().capacity()});
+  }
+  if (shape().fp8_rows) add(compute, "pack", QuantiseRows{t.x, t.travelling});
   if (rows().kind == ExchangeKind::all_gather) {
-    add("dispatch", plan_rows(rank, session, t.x, t.received, false));
-    add("dispatch", plan_rows(rank, session, t.routing, t.received_routing, false));
+    add(exchange, "dispatch", plan_rows(rank, session, t.travelling, t.received, false));
+    add(exchange, "dispatch", plan_rows(rank, session, t.routing, t.received_routing, false));
     return;
   }
   const bool once = rows().kind == ExchangeKind::per_rank;
   Tensor sorted = t.sent_routing;  // of per_expert: the expert of each row
   std::swap(sorted.rows, sorted.columns);
-  add("pack", GroupRows{t.routing, shape().chosen, 0, once ? rank.size : shape().experts,
-                        once ? own_experts() : 1, once, t.sent_tokens, once ? Tensor() : sorted,
-                        t.sent_places});
-  add("pack", GatherRows{t.x, t.sent_tokens, t.sent});
-  if (once) add("pack", GatherRows{t.routing, t.sent_tokens, t.sent_routing});
-  add("dispatch", plan_rows(rank, session, t.sent, t.received, false));
-  add("dispatch", plan_rows(rank, session, t.sent_routing, t.received_routing, false));
+  add(compute, "pack",
+      GroupRows{t.routing, shape().chosen, 0, once ? rank.size : shape().experts,
+                once ? own_experts() : 1, once, t.sent_tokens, once ? Tensor() : sorted,
+                t.sent_places});
+  add(compute, "pack", GatherRows{t.travelling, t.sent_tokens, t.sent});
+  if (once) add(compute, "pack", GatherRows{t.routing, t.sent_tokens, t.sent_routing});
+  add(exchange, "dispatch", plan_rows(rank, session, t.sent, t.received, false));
+  add(exchange, "dispatch", plan_rows(rank, session, t.sent_routing, t.received_routing, false));
 }
 
-void MoeLayer::add_expert_phases(bool exchanges) {
+void MoeLayer::add_expanding() {
   const MoeTensors& t = tensors_;
-  const bool per_expert = rows().kind == ExchangeKind::per_expert;
-  if (exchanges) {
-    add("expand", GroupRows{t.received_routing,
-                            per_expert ? 1 : shape().chosen,
-                            rank_ * own_experts(),
-                            own_experts(),
-                            1,
-                            false,
-                            t.tokens,
-                            {},
-                            t.places});
-    add("expand", GatherRows{t.received, t.tokens, t.expanded});
-  }
-  phases_.push_back({"experts", [this](Stream& stream) { up_->enqueue(stream); }});
-  add("experts", SwiGlu{t.gate_up, t.activated});
-  phases_.push_back({"experts", [this](Stream& stream) { down_->enqueue(stream); }});
-  if (!exchanges) return;
-  add("reduce",
-      CombineRows{t.products, t.places, per_expert ? Tensor() : t.received_routing, t.partial});
+  std::vector<MoePhase>& compute = stages_[1].compute;
+  add(compute, "expand",
+      GroupRows{t.received_routing,
+                rows().kind == ExchangeKind::per_expert ? 1 : shape().chosen,
+                rank_ * own_experts(),
+                own_experts(),
+                1,
+                false,
+                t.tokens,
+                {},
+                t.places});
+  if (shape().fp8_rows)
+    return add(compute, "expand", GatherFp8Rows{t.received, t.tokens, t.expanded});
+  add(compute, "expand", GatherRows{t.received, t.tokens, t.expanded});
+}
+
+void MoeLayer::add_experts(std::vector<MoePhase>& to) {
+  add(to, "experts", up_);
+  add(to, "experts", SwiGlu{tensors_.gate_up, tensors_.activated});
+  add(to, "experts", down_);
 }
 
 void MoeLayer::add_returning(Rank& rank, CollectiveSession& session) {
   const MoeTensors& t = tensors_;
+  const bool weighs_here = rows().kind != ExchangeKind::per_expert;
+  add(stages_[1].compute, "reduce",
+      CombineRows{t.products, t.places, weighs_here ? t.received_routing : Tensor(), t.partial});
+  std::vector<MoePhase>& exchange = stages_[1].exchange;
   if (rows().kind == ExchangeKind::all_gather)
-    return add("combine", plan_rows(rank, session, t.partial, t.out, true));
-  const bool per_expert = rows().kind == ExchangeKind::per_expert;
-  add("combine", plan_rows(rank, session, t.partial, t.returned, true));
-  add("sum", CombineRows{t.returned, t.sent_places, per_expert ? t.routing : Tensor(), t.out});
+    return add(exchange, "combine", plan_rows(rank, session, t.partial, t.out, true));
+  add(exchange, "combine", plan_rows(rank, session, t.partial, t.returned, true));
+  add(stages_[2].compute, "sum",
+      CombineRows{t.returned, t.sent_places, weighs_here ? Tensor() : t.routing, t.out});
 }
 
-void MoeLayer::enqueue(Stream& stream, StepTimeline* timeline) const {
-  for (std::size_t i = 0; i < phases_.size(); ++i) {
-    phases_[i].enqueue(stream);
-    const bool ends = i + 1 == phases_.size() || phases_[i + 1].name != phases_[i].name;
-    if (timeline != nullptr && ends) timeline->ended(stream, phases_[i].name);
-  }
+// As Megatron-LM cuts them: up beside dispatch, down beside combine.
+void MoeLayer::add_shared(std::vector<MoePhase>& first, std::vector<MoePhase>& second) {
+  if (shape().shared == 0) return;
+  add(first, "shared", shared_up_);
+  add(first, "shared", SwiGlu{tensors_.shared_gate_up, tensors_.shared_activated});
+  add(second, "shared", shared_down_);
 }
 
 std::size_t MoeLayer::operations_queued() const {
-  const auto peers = static_cast<std::size_t>(rows().ranks);
-  return phases_.size() + up_->operations() + down_->operations() +
-         plans_.size() * peers * kOperationsOfCollective;
+  std::size_t sum =
+      plans_.size() * static_cast<std::size_t>(rows().ranks) * kOperationsOfCollective;
+  for (const Product* each : products()) sum += each->plan->operations();
+  for (const auto* each : {&dup_, &ddown_}) {
+    if (*each) sum += (*each)->operations();
+  }
+  for (const MoeStage& stage : stages_)
+    sum += kOperationsOfStage + stage.compute.size() + stage.beside.size();
+  return sum;
+}
+
+std::vector<const MoeLayer::Product*> MoeLayer::products() const {
+  std::vector<const Product*> all{&up_, &down_};
+  if (shape().shared > 0) all.insert(all.end(), {&shared_up_, &shared_down_});
+  if (shape().trains) all.insert(all.end(), {&dactivated_, &dexpanded_});
+  return all;
 }
 
 double MoeLayer::wire_bytes() const {
@@ -151,7 +218,9 @@ double MoeLayer::wire_bytes() const {
 }
 
 bool MoeLayer::host_driven() const {
-  return up_->blocks() || down_->blocks() ||
+  const std::vector<const Product*> all = products();
+  return std::any_of(all.begin(), all.end(),
+                     [](const Product* each) { return each->plan->blocks(); }) ||
          std::any_of(plans_.begin(), plans_.end(),
                      [](const auto& plan) { return plan->host_driven(); });
 }
@@ -164,6 +233,11 @@ std::string MoeLayer::algorithm() const {
   return plans_.empty() ? "" : plans_.front()->algorithm();
 }
 
-std::string MoeLayer::gemm_algorithm() const { return up_->algorithm(); }
+std::vector<Tensor> MoeLayer::results() const {
+  if (!shape().trains) return {tensors_.out};
+  return {tensors_.out, tensors_.dx, tensors_.dweights};
+}
+
+std::string MoeLayer::gemm_algorithm() const { return up_.plan->algorithm(); }
 
 }  // namespace duet

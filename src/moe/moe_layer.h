@@ -12,33 +12,39 @@
 #include "collectives/engine.h"
 #include "gemm/grouped.h"
 #include "moe/moe_memory.h"
+#include "moe/stages.h"
+#include "moe/weight_gradients.h"
 #include "training/operations/operations.h"
-#include "training/operations/step_timeline.h"
 
 namespace duet {
 
 inline constexpr double kMoeDeadline = 120;  // seconds for any wait outside the samples
 
-// The phases, in their order; of all_gather neither pack nor sum.
-inline constexpr const char* kMoePhases[] = {"route",   "pack",   "dispatch", "expand",
+// The phases, in their order; of all_gather no sum, and pack in fp8 alone. Shared experts are
+// computed behind dispatch and behind combine, or beside them.
+inline constexpr const char* kMoePhases[] = {"route",   "pack",   "dispatch", "shared", "expand",
                                              "experts", "reduce", "combine",  "sum"};
+// Those of a backward pass, each of which has the gradient of a phase; of all_gather neither the
+// first nor, but for fp8, the last. "weights" are the gradients of the experts' weights.
+inline constexpr const char* kMoeBackwardPhases[] = {
+    "sum_backward",    "combine_backward",  "reduce_backward", "experts_backward",
+    "expand_backward", "dispatch_backward", "weights",         "pack_backward"};
 
 class MoeLayer {
  public:
   // Collective: plans, and writes the logits. Without a session the experts alone multiply what is
-  // there. The session, the operations and the memory must outlive it.
-  MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session, const MoeMemory& memory,
-           Operations& operations, const Tuning& tuning);
+  // there. The session, the operations, the weights and the memory must outlive it.
+  MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session, const ExpertWeights& weights,
+           const MoeMemory& memory, Operations& operations, const Tuning& tuning);
 
-  // Each phase is a part of the timeline.
-  void enqueue(Stream& stream, StepTimeline* timeline = nullptr) const;
+  const MoeStages& stages() const { return stages_; }
   std::size_t operations_queued() const;
   double wire_bytes() const;
   bool host_driven() const;
-  std::string algorithm() const;       // of the collective that sends rows; "" without one
-  std::string gemm_algorithm() const;  // of gate and up
-  void poison_staging() const;         // blocking, while no rank is in a call
-  const Tensor& result() const { return tensors_.out; }
+  std::string algorithm() const;        // of the collective that sends rows; "" without one
+  std::string gemm_algorithm() const;   // of gate and up
+  void poison_staging() const;          // blocking, while no rank is in a call
+  std::vector<Tensor> results() const;  // what a call gives its caller
 
   std::optional<Skipped> unverifiable() const;
   // Collective: compares the last call with the routing and the rows of X. Every row that is
@@ -47,20 +53,35 @@ class MoeLayer {
   void verify(Rank& rank, std::uint64_t fills) const;
 
  private:
-  struct Phase {
-    std::string name;
-    std::function<void(Stream&)> enqueue;
+  // A product of groups of rows, or of all of them, and where its matrices are.
+  struct Product {
+    GroupedGemmProblem problem;
+    GemmBuffers buffers;
+    std::unique_ptr<GroupedGemmPlan> plan;
   };
 
   const MoeShape& shape() const { return call_.routed->shape; }
   const ExchangedRows& rows() const { return *call_.rows; }
   std::int64_t own_experts() const { return call_.routed->experts_of_rank(); }
-  void plan_experts(Rank& rank, const Tuning& tuning);
+  void plan_products(Rank& rank, const ExpertWeights& weights, const Tuning& tuning);
+  std::vector<const Product*> products() const;
   void add_sending(Rank& rank, CollectiveSession& session);
-  void add_expert_phases(bool exchanges);
+  void add_expanding();
+  void add_experts(std::vector<MoePhase>& to);
   void add_returning(Rank& rank, CollectiveSession& session);
-  void add(const char* phase, const AnyOperation& operation);
-  void add(const char* phase, std::unique_ptr<CollectivePlan> plan);
+  void add_shared(std::vector<MoePhase>& first, std::vector<MoePhase>& second);
+  // The backward pass (moe_backward.cc).
+  void plan_gradients(Rank& rank, const ExpertWeights& weights, const Tuning& tuning);
+  void add_backward(Rank& rank, CollectiveSession& session);
+  void add_gradients_to_experts(Rank& rank, CollectiveSession& session);
+  void add_expert_gradients(std::vector<MoePhase>& to);
+  void add_weight_gradients(std::vector<MoePhase>& to);
+  void add_gradients_to_tokens(Rank& rank, CollectiveSession& session);
+  Product plan_product(Rank& rank, const std::vector<std::int64_t>& counts, const Tensor& a,
+                       const Tensor& b, const Tensor& c, Layout layout, const Tuning& tuning) const;
+  void add(std::vector<MoePhase>& to, const char* phase, const AnyOperation& operation);
+  void add(std::vector<MoePhase>& to, const char* phase, std::unique_ptr<CollectivePlan> plan);
+  static void add(std::vector<MoePhase>& to, const char* phase, const Product& product);
   std::unique_ptr<CollectivePlan> plan_rows(Rank& rank, CollectiveSession& session,
                                             const Tensor& from, const Tensor& to,
                                             bool returns) const;
@@ -68,10 +89,26 @@ class MoeLayer {
   void verify_routing(Rank& rank) const;
   void verify_expanded(Rank& rank, std::uint64_t fills) const;
   void verify_products(Rank& rank) const;
-  void verify_product(Rank& rank, const GroupedGemmProblem& problem, const GemmBuffers& buffers,
-                      std::int64_t row, double size) const;
-  void verify_sums(Rank& rank) const;
-  std::vector<double> own_part(Rank& rank, std::int64_t token) const;
+  void verify_expert(Rank& rank, const Product& up, const Tensor& gate_up, const Tensor& activated,
+                     const Product& down) const;
+  void verify_product(Rank& rank, const Product& product, std::int64_t row, double size) const;
+  // Of tokens the sums of their experts' rows, in `sums`: by their weights, or as they are.
+  void verify_sums(Rank& rank, const Tensor& summed, bool weighs, const Tensor& sums) const;
+  std::vector<double> own_part(Rank& rank, const Tensor& summed, bool weighs,
+                               std::int64_t token) const;
+  // Calls check(row of the experts', token, index of its choice) for each row that they multiply.
+  void each_row(const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& check) const;
+
+  // The backward pass (moe_backward_verification.cc).
+  // By rank what it has filled in at first, by the fill's function.
+  std::vector<std::vector<float>> of_all_ranks(Rank& rank, std::uint64_t fills,
+                                               Fill (MoeMemory::*fill)(int, std::uint64_t)
+                                                   const) const;
+  void verify_backward(Rank& rank, std::uint64_t fills) const;
+  void verify_dproducts(Rank& rank, std::uint64_t fills) const;
+  void verify_expert_gradients(Rank& rank) const;
+  void verify_weight_gradients(Rank& rank, const WeightGradients& gradients, double size) const;
+  void verify_dweights(Rank& rank, std::uint64_t fills) const;
   [[noreturn]] void mismatch(const Rank& rank, const std::string& what) const;
 
   const MoeCall call_;
@@ -81,10 +118,11 @@ class MoeLayer {
   const MoeTensors tensors_;
   Tensor logits_;
   Buffer logits_memory_;
-  GroupedGemmProblem up_problem_, down_problem_;
-  std::unique_ptr<GroupedGemmPlan> up_, down_;
+  Product up_, down_, shared_up_, shared_down_;         // without plans where there are none
+  Product dactivated_, dexpanded_;                      // likewise: of a backward pass
+  std::optional<WeightGradients> dup_, ddown_;          // likewise
   std::vector<std::unique_ptr<CollectivePlan>> plans_;  // the rows' is the first
-  std::vector<Phase> phases_;
+  MoeStages stages_;
 };
 
 }  // namespace duet

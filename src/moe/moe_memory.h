@@ -24,38 +24,75 @@ struct MoeSizes {
 MoeSizes sizes_of(const ExchangedRows& rows, int rank);
 
 struct MoeTensors {
-  Tensor x, out;                    // (tokens, hidden)
-  Tensor routing;                   // (tokens, 2 * chosen), int32: ChooseExperts
-  Tensor sent, returned;            // (sent, hidden)
+  Tensor x, out;      // (tokens, hidden)
+  Tensor travelling;  // X as it is sent: itself, or in fp8
+  Tensor routing;     // (tokens, 2 * chosen), int32: ChooseExperts
+  // GroupRows of it by experts, of a shape that drops.
+  Tensor choice_tokens, choice_places, choice_offsets;
+  Tensor sent, returned;            // (sent, hidden), what is sent perhaps in fp8
   Tensor sent_routing;              // (sent, routing's columns), of per_expert (sent, 1)
   Tensor sent_tokens, sent_places;  // GroupRows of what is sent
-  Tensor received, partial;         // (received, hidden)
+  Tensor received, partial;         // (received, hidden), likewise
   Tensor received_routing;          // as sent_routing
   Tensor tokens, places;            // GroupRows of what was received
   Tensor expanded, products;        // (multiplied, hidden)
   Tensor gate_up, activated;        // (multiplied, 2 * width), (multiplied, width)
-  Tensor up_weights, down_weights;  // (experts, 2 * width, hidden), (experts, hidden, width)
+  // (tokens, 2 * shared_width), (tokens, shared_width), (tokens, hidden)
+  Tensor shared_gate_up, shared_activated, shared_products;
+
+  // Of a backward pass the gradients of what has this name, of the same shapes.
+  Tensor dx, dout, dsent, dreturned, dreceived, dpartial;
+  Tensor dexpanded, dproducts, dgate_up, dactivated;
+  // fp32, of the weights of choices, with columns behind them (columns_of_gradient): of rows
+  // received, of those sent, which are without elements where the token's rank weighs, and of
+  // tokens.
+  Tensor received_dweights, sent_dweights, dweights;
+  Tensor dup, ddown;  // of the experts' weights
 };
 
-// Owns them. Matrices that collectives send and receive are the session's memory. Of all_gather, X
-// and its routing are this rank's rows of what is received.
+// As many columns as GPUs add.
+inline std::int64_t columns_of_gradient(std::int64_t chosen) { return (chosen + 7) / 8 * 8; }
+
+// The weights of a rank's experts, random numbers.
+class ExpertWeights {
+ public:
+  // Enqueues their values.
+  ExpertWeights(Rank& rank, const MoeShape& shape, Stream& stream);
+
+  const Tensor& up() const { return up_; }      // (experts, 2 * width, hidden)
+  const Tensor& down() const { return down_; }  // (experts, hidden, width)
+  // (2 * shared_width, hidden), (hidden, shared_width); without elements where none are shared
+  const Tensor& shared_up() const { return shared_up_; }
+  const Tensor& shared_down() const { return shared_down_; }
+
+ private:
+  Tensor up_, down_, shared_up_, shared_down_;
+  std::vector<Buffer> memory_;
+};
+
+// Owns them, of one batch. Matrices that collectives send and receive are the session's memory. Of
+// all_gather, X as it is sent and its routing are this rank's rows of what is received.
 class MoeMemory {
  public:
-  // Collective. Rows as `most`. Without a session only the experts' matrices.
+  // Collective. Rows as `most`. Without a session only the experts' matrices. `batch`: a number
+  // under kMostBatches, by which the rows of X differ.
   MoeMemory(Rank& rank, const MoeShape& shape, ExchangeKind kind, CollectiveSession* session,
-            const MoeSizes& most);
+            const MoeSizes& most, std::size_t batch);
 
   // Of a call of these sizes: its rows are the first ones.
   MoeTensors tensors(const MoeSizes& sizes) const;
 
   // New rows of X, number `fills`; results and what is received are poisoned.
   void fill(int rank, std::uint64_t fills, Stream& stream) const;
-  void fill_weights(int rank, Stream& stream) const;
-  // Of a rank's X.
+  // Of a rank's X, and of the gradient of its result.
   Fill input(int rank, std::uint64_t fills) const;
+  Fill gradient(int rank, std::uint64_t fills) const;
 
  private:
   void allocate_experts(Rank& rank, const MoeSizes& most);
+  void allocate_shared(Rank& rank);
+  void allocate_expert_gradients(Rank& rank, const MoeSizes& most);
+  void allocate_row_gradients(Rank& rank, CollectiveSession& session, const MoeSizes& most);
   void allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most);
   Tensor device_memory(Rank& rank, std::int64_t rows, std::int64_t columns, DType dtype);
   Tensor session_memory(Rank& rank, CollectiveSession& session, std::int64_t rows,
@@ -63,6 +100,7 @@ class MoeMemory {
 
   const MoeShape shape_;
   const ExchangeKind kind_;
+  const std::size_t batch_;
   MoeTensors all_;
   std::vector<std::unique_ptr<CollectiveMemory>> memory_;
 };

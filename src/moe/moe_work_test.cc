@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "collectives/own_engines.h"
@@ -31,16 +32,17 @@ MoeShape small_layer(std::int64_t tokens, std::int64_t experts) {
 
 class MoeWorkTest : public OnATeam {
  protected:
-  void expect_right(const MoeShape& shape, const TokenRouting& routing,
-                    const GraphUse& graph = {}) {
-    const MoeRoutings routings(routing, shape, 2, *team_);
+  // Of each engine and exchange. `shape`: of a batch.
+  void expect_right(const MoeShape& shape, const TokenRouting& routing, const GraphUse& graph = {},
+                    MoeOverlap overlap = MoeOverlap::none) {
+    const MoeRoutings routings(routing, shape, 2 * static_cast<int>(batches_of(overlap)), *team_);
     for (const char* engine : {"dma", "kernel"}) {
       const auto session = engines_named(*machine_, {engine}).front()->open(*team_);
       for (const ExchangeKind kind : all_exchanges()) {
         SCOPED_TRACE(std::string(engine) + " " + name(kind));
         Tuning tuning;
         tuning.seconds = 0.01;
-        MoeWork work(*team_, routings, kind, session.get(), graph, tuning);
+        MoeWork work(*team_, routings, {session.get(), kind, overlap, graph}, tuning);
         const Sampling sampling = Sampler(*team_).measure(work, short_mode(2));
         EXPECT_TRUE(sampling.warnings.empty()) << sampling.warnings.front();
       }
@@ -60,6 +62,30 @@ TEST_P(MoeWorkTest, ExpertsMayBeWithoutRowsAndRanksToo) {
 
 TEST_P(MoeWorkTest, ATokenAlone) { expect_right(small_layer(1, 4 * team_->size()), {}); }
 
+TEST_P(MoeWorkTest, ExpertsDropWhatTheyHaveNoRoomFor) {
+  MoeShape shape = small_layer(37, 4 * team_->size());
+  shape.capacity_factor = 0.8;
+  expect_right(shape, parse_token_routing("hot:4"));
+}
+
+TEST_P(MoeWorkTest, RowsGoToExpertsInFp8) {
+  MoeShape shape = small_layer(37, 4 * team_->size());
+  shape.hidden = 128;
+  shape.fp8_rows = true;
+  expect_right(shape, {});
+}
+
+TEST_P(MoeWorkTest, BackwardPassesGiveGradients) {
+  MoeShape shape = small_layer(37, 4 * team_->size());
+  shape.trains = true;
+  expect_right(shape, {});
+  shape.capacity_factor = 0.8;
+  expect_right(shape, parse_token_routing("hot:4"), {2, 1}, MoeOverlap::beside);
+  shape.hidden = 128;
+  shape.fp8_rows = true;
+  expect_right(shape, {}, {}, MoeOverlap::halves);
+}
+
 TEST_P(MoeWorkTest, CallsAreCaptured) {
   expect_right(small_layer(20, 4 * team_->size()), parse_token_routing("hot:20"), {2, 3});
 }
@@ -74,26 +100,57 @@ TEST(SimulatedMoe, AllRanksLeaveOutTheVerification) {
   std::ofstream(path) << "0 1 2\n";
   const MoeRoutings routings(parse_token_routing("file:" + path), shape, 1, team);
   const auto session = engines_named(*machine, {"dma"}).front()->open(team);
-  MoeWork work(team, routings, ExchangeKind::per_rank, session.get(), {}, {});
+  MoeWork work(team, routings, {session.get(), ExchangeKind::per_rank}, {});
   EXPECT_EQ(Sampler(team).measure(work, short_mode(2)).warnings.size(), 1u);
 }
 
-TEST_P(MoeWorkTest, TimesItsPhases) {
-  const MoeRoutings routings({}, small_layer(30, 4 * team_->size()), 3, *team_);
-  const auto session = engines_named(*machine_, {"dma"}).front()->open(*team_);
-  MoeWork work(*team_, routings, ExchangeKind::per_rank, session.get(), {}, {});
+TEST_P(MoeWorkTest, SharedExpertsMultiplyAllTokens) {
+  MoeShape shape = small_layer(37, 4 * team_->size());
+  shape.shared = 2;
+  for (const MoeOverlap overlap : {MoeOverlap::none, MoeOverlap::beside}) {
+    SCOPED_TRACE(name(overlap));
+    expect_right(shape, {}, {}, overlap);
+  }
+}
+
+TEST_P(MoeWorkTest, HalvesOverlap) {
+  MoeShape shape = small_layer(19, 4 * team_->size());
+  expect_right(shape, {}, {}, MoeOverlap::halves);
+  shape.shared = 1;
+  expect_right(shape, parse_token_routing("hot:20"), {2, 3}, MoeOverlap::halves);
+}
+
+// The names of the phases, all of which take time.
+std::vector<std::string> timed_phases(Team& team, MoeWork& work) {
   std::vector<std::string> phases;
-  Sampler(*team_).measure(work, short_mode(2), {}, [&](const RunAgain&) {
-    team_->each([&](Rank& rank) {
+  Sampler(team).measure(work, short_mode(2), {}, [&](const RunAgain&) {
+    team.each([&](Rank& rank) {
       const auto times = work.time_phases(rank);
       if (rank.local != 0) return;
       for (const auto& [phase, seconds] : times) {
         phases.push_back(phase);
-        EXPECT_GT(seconds, 0) << phase;
+        EXPECT_TRUE(seconds > 0 || phase == "wait") << phase;
       }
     });
   });
-  EXPECT_EQ(phases, std::vector<std::string>(std::begin(kMoePhases), std::end(kMoePhases)));
+  return phases;
+}
+
+TEST_P(MoeWorkTest, TimesItsPhases) {
+  MoeShape shape = small_layer(30, 4 * team_->size());
+  shape.shared = 1;
+  const MoeRoutings routings({}, shape, 4, *team_);
+  const auto session = engines_named(*machine_, {"dma"}).front()->open(*team_);
+  MoeWork serial(*team_, routings, {session.get(), ExchangeKind::per_rank}, {});
+  const std::vector<std::string> all(std::begin(kMoePhases), std::end(kMoePhases));
+  EXPECT_EQ(timed_phases(*team_, serial), all);
+  MoeWork halves(*team_, routings, {session.get(), ExchangeKind::per_rank, MoeOverlap::halves}, {});
+  std::vector<std::string> overlapped = timed_phases(*team_, halves);
+  std::vector<std::string> wanted = all;
+  wanted.push_back("wait");
+  std::sort(overlapped.begin(), overlapped.end());
+  std::sort(wanted.begin(), wanted.end());
+  EXPECT_EQ(overlapped, wanted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, MoeWorkTest,

@@ -153,9 +153,27 @@ std::vector<float> router_logits(const TokenRouting& routing, const MoeShape& sh
   return logits;
 }
 
+namespace {
+
+// Drops the choices of one rank's tokens, from `first` on, that their experts have no room for.
+void drop_beyond(std::int64_t capacity, std::size_t first, RoutedTokens& routed) {
+  std::vector<std::int64_t> taken(static_cast<std::size_t>(routed.shape.experts));
+  for (std::size_t i = first; i < routed.experts.size(); ++i) {
+    std::int32_t& expert = routed.experts[i];
+    if (++taken[static_cast<std::size_t>(expert)] > capacity) expert = -1;
+  }
+}
+
+}  // namespace
+
+std::int64_t RoutedTokens::dropped() const {
+  return std::count(experts.begin(), experts.end(), -1);
+}
+
 void add_tokens(RoutedTokens& routed, const std::vector<float>& logits) {
   const MoeShape& shape = routed.shape;
-  std::size_t at = routed.experts.size();
+  const std::size_t first = routed.experts.size();
+  std::size_t at = first;
   const std::size_t end = at + static_cast<std::size_t>(shape.tokens * shape.chosen);
   routed.experts.resize(end);
   routed.weights.resize(end);
@@ -163,6 +181,7 @@ void add_tokens(RoutedTokens& routed, const std::vector<float>& logits) {
     choose(&logits[static_cast<std::size_t>(token * shape.experts)], shape.experts, shape.chosen,
            shape.normalised, &routed.experts[at], &routed.weights[at]);
   }
+  if (shape.drops()) drop_beyond(shape.capacity(), first, routed);
 }
 
 RoutedTokens route(const TokenRouting& routing, const MoeShape& shape, std::uint64_t seed,

@@ -43,11 +43,14 @@ std::vector<float> router_logits(const TokenRouting& routing, const MoeShape& sh
 struct RoutedTokens {
   MoeShape shape;
   int ranks = 0;
-  std::vector<std::int32_t> experts;  // (ranks * tokens, chosen)
+  std::vector<std::int32_t> experts;  // (ranks * tokens, chosen); -1: dropped
   std::vector<float> weights;         // likewise
 
   std::int64_t experts_of_rank() const { return shape.experts / ranks; }
-  int rank_of(std::int32_t expert) const { return static_cast<int>(expert / experts_of_rank()); }
+  int rank_of(std::int32_t expert) const {  // -1: of a choice that is dropped
+    return expert < 0 ? -1 : static_cast<int>(expert / experts_of_rank());
+  }
+  std::int64_t dropped() const;  // choices
   const std::int32_t* experts_of(std::int64_t token) const {
     return &experts[static_cast<std::size_t>(token * shape.chosen)];
   }

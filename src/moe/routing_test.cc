@@ -105,6 +105,33 @@ TEST(Routings, RefuseWhatIsNone) {
             "--routing file:/nowhere/at/all: cannot be read");
 }
 
+// Each rank's tokens 0 to 3 choose expert 0, which takes 1.5 * 4 * 2 / 4 = 3 of them.
+TEST(Routings, WhatExpertsHaveNoRoomForIsDropped) {
+  const std::string path = ::testing::TempDir() + "crowded.txt";
+  std::ofstream(path) << "0 1\n0 2\n0 3\n2 0\n";
+  MoeShape limited = shape(4, 4, 2);
+  limited.capacity_factor = 1.5;
+  const RoutedTokens routed = route(parse_token_routing("file:" + path), limited, 0, 2);
+  const std::vector<std::int32_t> of_rank{0, 1, 0, 2, 0, 3, 2, -1};
+  std::vector<std::int32_t> wanted = of_rank;
+  wanted.insert(wanted.end(), of_rank.begin(), of_rank.end());
+  EXPECT_EQ(routed.experts, wanted);
+  EXPECT_EQ(routed.dropped(), 2);
+  const ExchangedRows once = exchange(ExchangeKind::per_rank, routed);
+  EXPECT_EQ(once.sent, (std::vector<std::uint64_t>{3, 3, 3, 3}));
+  EXPECT_EQ(once.rows_of_expert[0], (std::vector<std::int64_t>{6, 2}));
+  const ExchangedRows each = exchange(ExchangeKind::per_expert, routed);
+  EXPECT_EQ(each.sent, (std::vector<std::uint64_t>{4, 3, 4, 3}));
+}
+
+TEST(Shapes, AnExpertTakesAllThatMayCome) {
+  MoeShape limited = shape(10, 8, 2);
+  limited.capacity_factor = 0.3;
+  EXPECT_EQ(limited.capacity(), 1);
+  limited.capacity_factor = 1e300;
+  EXPECT_EQ(limited.capacity(), 10);
+}
+
 // Two ranks with two experts each; two tokens a rank.
 TEST(Exchanges, MoveWhatTokensChoose) {
   RoutedTokens routed{shape(2, 4, 2), 2, {0, 3, 1, 0, 2, 3, 3, 0}, std::vector<float>(8, 0.5f)};
@@ -133,6 +160,10 @@ TEST(Shapes, AreRefusedWithWhatIsExpected) {
             "moe test: 6 experts: expected a multiple of 4 ranks");
   EXPECT_EQ(message_of<UsageError>([] { check(shape(1, 4, 5), 2); }),
             "moe test: 5 experts of a token: expected 1 to 4");
+  MoeShape fp8 = shape(1, 4, 2);
+  fp8.fp8_rows = true;
+  EXPECT_EQ(message_of<UsageError>([&] { check(fp8, 2); }),
+            "moe test: rows of 16 elements: expected a multiple of 128 in fp8");
 }
 
 }  // namespace

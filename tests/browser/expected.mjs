@@ -9,6 +9,7 @@ const LARGEST = {
 /** Charts whose marks are no figures of a record: bars, and lines. */
 const WITHOUT_MARKS = [
   ...['layer-timeline', 'overlap-timeline', 'training-parts', 'training-memory', 'training-timeline'],
+  'moe-phases',
 ];
 
 function groupBy(list, key) {
@@ -134,6 +135,18 @@ function layerCharts(layers) {
   return [...added, ...timelines];
 }
 
+/** Bars of the phases of each layer. */
+const moeCharts = (layers) =>
+  charts(
+    layers.filter(({ metrics }) => metrics?.experts_seconds > 0),
+    ({ model, case: c }) => {
+      const own = c.model === 'own' && `${c.experts} experts of ${c.hidden} x ${c.width}`;
+      const shared = c.shared_experts && `${c.shared_experts} shared`;
+      return slug(['moe-phases', model, own || c.model, shared, c.dtype].filter(Boolean));
+    },
+    () => 0,
+  );
+
 const rooflineCharts = (records) =>
   charts(
     records.filter(
@@ -220,6 +233,7 @@ export function expectedCharts(journals, { reported, reported_steps: reportedSte
     ...fabricCharts(of('fabric')),
     ...overlapCharts(of('overlap')),
     ...layerCharts(of('layer')),
+    ...moeCharts(of('moe')),
     ...pairCharts(of('copy')),
     ...gemmCharts(of('gemm'), reported),
     ...rooflineCharts(records),

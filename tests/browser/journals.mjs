@@ -58,6 +58,11 @@ const LAYERS = [
   ...['--engine', 'none,vendor-model,pieces', '--ranges', '1', '--streams', '1,2'],
   ...['--iterations', '2', '--warm-up', '0', '--tuning-seconds', '0.01'],
 ];
+const EXPERTS = [
+  ...['moe', '--device', 'sim:h200:devices=2', '--hidden', '512', '--width', '256', '--experts', '16'],
+  ...['--top-k', '2', '--tokens', '64', '--shared-experts', '1', '--engine', 'none,dma'],
+  ...['--exchange', 'per-rank', '--overlap', 'none,halves', '--iterations', '2', '--warm-up', '0'],
+];
 /** An engine of PyTorch that adds more than the axis has, and an engine without a timeline. */
 export const LAYER = {
   torch: { engine: 'torch-fused', m: 2048, added: 250 },
@@ -295,7 +300,7 @@ export function makeJournals(duet, folder) {
     many: [gemm, other, CPU, grid, collective, FABRIC],
     overlap: [overlap, H200],
     isolated: [ISOLATED, SWEEP],
-    layers: [made('layers-sim', LAYERS, doctorLayers), ...H200_LAYERS],
+    layers: [made('layers-sim', LAYERS, doctorLayers), ...H200_LAYERS, made('experts-sim', EXPERTS)],
     imported: ['nvbandwidth.txt', 'all_reduce.txt', 'transferbench.csv'].map((name) =>
       imported(duet, name, file(name)),
     ),

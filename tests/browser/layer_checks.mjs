@@ -78,4 +78,17 @@ export const layerChecks = {
     await card.getByLabel('Engine').selectOption({ label: LAYER.untimed.engine });
     assert.match(await drawnText(card), /The journal has no timeline of it/);
   },
+  async 'phases of experts are those of the journal'(page, journals) {
+    const records = journals.at(-1).records.filter(({ metrics }) => metrics?.experts_seconds > 0);
+    const rows = await dataOfCard(page.locator('figure[id^="moe-phases"]'));
+    assert.equal(rows.length, 2);
+    for (const { seconds, metrics, case: c } of records) {
+      const row = rows.find(({ Series }) => /halves/.test(Series) === (c.overlap === 'halves'));
+      near(row['experts, us'], (metrics.experts_seconds + metrics.shared_seconds) * 1e6, 'experts');
+      near(row['sums, us'], (metrics.reduce_seconds + metrics.sum_seconds) * 1e6, 'sums');
+      near(row['whole layer, us'], seconds.median * 1e6, 'whole layer');
+      if (c.overlap === 'none') near(row['dispatch, us'], metrics.dispatch_seconds * 1e6, 'dispatch');
+      else assert.equal(row['dispatch, us'], '–');
+    }
+  },
 };

@@ -13,7 +13,7 @@ namespace duet {
 namespace {
 
 constexpr int kMostTokens = 1 << 20, kMostColumns = 1 << 16, kMostExperts = 4096;
-constexpr int kMostRoutings = 64;
+constexpr int kMostRoutings = 64, kMostShared = 64;
 
 // For CPUs, where a model's experts would take minutes.
 MoeShape small_shape() {
@@ -42,7 +42,19 @@ class MoeCommand : public TurnsCommand {
     add("--experts", experts_, "COUNT",
         "Of all ranks together, which divide them; default the model's");
     add("--top-k", chosen_, "COUNT", "How many experts a token chooses; default the model's");
+    add("--shared-experts", shared_, "COUNT",
+        "Experts that multiply every token, on its own rank, as one of their width together; "
+        "default 0");
+    add("--capacity", capacities_, "LIST",
+        "none, or a factor F: of each rank's tokens an expert takes the first F * tokens * top-k / "
+        "experts, rounded up, and the others are dropped and counted; default none");
     add("--dtype", dtypes_, "LIST", "bf16, fp32; default bf16, on CPUs fp32");
+    add("--pass", passes_, "LIST",
+        "forward, or train: a backward pass too, with the gradients of rows, of weights of choices "
+        "and of the experts' weights; default forward");
+    add("--dispatch-dtype", dispatched_, "LIST",
+        "Of the rows that go to experts: same (as --dtype), fp8 (E4M3 with a scale of each 128 "
+        "elements); they come back as --dtype; default same");
     add("--routing", routings_, "LIST",
         "How likely experts are: uniform, zipf:S (proportional to 1/i^S), hot:N (one expert N "
         "times "
@@ -58,6 +70,10 @@ class MoeCommand : public TurnsCommand {
         "What moves: all-gather (all rows to all ranks, partial sums back by reduce_scatter), "
         "per-rank (a row once to each rank with one of its experts, one partial sum back), "
         "per-expert (a row to each of its experts, and as many back); default all");
+    add("--overlap", overlaps_, "LIST",
+        "What runs beside dispatch and combine: none, beside (shared experts), halves (likewise, "
+        "and one half of the tokens is multiplied beside the exchanges of the other); default "
+        "none");
     add_call_flags();
     add_run_flags();
     offer(*app_, "--model", [] {
@@ -65,10 +81,14 @@ class MoeCommand : public TurnsCommand {
       for (const ExpertModel& each : expert_models()) names.push_back(each.name);
       return names;
     });
+    offer(*app_, "--capacity", {"none", "1", "1.25"});
     offer(*app_, "--dtype", {"bf16", "fp32"});
+    offer(*app_, "--pass", {"forward", "train"});
+    offer(*app_, "--dispatch-dtype", {"same", "fp8"});
     offer(*app_, "--routing", {"uniform", "zipf:1", "hot:16", "file:"});
     offer(*app_, "--engine", {"none", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
     offer(*app_, "--exchange", {"all-gather", "per-rank", "per-expert"});
+    offer(*app_, "--overlap", {"none", "beside", "halves"});
   }
 
   int run(const std::vector<std::string>& line) override {
@@ -88,6 +108,7 @@ class MoeCommand : public TurnsCommand {
     MoeOptions options;
     if (!engines_.empty()) options.engines = split(engines_, ',');
     if (!exchanges_.empty()) options.exchanges = parse_list(exchanges_, parse_exchange);
+    if (!overlaps_.empty()) options.overlaps = parse_list(overlaps_, parse_moe_overlap);
     if (!routings_.empty()) options.routings = parse_list(routings_, parse_token_routing);
     if (!in_turn_.empty())
       options.routings_in_turn = parse_number(in_turn_, 1, "--routings", kMostRoutings);
@@ -126,21 +147,40 @@ class MoeCommand : public TurnsCommand {
       set(shape.width, width_, "--width", kMostColumns);
       set(shape.experts, experts_, "--experts", kMostExperts);
       set(shape.chosen, chosen_, "--top-k", kMostExperts);
+      set(shape.shared, shared_, "--shared-experts", kMostShared);
       for (const std::string& dtype : split(dtypes, ',')) {
         shape.dtype = parse_dtype(dtype);
         if (shape.dtype != DType::bf16 && shape.dtype != DType::fp32)
           throw UsageError(fmt::format("--dtype {}: expected bf16 or fp32", dtype));
         for (const std::string& count : split(tokens, ',')) {
           set(shape.tokens, count, "--tokens", kMostTokens);
-          all.push_back(shape);
+          add_variants(shape, all);
         }
       }
     }
     return all;
   }
 
-  std::string models_, tokens_, hidden_, width_, experts_, chosen_, dtypes_, routings_, in_turn_,
-      engines_, exchanges_;
+  // Of each capacity, type of rows and pass.
+  void add_variants(MoeShape shape, std::vector<MoeShape>& all) const {
+    for (const std::string& factor : split(capacities_.empty() ? "none" : capacities_, ',')) {
+      shape.capacity_factor = factor == "none" ? 0 : parse_positive(factor, "--capacity");
+      for (const std::string& rows : split(dispatched_.empty() ? "same" : dispatched_, ',')) {
+        if (rows != "same" && rows != "fp8")
+          throw UsageError(fmt::format("--dispatch-dtype {}: expected same or fp8", rows));
+        shape.fp8_rows = rows == "fp8";
+        for (const std::string& pass : split(passes_.empty() ? "forward" : passes_, ',')) {
+          if (pass != "forward" && pass != "train")
+            throw UsageError(fmt::format("--pass {}: expected forward or train", pass));
+          shape.trains = pass == "train";
+          all.push_back(shape);
+        }
+      }
+    }
+  }
+
+  std::string dispatched_, passes_, models_, tokens_, capacities_, hidden_, width_, experts_,
+      chosen_, dtypes_, routings_, in_turn_, engines_, exchanges_, overlaps_, shared_;
 };
 
 }  // namespace

@@ -207,6 +207,16 @@ __global__ void group_rows_kernel(Grouping g) {
   });
 }
 
+// A thread for each choice.
+__global__ void limit_choices_kernel(std::int32_t* routing, const std::int32_t* places,
+                                     const std::int32_t* offsets, std::int64_t count, int chosen,
+                                     std::int64_t capacity) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  std::int32_t& choice = routing[i / chosen * 2 * chosen + i % chosen];
+  if (places[i] - offsets[choice] >= capacity) choice = -1;
+}
+
 // `units`: of a row. `count`: null, or fewer rows.
 template <typename Unit>
 __global__ void gather_rows_kernel(const Unit* x, const std::int32_t* index, Unit* y,
@@ -291,6 +301,14 @@ void launch(const GroupRows& o, Stream& stream) {
                           o.offsets.count() > 0 ? data<std::int32_t>(o.offsets) : nullptr,
                           o.choices.columns % 4 == 0 && begins_a_four(o.choices)};
   launch(group_rows_kernel, {static_cast<unsigned>(o.groups), kGroupThreads}, stream, grouping);
+}
+
+void launch(const LimitChoices& o, Stream& stream) {
+  const std::int64_t choices = o.places.count();
+  if (choices == 0) return;
+  launch(limit_choices_kernel, {blocks_of(choices, kThreads), kThreads}, stream,
+         data<std::int32_t>(o.routing), data<std::int32_t>(o.places), data<std::int32_t>(o.offsets),
+         choices, static_cast<int>(o.places.columns), o.capacity);
 }
 
 void launch(const GatherRows& o, Stream& stream) {

@@ -29,6 +29,8 @@ void launch(const GroupRows& o, Stream& stream);
 // Rows are multiples of 4 bytes.
 void launch(const GatherRows& o, Stream& stream);
 void launch(const CombineRows& o, Stream& stream);
+void launch(const LimitChoices& o, Stream& stream);
+void launch(const CombineRowsBackward& o, Stream& stream);
 
 // The widest row that the norms take.
 inline constexpr std::int64_t kWidestNorm = 16384;
@@ -41,6 +43,8 @@ void launch(const NormBackward& o, float* partials, int blocks, Stream& stream);
 void launch(const Magnitude& o, int blocks, Stream& stream);
 // Rows and columns are multiples of 16.
 void launch(const Quantise& o, Stream& stream);
+void launch(const QuantiseRows& o, Stream& stream);
+void launch(const GatherFp8Rows& o, Stream& stream);
 
 void launch(const Relu& o, Stream& stream);
 void launch(const ReluBackward& o, Stream& stream);

@@ -56,7 +56,6 @@ class GpuOperations : public LinearOperations {
 
   // Models of experts train on CPUs and simulated machines.
   void enqueue(Stream&, const ChooseExpertsBackward&) { refuse_experts(); }
-  void enqueue(Stream&, const CombineRowsBackward&) { refuse_experts(); }
   void enqueue(Stream&, const GroupedLinear&) { refuse_experts(); }
   void enqueue(Stream&, const GroupedLinearBackwardInput&) { refuse_experts(); }
   void enqueue(Stream&, const GroupedLinearBackwardWeight&) { refuse_experts(); }
@@ -140,6 +139,7 @@ class GpuOperations : public LinearOperations {
     throw Unavailable(fmt::format("rows of {} bytes: GPUs gather multiples of 4", bytes));
   }
   static void require(const CombineRows& o) { require_columns(o.y); }
+  static void require(const CombineRowsBackward& o) { require_columns(o.dy); }
   static void require(const Norm& o) { require_norm(o.y); }
   static void require(const Relu& o) { require_columns(o.x); }
   static void require(const ReluBackward& o) { require_columns(o.y); }

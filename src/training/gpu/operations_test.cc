@@ -116,6 +116,70 @@ TEST_P(DeviceOperations, GatherAndCombineRowsOfExperts) {
   }
 }
 
+TEST_P(DeviceOperations, LimitChoicesOfExperts) {
+  const std::int64_t tokens = 2 * kManyRows, experts = 10, chosen = 3;
+  const Pair logits = make(tokens, experts, DType::fp32, [](std::uint64_t i) {
+    return static_cast<float>(random_word(9, i) % 61) / 16;
+  });
+  const auto table = [&](std::int64_t rows, std::int64_t columns) {
+    return make(rows, columns, DType::int32, [](std::uint64_t) { return -7.0f; });
+  };
+  const Pair routing = table(tokens, 2 * chosen), index = table(1, tokens * chosen),
+             places = table(tokens, chosen), offsets = table(1, experts + 1);
+  both([&](const Side& on) {
+    on.run(ChooseExperts{on(logits), true, on(routing)});
+    on.run(GroupRows{
+        on(routing), chosen, 0, experts, 1, false, on(index), {}, on(places), on(offsets)});
+    on.run(LimitChoices{on(routing), on(places), on(offsets), tokens / 5});
+  });
+  const std::vector<float> host = read(routing.host), device = read(routing.device);
+  std::int64_t taken_back = 0;
+  for (std::size_t i = 0; i < host.size(); ++i) {
+    if (i % (2 * chosen) >= chosen) continue;  // a weight
+    EXPECT_EQ(host[i], device[i]) << i;
+    if (host[i] < 0) ++taken_back;
+  }
+  EXPECT_GT(taken_back, 0);
+}
+
+TEST_P(DeviceOperations, CombineRowsBackward) {
+  const std::int64_t tokens = kManyRows, chosen = 3, width = 2056;
+  const Pair x = normal(2 * tokens, width, 1), dy = normal(tokens, width, 2),
+             dx = normal(2 * tokens, width, 3);
+  const Pair weights = make(tokens, 2 * chosen, DType::fp32,
+                            [](std::uint64_t i) { return 0.25f * static_cast<float>(i % 5); });
+  const Pair dweights = make(tokens, 8, DType::fp32, [](std::uint64_t) { return 7.0f; });
+  const Pair places = make(tokens, chosen, DType::int32, [&](std::uint64_t i) {
+    return i % 3 == 2 ? -1.0f : static_cast<float>(2 * (i / 3) + i % 3);
+  });
+  const auto as_routing = [](Tensor tensor) {
+    tensor.dtype = DType::int32;
+    return tensor;
+  };
+  both([&](const Side& on) {
+    on.run(CombineRowsBackward{on(x), on(places), as_routing(on(weights)), on(dy), on(dx),
+                               on(dweights)});
+  });
+  expect_same(dx, "gradient of rows");
+  expect_same(dweights, "gradient of weights", 1e-5);
+}
+
+TEST_P(DeviceOperations, RowsInFp8) {
+  const std::int64_t rows = kManyRows, width = 384;
+  const Pair x = normal(rows, width, 1, 3.0f), y = normal(rows + 1, width, 2);
+  const Pair bytes =
+      make(rows, bytes_of_fp8_row(width), DType::int8, [](std::uint64_t) { return 7.0f; });
+  const Pair index = make(1, rows + 1, DType::int32, [&](std::uint64_t i) {
+    return static_cast<float>(random_word(4, i) % static_cast<std::uint64_t>(rows));
+  });
+  both([&](const Side& on) {
+    on.run(QuantiseRows{on(x), on(bytes)});
+    on.run(GatherFp8Rows{on(bytes), on(index), on(y)});
+  });
+  EXPECT_EQ(bytes_of(bytes.host), bytes_of(bytes.device));
+  expect_same(y, "rows", dtype() == DType::fp32 ? 0 : tolerance());
+}
+
 TEST_P(DeviceOperations, Normalise) {
   for (const std::int64_t width :
        {8, 264, 520, 776, 1024, 1032, 1536, 2056, 3080, 4096, 5120, 16384}) {

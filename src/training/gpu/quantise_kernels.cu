@@ -1,4 +1,4 @@
-// Magnitudes of tensors, and tensors in fp8 with their transposes.
+// Magnitudes of tensors, tensors in fp8 with their transposes, and rows in fp8.
 #include "device/gpu/group_sum.h"
 #include "device/gpu/launch.h"
 #include "training/gpu/element8.h"
@@ -134,6 +134,82 @@ __global__ void quantise_kernel(Quantising<T> q) {
   }
 }
 
+constexpr int kRowsThreads = 256;
+constexpr int kScaledPacks = kScaledElements / 8;  // neighbouring threads, which share a scale
+
+// Rows in fp8, of which a thread has eight elements.
+template <typename T>
+struct Fp8Rows {
+  const std::int32_t* index;  // of the row in fp8; null: the same one
+  T* elements;
+  std::uint8_t* bytes;
+  std::int64_t packs, columns;  // packs of all rows of elements
+
+  struct Place {
+    T* elements;
+    std::uint8_t* values;
+    float* scale;
+  };
+  __device__ Place place(std::int64_t pack) const {
+    const std::int64_t row = 8 * pack / columns, column = 8 * pack % columns;
+    std::uint8_t* const at =
+        bytes + (index != nullptr ? index[row] : row) * (columns + columns / kScaledElements * 4);
+    return {elements + 8 * pack, at + column,
+            reinterpret_cast<float*>(at + columns) + column / kScaledElements};
+  }
+};
+
+// Values are stored by four, since rows are multiples of 4 bytes.
+template <typename T>
+__global__ void quantise_rows_kernel(Fp8Rows<T> rows) {
+  const std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const bool is_there = pack < rows.packs;
+  float value[8] = {};
+  if (is_there) load8(rows.elements + 8 * pack, value);
+  std::uint32_t largest = 0;
+#pragma unroll
+  for (int k = 0; k < 8; ++k) largest = larger(largest, magnitude_bits(value[k]));
+#pragma unroll
+  for (int mask = kScaledPacks / 2; mask > 0; mask /= 2)
+    largest = larger(largest, gpu::float_bits(shuffle_xor(gpu::from_bits(largest), mask)));
+  if (!is_there) return;
+  const Quantisation by = quantisation(gpu::from_bits(largest), E4M3::kLargest);
+  const auto to = rows.place(pack);
+  auto* const words = reinterpret_cast<std::uint32_t*>(to.values);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float* const v = value + 4 * half;
+    words[half] = E4M3::two(v[0] * by.factor, v[1] * by.factor) |
+                  E4M3::two(v[2] * by.factor, v[3] * by.factor) << 16;
+  }
+  if (pack % kScaledPacks == 0) *to.scale = by.scale;
+}
+
+template <typename T>
+__global__ void gather_fp8_rows_kernel(Fp8Rows<T> rows) {
+  const std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (pack >= rows.packs) return;
+  const auto from = rows.place(pack);
+  const auto* const words = reinterpret_cast<const std::uint32_t*>(from.values);
+  float value[8];
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const auto byte = static_cast<std::uint8_t>(words[k / 4] >> (8 * (k % 4)));
+    value[k] = gpu::from_fp8_e4m3(byte) * *from.scale;
+  }
+  store8(from.elements, value);
+}
+
+template <typename T>
+void launch_fp8_rows(void (*kernel)(Fp8Rows<T>), const Tensor& elements, const Tensor& bytes,
+                     const std::int32_t* index, Stream& stream) {
+  const std::int64_t packs = elements.count() / 8;
+  if (packs == 0) return;
+  const auto blocks = static_cast<unsigned>((packs + kRowsThreads - 1) / kRowsThreads);
+  launch(kernel, {blocks, kRowsThreads}, stream,
+         Fp8Rows<T>{index, data<T>(elements), data<std::uint8_t>(bytes), packs, elements.columns});
+}
+
 unsigned tiles(std::int64_t count) { return static_cast<unsigned>((count + kTile - 1) / kTile); }
 
 }  // namespace
@@ -162,6 +238,20 @@ void launch(const Quantise& o, Stream& stream) {
     const LaunchShape shape{dim3(tiles(o.x.columns), tiles(o.x.rows)), kQuantiseThreads};
     if (o.to.dtype() == DType::fp8_e5m2) return launch(quantise_kernel<E5M2, T>, shape, stream, q);
     launch(quantise_kernel<E4M3, T>, shape, stream, q);
+  });
+}
+
+void launch(const QuantiseRows& o, Stream& stream) {
+  by_type(o.x.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch_fp8_rows<T>(quantise_rows_kernel<T>, o.x, o.y, nullptr, stream);
+  });
+}
+
+void launch(const GatherFp8Rows& o, Stream& stream) {
+  by_type(o.y.dtype, [&](auto element) {
+    using T = decltype(element);
+    launch_fp8_rows<T>(gather_fp8_rows_kernel<T>, o.y, o.x, data<std::int32_t>(o.index), stream);
   });
 }
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "training/host/product.h"
 #include "training/operations/expert_groups.h"
+#include "training/operations/fp8_rows.h"
 
 namespace duet {
 namespace {
@@ -17,6 +18,15 @@ namespace {
 template <class T>
 T* row_of(const Tensor& tensor, std::int64_t row) {
   return reinterpret_cast<T*>(tensor.span.data) + row * tensor.columns;
+}
+
+// Throws BadArgument.
+void require_index(const std::int32_t* index, std::int64_t rows, std::int64_t within) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if (index[r] >= 0 && index[r] < within) continue;
+    throw BadArgument(
+        fmt::format("rows must be in [0, {}), but row {} of the index is {}", within, r, index[r]));
+  }
 }
 
 }  // namespace
@@ -63,11 +73,7 @@ void gather_rows(const GatherRows& o) {
       o.count.count() == 0
           ? o.y.rows
           : std::min<std::int64_t>(*row_of<const std::int32_t>(o.count, 0), o.y.rows);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    if (index[r] >= 0 && index[r] < o.x.rows) continue;
-    throw BadArgument(fmt::format("rows must be in [0, {}), but row {} of the index is {}",
-                                  o.x.rows, r, index[r]));
-  }
+  require_index(index, rows, o.x.rows);
 #pragma omp parallel for schedule(static)
   for (std::int64_t r = 0; r < rows; ++r) {
     std::memcpy(o.y.span.data + static_cast<std::size_t>(r) * bytes,
@@ -110,21 +116,31 @@ void choose_experts_backward(const ChooseExpertsBackward& o) {
   }
 }
 
+void limit_choices(const LimitChoices& o) {
+  const std::int32_t* const offsets = row_of<const std::int32_t>(o.offsets, 0);
+  for (std::int64_t t = 0; t < o.routing.rows; ++t) {
+    std::int32_t* const choices = row_of<std::int32_t>(o.routing, t);
+    const std::int32_t* const places = row_of<const std::int32_t>(o.places, t);
+    for (std::int64_t j = 0; j < o.places.columns; ++j) {
+      if (places[j] - offsets[choices[j]] >= o.capacity) choices[j] = -1;
+    }
+  }
+}
+
 void combine_rows_backward(const CombineRowsBackward& o) {
-  const std::int64_t chosen = o.places.columns, width = o.dy.columns;
 #pragma omp parallel for schedule(static)
   for (std::int64_t t = 0; t < o.dy.rows; ++t) {
     const std::int32_t* const places = row_of<const std::int32_t>(o.places, t);
-    const float* const weights = row_of<const float>(o.routing, t) + chosen;
+    const float* const weights = row_of<const float>(o.routing, t) + o.places.columns;
     const float* const dy = row_of<const float>(o.dy, t);
-    for (std::int64_t j = 0; j < chosen; ++j) {
-      float& dweight = row_of<float>(o.dweights, t)[j];
-      dweight = 0;
+    float* const dweights = row_of<float>(o.dweights, t);
+    std::fill_n(dweights, o.dweights.columns, 0.0f);
+    for (std::int64_t j = 0; j < o.places.columns; ++j) {
       if (places[j] < 0) continue;
       const float* const x = row_of<const float>(o.x, places[j]);
       float* const dx = row_of<float>(o.dx, places[j]);
-      for (std::int64_t c = 0; c < width; ++c) {
-        dweight += dy[c] * x[c];
+      for (std::int64_t c = 0; c < o.dy.columns; ++c) {
+        dweights[j] += x[c] * dy[c];
         dx[c] = weights[j] * dy[c];
       }
     }
@@ -200,6 +216,20 @@ void grouped_linear_backward_weight(const GroupedLinearBackwardWeight& o) {
                        row_of<float>(o.dw, group * out) + block.first, in, out, block.count(),
                        rows.count());
   });
+}
+
+void quantise_rows(const QuantiseRows& o) {
+#pragma omp parallel for schedule(static)
+  for (std::int64_t t = 0; t < o.x.rows; ++t)
+    quantise_row(row_of<const float>(o.x, t), o.x.columns, row_of<std::uint8_t>(o.y, t));
+}
+
+void gather_fp8_rows(const GatherFp8Rows& o) {
+  const std::int32_t* const index = row_of<const std::int32_t>(o.index, 0);
+  require_index(index, o.y.rows, o.x.rows);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t r = 0; r < o.y.rows; ++r)
+    dequantise_row(row_of<const std::uint8_t>(o.x, index[r]), o.y.columns, row_of<float>(o.y, r));
 }
 
 }  // namespace duet

@@ -13,9 +13,12 @@ void group_rows(const GroupRows& operation);
 // Throws BadArgument for an index that is not of a row.
 void gather_rows(const GatherRows& operation);
 void combine_rows(const CombineRows& operation);
+void limit_choices(const LimitChoices& operation);
+void combine_rows_backward(const CombineRowsBackward& operation);
+void quantise_rows(const QuantiseRows& operation);
+void gather_fp8_rows(const GatherFp8Rows& operation);
 
 void choose_experts_backward(const ChooseExpertsBackward& o);
-void combine_rows_backward(const CombineRowsBackward& o);
 void grouped_linear(const GroupedLinear& o);
 void grouped_linear_backward_input(const GroupedLinearBackwardInput& o);
 void grouped_linear_backward_weight(const GroupedLinearBackwardWeight& o);

@@ -97,6 +97,57 @@ TEST_F(Experts, RowsComeBackWithTheirWeights) {
   EXPECT_EQ(values(y), (std::vector<float>{8.5f, 11, 0.25f, 0.5f}));
 }
 
+// Of each expert the first token alone.
+TEST_F(Experts, ChoicesBeyondTheCapacityAreTakenBack) {
+  Tensor routing = of(3, {0, 0, 0.5f, 0.5f, 0, 0, 0.5f, 0.5f, 0, 0, 0.5f, 0.5f});
+  routing.dtype = DType::int32;
+  const std::vector<std::int32_t> chosen{4, 1, 1, 0, 5, 4};
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    reinterpret_cast<std::int32_t*>(routing.span.data)[4 * (i / 2) + i % 2] = chosen[i];
+  const Tensor tokens = tensor(1, 6, DType::int32), places = tensor(3, 2, DType::int32),
+               offsets = tensor(1, 7, DType::int32);
+  run(GroupRows{routing, 2, 0, 6, 1, false, tokens, {}, places, offsets});
+  run(LimitChoices{routing, places, offsets, 1});
+  synchronize();
+  const std::vector<std::int32_t> left = numbers(routing);
+  for (const auto& [at, expert] : std::vector<std::pair<std::size_t, std::int32_t>>{
+           {0, 4}, {1, 1}, {4, -1}, {5, 0}, {8, 5}, {9, -1}})
+    EXPECT_EQ(left[at], expert) << at;
+  EXPECT_EQ(data(routing)[6], 0.5f);
+}
+
+TEST_F(Experts, GradientsOfRowsThatCameBack) {
+  const Tensor x = of(3, {1, 2, 3, 4, 5, 6}), dy = of(2, {1, 10, 2, 3});
+  const Tensor dx = tensor(3, 2), dweights = tensor(2, 3);
+  Tensor routing = of(2, {0, 0, 0.5f, 2, 0, 0, 1, 0.25f});
+  routing.dtype = DType::int32;
+  run(CombineRowsBackward{x, integers(2, {0, 2, -1, 1}), routing, dy, dx, dweights});
+  synchronize();
+  EXPECT_EQ(values(dx), (std::vector<float>{0.5f, 5, 0.5f, 0.75f, 2, 20}));
+  EXPECT_EQ(values(dweights), (std::vector<float>{21, 65, 0, 0, 18, 0}));
+}
+
+// 448 times a power of two is the largest value of its scale, and of smaller ones three bits stay.
+TEST_F(Experts, RowsTravelInFp8WithScalesOf128Elements) {
+  std::vector<float> in(2 * 256);
+  for (std::size_t i = 0; i < in.size(); ++i)
+    in[i] = i % 128 == 5 ? 448.0f * std::ldexp(1.0f, static_cast<int>(i / 128)) : 0.0f;
+  in[6] = 17.4f;        // between 16 and 18
+  in[256 + 6] = -1.1f;  // times 1/4, between 0.25 and 0.28125
+  const Tensor x = of(2, in), bytes = tensor(2, bytes_of_fp8_row(256), DType::int8),
+               y = tensor(3, 256);
+  run(QuantiseRows{x, bytes});
+  run(GatherFp8Rows{bytes, integers(1, {1, 0, 1}), y});
+  synchronize();
+  std::vector<float> first(in.begin(), in.begin() + 256), second(in.begin() + 256, in.end());
+  first[6] = 18;
+  second[6] = -1.125f;
+  std::vector<float> wanted = second;
+  wanted.insert(wanted.end(), first.begin(), first.end());
+  wanted.insert(wanted.end(), second.begin(), second.end());
+  EXPECT_EQ(values(y), wanted);
+}
+
 TEST_F(Experts, AnIndexOutsideOfTheRowsIsRefused) {
   const Tensor x = normal(3, 2, 1), rows = tensor(2, 2);
   EXPECT_EQ(message_of<BadArgument>([&] {
@@ -161,17 +212,6 @@ TEST_F(Experts, GatesAreOfTheRowsThatAreThere) {
   synchronize();
   EXPECT_NEAR(at(gate_up, 1, 0), 2, 1e-6);
   EXPECT_EQ(at(gate_up, 2, 1), 2);
-}
-
-TEST_F(Experts, GradientsOfSumsGoToRowsAndWeights) {
-  const Tensor x = of(3, {1, 2, 3, 4, 5, 6}), dy = of(2, {1, -1, 2, 3});
-  Tensor routing = of(2, {0, 0, 0.5f, 2, 0, 0, 1, 0.25f});
-  routing.dtype = DType::int32;
-  const Tensor dx = of(3, {9, 9, 9, 9, 9, 9}), dweights = of(2, {9, 9, 9, 9});
-  run(CombineRowsBackward{x, integers(2, {0, 2, -1, 1}), routing, dy, dx, dweights});
-  synchronize();
-  EXPECT_EQ(values(dx), (std::vector<float>{0.5f, -0.5f, 0.5f, 0.75f, 2, -2}));
-  EXPECT_EQ(values(dweights), (std::vector<float>{-1, -1, 0, 18}));
 }
 
 // Beside differences of the weights.

@@ -222,6 +222,20 @@ class CpuOperations : public LinearOperations {
             [=] { grouped_linear_backward_weight(o); });
   }
 
+  void enqueue(Stream& stream, const LimitChoices& o) {
+    compute(stream, o, bytes_of({&o.routing, &o.places}), o.routing.span,
+            [=] { limit_choices(o); });
+  }
+
+  void enqueue(Stream& stream, const QuantiseRows& o) {
+    compute(stream, o, bytes_of({&o.x, &o.y}), o.x, [=] { quantise_rows(o); });
+  }
+
+  void enqueue(Stream& stream, const GatherFp8Rows& o) {
+    const double read = static_cast<double>(o.y.rows * o.x.columns);
+    compute(stream, o, read + bytes_of({&o.y}), o.y, [=] { gather_fp8_rows(o); });
+  }
+
   void enqueue(Stream& stream, const Norm& o) {
     compute(stream, o, bytes_of({&o.norm.x, &o.y}), o.y,
             [=] { norm<float>(norm_rows(o.norm), matrix(o.y)); });

@@ -227,6 +227,21 @@ struct ChooseExpertsBackward {
   }
 };
 
+// Takes back what experts have no room for: of the choices of each expert all but the first
+// `capacity`, in the order of tokens. A choice that is taken back becomes -1; its weight stays.
+struct LimitChoices {
+  static constexpr const char* kName = "limit choices";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor routing;  // as ChooseExperts writes it
+  // As GroupRows writes them for this routing, with a group for each expert.
+  Tensor places, offsets;
+  std::int64_t capacity = 0;
+  bool fits() const {
+    return routing.dtype == DType::int32 && routing.columns == 2 * places.columns &&
+           routing.rows == places.rows && offsets.count() > 1 && capacity > 0;
+  }
+};
+
 // Row r of y is row index[r] of x, for all rows of y or the first `count` ones. Rows of any type
 // are copied as they are.
 struct GatherRows {
@@ -262,18 +277,19 @@ struct CombineRows {
   }
 };
 
-// The backward pass of CombineRows with a routing, for all tokens of y: row places[t][j] of dx is
-// row t of dy times weight j of the token, and dweights[t][j], fp32, the product of that row of dy
-// and of row places[t][j] of x; where the place is -1, 0.
+// The gradients of a CombineRows with a routing: row places[t][j] of dx is dy[t] times weight j of
+// token t, and dweights[t][j] is dy[t] times row places[t][j] of x, of a place of -1 nothing. Rows
+// of dx that have no place stay as they are; columns of dweights behind the places' become 0.
 struct CombineRowsBackward {
   static constexpr const char* kName = "combine rows backward";
   static constexpr StepPart kPart = StepPart::elementwise;
-  Tensor x, places, routing, dy;
-  Tensor dx, dweights;
+  Tensor x, places, routing, dy, dx;
+  Tensor dweights;                 // (tokens, as many columns as places have, or more), fp32
   std::int64_t expected_rows = 0;  // as of GroupedRows
   bool fits() const {
-    return CombineRows{x, places, routing, dy}.fits() && routing.count() > 0 && same_shape(x, dx) &&
-           x.dtype == dx.dtype && same_shape(places, dweights) && dweights.dtype == DType::fp32;
+    return CombineRows{x, places, routing, dy}.fits() && routing.count() == 2 * places.count() &&
+           same_shape(dx, x) && dx.dtype == dy.dtype && dweights.dtype == DType::fp32 &&
+           dweights.rows == dy.rows && dweights.columns >= places.columns;
   }
 };
 
@@ -320,6 +336,38 @@ struct GroupedLinearBackwardWeight {
   Tensor dw;
   Accumulate accumulate = Accumulate::no;
   bool fits() const { return dy.rows == x.rows && rows.divide(dw, dy.columns, x.columns); }
+};
+
+// Rows that travel in fp8: of the elements of a row first all values, in E4M3, and then a scale,
+// fp32, of each kScaledElements of them. As bytes: int8.
+inline constexpr std::int64_t kScaledElements = 128;
+inline std::int64_t bytes_of_fp8_row(std::int64_t columns) {
+  return columns + columns / kScaledElements * 4;
+}
+
+// y: the rows of x, of a multiple of kScaledElements, in fp8, scaled as Quantise does it.
+struct QuantiseRows {
+  static constexpr const char* kName = "quantise rows";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x, y;
+  bool fits() const {
+    return x.columns % kScaledElements == 0 && y.dtype == DType::int8 && y.rows == x.rows &&
+           y.columns == bytes_of_fp8_row(x.columns);
+  }
+};
+
+// Row r of y is row index[r] of x, which are rows in fp8: values times their scales.
+struct GatherFp8Rows {
+  static constexpr const char* kName = "gather fp8 rows";
+  static constexpr StepPart kPart = StepPart::elementwise;
+  Tensor x;
+  Tensor index;  // int32 (1, rows)
+  Tensor y;
+  bool fits() const {
+    return y.columns % kScaledElements == 0 && x.dtype == DType::int8 &&
+           x.columns == bytes_of_fp8_row(y.columns) && index.dtype == DType::int32 &&
+           index.count() >= y.rows;
+  }
 };
 
 // LayerNorm: y = (x - mean) / sqrt(variance + 1e-5) * weight + bias.
@@ -654,13 +702,14 @@ struct Sgd {
 using AnyOperation =
     std::variant<FillNormal, FillValue, Scale, Add, KeepBlocks, Advance, RandomTokens,
                  RandomElements, Embedding, EmbeddingBackward, ChooseExperts, ChooseExpertsBackward,
-                 GroupRows, GatherRows, CombineRows, CombineRowsBackward, GroupedLinear,
-                 GroupedLinearBackwardInput, GroupedLinearBackwardWeight, Norm, NormBackward,
-                 LinearForward, LinearAdd, LinearBackwardInput, LinearBackwardWeight, Gelu,
-                 GeluBackward, LinearGelu, LinearBackwardGelu, Magnitude, Quantise, MultiplyScaled,
-                 Relu, ReluBackward, SwiGlu, SwiGluBackward, Rotate, RotateBackward, Attention,
-                 AttentionBackward, CrossEntropyPiece, CrossEntropySums, CrossEntropyOfPart, Mean,
-                 CrossEntropy, MeanSquaredError, SumOfSquares, Clip, AdamW, Sgd>;
+                 GroupRows, GatherRows, CombineRows, CombineRowsBackward, LimitChoices,
+                 QuantiseRows, GatherFp8Rows, GroupedLinear, GroupedLinearBackwardInput,
+                 GroupedLinearBackwardWeight, Norm, NormBackward, LinearForward, LinearAdd,
+                 LinearBackwardInput, LinearBackwardWeight, Gelu, GeluBackward, LinearGelu,
+                 LinearBackwardGelu, Magnitude, Quantise, MultiplyScaled, Relu, ReluBackward,
+                 SwiGlu, SwiGluBackward, Rotate, RotateBackward, Attention, AttentionBackward,
+                 CrossEntropyPiece, CrossEntropySums, CrossEntropyOfPart, Mean, CrossEntropy,
+                 MeanSquaredError, SumOfSquares, Clip, AdamW, Sgd>;
 
 template <typename Operation>
 const char* name_of(const Operation&) {

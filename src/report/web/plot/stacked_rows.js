@@ -1,5 +1,6 @@
-// The common part of charts that draw what training steps are made of: a bar for each model, engine and
-// recipe, of parts that stand one behind the other, and a mark for the whole.
+// The common part of charts that draw what steps or layers are made of: a bar for each of them, of parts
+// that stand one behind the other, and a mark for the whole. Of training a bar for each model, engine and
+// recipe.
 import { DASH, percent, plain, words } from '../format.js';
 import { shortModel, simulatedNote } from '../labels.js';
 import { inkOn, tinted } from '../palette.js';
@@ -56,7 +57,7 @@ function barsOf({ rows, series }, kind) {
 }
 
 /**
- * The panels of a chart of parts.
+ * The panels of a chart of parts of training steps.
  * @param {Object} kind
  *     id, title, caption   of its panels
  *     withoutParts         a sentence of the caption where a bar has no parts
@@ -73,10 +74,22 @@ export function stackedPanels(model, kind) {
   const hasParts = ({ metrics }) =>
     Object.keys(metrics).some((name) => name.endsWith(kind.suffix) && name !== kind.whole);
   const groups = trainingGroups(model, hasParts, !kind.reportedOf);
-  return groups.map((group) => panel(group, kind));
+  return groups.map((group) =>
+    stackedPanel({ ...group, words: (others) => captionWords(group, others) }, kind, {
+      id: `training-${kind.id}${group.cpu ? '-cpu' : ''}`,
+      title: [kind.title, group.cpu && 'CPU'],
+    }),
+  );
 }
 
-function panel(group, kind) {
+/**
+ * A panel of parts.
+ * @param {Object} group { rows: [{ name, records, reported }], series: [{ name, records }],
+ *     words(reported): sentences of the caption }
+ * @param {Object} kind as in stackedPanels(); `rowName`: of rows in the table, without it "Model"
+ * @param {Object} head { id, title }
+ */
+export function stackedPanel(group, kind, head) {
   const bars = barsOf(group, kind);
   const shown = bars.flatMap(({ record }) => record ?? []);
   const parts = partsOf(shown, kind);
@@ -91,14 +104,13 @@ function panel(group, kind) {
   const longest = Math.max(...bars.map(({ label }) => label.length));
   const told = { bars, marks, whole, others, kind, left: 14 + LETTER * longest };
   return panelOf({
-    id: `training-${kind.id}${group.cpu ? '-cpu' : ''}`,
-    title: [kind.title, group.cpu && 'CPU'],
+    ...head,
     caption: [
       simulatedNote(shown.map(({ place }) => place)),
       kind.caption,
       bars.some((bar) => bar.record && !partSum(bar, marks)) && kind.withoutParts,
       'Parts stand in the order of the legend.',
-      ...captionWords(group, others.length),
+      ...group.words(others.length),
     ],
     span: 'full',
     height: () => Math.round(10 + BOTTOM + (bars.at(-1).place + 1.2) * ROW),
@@ -227,7 +239,7 @@ function table({ bars, marks, kind }) {
   return tableOf(
     bars,
     {
-      Model: ({ row }) => row,
+      [kind.rowName ?? 'Model']: ({ row }) => row,
       Series: ({ reported, series }) =>
         reported ? `${reported.device}, reported elsewhere` : series,
     },

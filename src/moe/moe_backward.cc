@@ -1,0 +1,80 @@
+// The backward pass of a layer: the gradient of a combine is a dispatch, that of a dispatch a
+// combine.
+#include "moe/moe_layer.h"
+
+namespace duet {
+
+void MoeLayer::plan_gradients(Rank& rank, const ExpertWeights& weights, const Tuning& tuning) {
+  const MoeTensors& t = tensors_;
+  const std::vector<std::int64_t>& counts = rows().rows_of_expert[static_cast<std::size_t>(rank_)];
+  dactivated_ =
+      plan_product(rank, counts, t.dproducts, weights.down(), t.dactivated, Layout::nn, tuning);
+  dexpanded_ =
+      plan_product(rank, counts, t.dgate_up, weights.up(), t.dexpanded, Layout::nn, tuning);
+  dup_.emplace(rank.device, counts, t.dgate_up, t.expanded, t.dup, tuning);
+  ddown_.emplace(rank.device, counts, t.dproducts, t.activated, t.ddown, tuning);
+}
+
+// Weight gradients need no exchange: they run beside that of the rows' gradients.
+void MoeLayer::add_backward(Rank& rank, CollectiveSession& session) {
+  add_gradients_to_experts(rank, session);
+  add_expert_gradients(stages_[3].compute);
+  add_weight_gradients(stages_[3].beside);
+  add_gradients_to_tokens(rank, session);
+}
+
+// Where the token's rank weighs, it has the rows that came back, and so the gradients of weights.
+void MoeLayer::add_gradients_to_experts(Rank& rank, CollectiveSession& session) {
+  const MoeTensors& t = tensors_;
+  std::vector<MoePhase>&compute = stages_[2].compute, &exchange = stages_[2].exchange;
+  std::vector<MoePhase>& experts = stages_[3].compute;
+  if (rows().kind == ExchangeKind::per_expert) {
+    add(compute, "sum_backward",
+        CombineRowsBackward{t.returned, t.sent_places, t.routing, t.dout, t.dsent, t.dweights});
+    add(exchange, "combine_backward", plan_rows(rank, session, t.dsent, t.dreceived, false));
+    return add(experts, "reduce_backward", GatherRows{t.dreceived, t.tokens, t.dproducts});
+  }
+  if (rows().kind == ExchangeKind::per_rank) {
+    add(compute, "sum_backward", GatherRows{t.dout, t.sent_tokens, t.dsent});
+    add(exchange, "combine_backward", plan_rows(rank, session, t.dsent, t.dreceived, false));
+  } else {
+    add(exchange, "combine_backward", plan_rows(rank, session, t.dout, t.dreceived, false));
+  }
+  add(experts, "reduce_backward",
+      CombineRowsBackward{t.products, t.places, t.received_routing, t.dreceived, t.dproducts,
+                          t.received_dweights});
+}
+
+void MoeLayer::add_expert_gradients(std::vector<MoePhase>& to) {
+  const MoeTensors& t = tensors_;
+  add(to, "experts_backward", dactivated_);
+  add(to, "experts_backward", SwiGluBackward{t.gate_up, t.dactivated, t.dgate_up});
+  add(to, "experts_backward", dexpanded_);
+}
+
+void MoeLayer::add_weight_gradients(std::vector<MoePhase>& to) {
+  to.push_back({"weights", [this](Stream& stream) {
+                  ddown_->enqueue(stream);
+                  dup_->enqueue(stream);
+                }});
+}
+
+void MoeLayer::add_gradients_to_tokens(Rank& rank, CollectiveSession& session) {
+  const MoeTensors& t = tensors_;
+  std::vector<MoePhase>& exchange = stages_[3].exchange;
+  add(stages_[3].compute, "expand_backward", CombineRows{t.dexpanded, t.places, {}, t.dpartial});
+  if (rows().kind == ExchangeKind::all_gather) {
+    add(exchange, "dispatch_backward", plan_rows(rank, session, t.dpartial, t.dx, true));
+    return add(exchange, "dispatch_backward",
+               plan_rows(rank, session, t.received_dweights, t.dweights, true));
+  }
+  add(exchange, "dispatch_backward", plan_rows(rank, session, t.dpartial, t.dreturned, true));
+  add(stages_[4].compute, "pack_backward", CombineRows{t.dreturned, t.sent_places, {}, t.dx});
+  if (rows().kind == ExchangeKind::per_expert) return;
+  add(exchange, "dispatch_backward",
+      plan_rows(rank, session, t.received_dweights, t.sent_dweights, true));
+  add(stages_[4].compute, "pack_backward",
+      CombineRows{t.sent_dweights, t.sent_places, {}, t.dweights});
+}
+
+}  // namespace duet
