@@ -11,14 +11,28 @@ void MoeLayer::plan_gradients(Rank& rank, const ExpertWeights& weights, const Tu
       plan_product(rank, counts, t.dproducts, weights.down(), t.dactivated, Layout::nn, tuning);
   dexpanded_ =
       plan_product(rank, counts, t.dgate_up, weights.up(), t.dexpanded, Layout::nn, tuning);
-  dup_.emplace(rank.device, counts, t.dgate_up, t.expanded, t.dup, tuning);
-  ddown_.emplace(rank.device, counts, t.dproducts, t.activated, t.ddown, tuning);
+  const auto add = [&](const std::vector<std::int64_t>& of, const Tensor& dy, const Tensor& x,
+                       const Tensor& dw) {
+    weight_gradients_.emplace_back(rank.device, of, dy, x, dw, tuning);
+  };
+  add(counts, t.dproducts, t.activated, t.ddown);
+  add(counts, t.dgate_up, t.expanded, t.dup);
+  if (shape().shared == 0) return;
+  const std::vector<std::int64_t> tokens{shape().tokens};
+  dshared_activated_ = plan_product(rank, tokens, t.dout, weights.shared_down(),
+                                    t.dshared_activated, Layout::nn, tuning);
+  dshared_x_ = plan_product(rank, tokens, t.dshared_gate_up, weights.shared_up(), t.dshared_x,
+                            Layout::nn, tuning);
+  add(tokens, t.dout, t.shared_activated, t.dshared_down);
+  add(tokens, t.dshared_gate_up, t.x, t.dshared_up);
 }
 
-// Weight gradients need no exchange: they run beside that of the rows' gradients.
+// Weight gradients need no exchange: they run beside that of the rows' gradients. So do those of
+// shared experts.
 void MoeLayer::add_backward(Rank& rank, CollectiveSession& session) {
   add_gradients_to_experts(rank, session);
   add_expert_gradients(stages_[3].compute);
+  add_shared_gradients(stages_[2].beside, stages_[3].beside);
   add_weight_gradients(stages_[3].beside);
   add_gradients_to_tokens(rank, session);
 }
@@ -54,27 +68,38 @@ void MoeLayer::add_expert_gradients(std::vector<MoePhase>& to) {
 
 void MoeLayer::add_weight_gradients(std::vector<MoePhase>& to) {
   to.push_back({"weights", [this](Stream& stream) {
-                  ddown_->enqueue(stream);
-                  dup_->enqueue(stream);
+                  for (const WeightGradients& each : weight_gradients_) each.enqueue(stream);
                 }});
+}
+
+void MoeLayer::add_shared_gradients(std::vector<MoePhase>& first, std::vector<MoePhase>& second) {
+  if (shape().shared == 0) return;
+  const MoeTensors& t = tensors_;
+  add(first, "shared_backward", dshared_activated_);
+  add(first, "shared_backward",
+      SwiGluBackward{t.shared_gate_up, t.dshared_activated, t.dshared_gate_up});
+  add(second, "shared_backward", dshared_x_);
 }
 
 void MoeLayer::add_gradients_to_tokens(Rank& rank, CollectiveSession& session) {
   const MoeTensors& t = tensors_;
   std::vector<MoePhase>& exchange = stages_[3].exchange;
   add(stages_[3].compute, "expand_backward", CombineRows{t.dexpanded, t.places, {}, t.dpartial});
+  std::vector<MoePhase>& last = stages_[4].compute;
   if (rows().kind == ExchangeKind::all_gather) {
     add(exchange, "dispatch_backward", plan_rows(rank, session, t.dpartial, t.dx, true));
-    return add(exchange, "dispatch_backward",
-               plan_rows(rank, session, t.received_dweights, t.dweights, true));
+    add(exchange, "dispatch_backward",
+        plan_rows(rank, session, t.received_dweights, t.dweights, true));
+  } else {
+    add(exchange, "dispatch_backward", plan_rows(rank, session, t.dpartial, t.dreturned, true));
+    add(last, "pack_backward", CombineRows{t.dreturned, t.sent_places, {}, t.dx});
   }
-  add(exchange, "dispatch_backward", plan_rows(rank, session, t.dpartial, t.dreturned, true));
-  add(stages_[4].compute, "pack_backward", CombineRows{t.dreturned, t.sent_places, {}, t.dx});
-  if (rows().kind == ExchangeKind::per_expert) return;
-  add(exchange, "dispatch_backward",
-      plan_rows(rank, session, t.received_dweights, t.sent_dweights, true));
-  add(stages_[4].compute, "pack_backward",
-      CombineRows{t.sent_dweights, t.sent_places, {}, t.dweights});
+  if (rows().kind == ExchangeKind::per_rank) {
+    add(exchange, "dispatch_backward",
+        plan_rows(rank, session, t.received_dweights, t.sent_dweights, true));
+    add(last, "pack_backward", CombineRows{t.sent_dweights, t.sent_places, {}, t.dweights});
+  }
+  if (shape().shared > 0) add(last, "pack_backward", Add{t.dx, t.dshared_x, t.dx});
 }
 
 }  // namespace duet

@@ -58,12 +58,25 @@ void MoeLayer::verify_dproducts(Rank& rank, std::uint64_t fills) const {
 
 void MoeLayer::verify_expert_gradients(Rank& rank) const {
   const MoeTensors& t = tensors_;
-  double size = 1;  // of the gradients of gate and up
-  for (const std::int64_t row : sampled_rows(t.expanded.rows)) {
-    verify_product(rank, dactivated_, row, 1);
-    const std::vector<double> in = row_of(rank.device, t.gate_up, row),
-                              dy = row_of(rank.device, t.dactivated, row),
-                              got = row_of(rank.device, t.dgate_up, row);
+  const double size =
+      verify_row_gradients(rank, dactivated_, t.gate_up, t.dactivated, t.dgate_up, dexpanded_);
+  for (std::size_t i = 0; i < 2; ++i) verify_weight_gradients(rank, weight_gradients_[i], size);
+  if (shape().shared == 0) return;
+  const double shared = verify_row_gradients(rank, dshared_activated_, t.shared_gate_up,
+                                             t.dshared_activated, t.dshared_gate_up, dshared_x_);
+  for (std::size_t i = 2; i < 4; ++i) verify_weight_gradients(rank, weight_gradients_[i], shared);
+}
+
+double MoeLayer::verify_row_gradients(Rank& rank, const Product& first, const Tensor& gate_up,
+                                      const Tensor& dactivated, const Tensor& dgate_up,
+                                      const Product& second) const {
+  double size = 1;
+  if (gate_up.rows == 0) return size;
+  for (const std::int64_t row : sampled_rows(gate_up.rows)) {
+    verify_product(rank, first, row, 1);
+    const std::vector<double> in = row_of(rank.device, gate_up, row),
+                              dy = row_of(rank.device, dactivated, row),
+                              got = row_of(rank.device, dgate_up, row);
     for (std::size_t i = 0; i < dy.size(); ++i) {
       const double gate = in[i], up = in[dy.size() + i], part = 1 / (1 + std::exp(-gate));
       const double wanted[] = {dy[i] * up * part * (1 + gate * (1 - part)), dy[i] * gate * part};
@@ -77,17 +90,17 @@ void MoeLayer::verify_expert_gradients(Rank& rank) const {
                                    row, value, half * dy.size() + i, wanted[half]));
       }
     }
-    verify_product(rank, dexpanded_, row, root_mean_square(got));
+    verify_product(rank, second, row, root_mean_square(got));
     size = std::max(size, root_mean_square(got));
   }
-  verify_weight_gradients(rank, *ddown_, size);
-  verify_weight_gradients(rank, *dup_, size);
+  return size;
 }
 
 // Of the first and the last expert, and of some between, a row in the middle.
 void MoeLayer::verify_weight_gradients(Rank& rank, const WeightGradients& gradients,
                                        double size) const {
-  for (const std::int64_t group : sampled_rows(own_experts())) {
+  for (const std::int64_t group :
+       sampled_rows(static_cast<std::int64_t>(gradients.products().size()))) {
     const WeightGradients::Product& product = gradients.products()[index_of(group)];
     const GemmProblem& problem = product.problem;
     const std::int64_t row = problem.m / 2;
@@ -101,10 +114,9 @@ void MoeLayer::verify_weight_gradients(Rank& rank, const WeightGradients& gradie
     for (std::size_t i = 0; i < got.size(); ++i) {
       const double allowed = problem.k > 0 ? size * tolerance(problem, expected[i]) : 0;
       if (std::abs(got[i] - expected[i]) <= allowed) continue;  // false for NaN
-      mismatch(rank, fmt::format("the gradient ({}, {}) of the weights of expert {} is {}, "
+      mismatch(rank, fmt::format("the gradient ({}, {}) of the weights of its expert {} is {}, "
                                  "expected {} +- {:.2g}",
-                                 row, i, rank.index * own_experts() + group, got[i], expected[i],
-                                 allowed));
+                                 row, i, group, got[i], expected[i], allowed));
     }
   }
 }

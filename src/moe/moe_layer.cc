@@ -31,6 +31,7 @@ MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session,
     add_shared(stages_[0].compute, stages_[0].compute);
     if (!shape().trains) return;
     add_expert_gradients(stages_[0].compute);
+    add_shared_gradients(stages_[0].compute, stages_[0].compute);
     add_weight_gradients(stages_[0].compute);
     return;
   }
@@ -197,9 +198,7 @@ std::size_t MoeLayer::operations_queued() const {
   std::size_t sum =
       plans_.size() * static_cast<std::size_t>(rows().ranks) * kOperationsOfCollective;
   for (const Product* each : products()) sum += each->plan->operations();
-  for (const auto* each : {&dup_, &ddown_}) {
-    if (*each) sum += (*each)->operations();
-  }
+  for (const WeightGradients& each : weight_gradients_) sum += each.operations();
   for (const MoeStage& stage : stages_)
     sum += kOperationsOfStage + stage.compute.size() + stage.beside.size();
   return sum;
@@ -209,6 +208,8 @@ std::vector<const MoeLayer::Product*> MoeLayer::products() const {
   std::vector<const Product*> all{&up_, &down_};
   if (shape().shared > 0) all.insert(all.end(), {&shared_up_, &shared_down_});
   if (shape().trains) all.insert(all.end(), {&dactivated_, &dexpanded_});
+  if (shape().trains && shape().shared > 0)
+    all.insert(all.end(), {&dshared_activated_, &dshared_x_});
   return all;
 }
 

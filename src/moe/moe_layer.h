@@ -25,10 +25,11 @@ inline constexpr double kMoeDeadline = 120;  // seconds for any wait outside the
 inline constexpr const char* kMoePhases[] = {"route",   "pack",   "dispatch", "shared", "expand",
                                              "experts", "reduce", "combine",  "sum"};
 // Those of a backward pass, each of which has the gradient of a phase; of all_gather neither the
-// first nor, but for fp8, the last. "weights" are the gradients of the experts' weights.
+// first nor, but for shared experts, the last. "weights" are the gradients of the experts' weights.
 inline constexpr const char* kMoeBackwardPhases[] = {
-    "sum_backward",    "combine_backward",  "reduce_backward", "experts_backward",
-    "expand_backward", "dispatch_backward", "weights",         "pack_backward"};
+    "sum_backward",      "combine_backward", "shared_backward",
+    "reduce_backward",   "experts_backward", "expand_backward",
+    "dispatch_backward", "weights",          "pack_backward"};
 
 class MoeLayer {
  public:
@@ -76,6 +77,7 @@ class MoeLayer {
   void add_gradients_to_experts(Rank& rank, CollectiveSession& session);
   void add_expert_gradients(std::vector<MoePhase>& to);
   void add_weight_gradients(std::vector<MoePhase>& to);
+  void add_shared_gradients(std::vector<MoePhase>& first, std::vector<MoePhase>& second);
   void add_gradients_to_tokens(Rank& rank, CollectiveSession& session);
   Product plan_product(Rank& rank, const std::vector<std::int64_t>& counts, const Tensor& a,
                        const Tensor& b, const Tensor& c, Layout layout, const Tuning& tuning) const;
@@ -107,6 +109,10 @@ class MoeLayer {
   void verify_backward(Rank& rank, std::uint64_t fills) const;
   void verify_dproducts(Rank& rank, std::uint64_t fills) const;
   void verify_expert_gradients(Rank& rank) const;
+  // Of an expert's rows; the largest root mean square of a row of dgate_up, or 1.
+  double verify_row_gradients(Rank& rank, const Product& first, const Tensor& gate_up,
+                              const Tensor& dactivated, const Tensor& dgate_up,
+                              const Product& second) const;
   void verify_weight_gradients(Rank& rank, const WeightGradients& gradients, double size) const;
   void verify_dweights(Rank& rank, std::uint64_t fills) const;
   [[noreturn]] void mismatch(const Rank& rank, const std::string& what) const;
@@ -120,7 +126,8 @@ class MoeLayer {
   Buffer logits_memory_;
   Product up_, down_, shared_up_, shared_down_;         // without plans where there are none
   Product dactivated_, dexpanded_;                      // likewise: of a backward pass
-  std::optional<WeightGradients> dup_, ddown_;          // likewise
+  Product dshared_activated_, dshared_x_;               // likewise
+  std::vector<WeightGradients> weight_gradients_;       // of down and up, of shared down and up
   std::vector<std::unique_ptr<CollectivePlan>> plans_;  // the rows' is the first
   MoeStages stages_;
 };

@@ -46,6 +46,7 @@ MoeMemory::MoeMemory(Rank& rank, const MoeShape& shape, ExchangeKind kind,
   if (!shape_.trains) return;
   allocate_expert_gradients(rank, most);
   if (session != nullptr) allocate_row_gradients(rank, *session, most);
+  if (shape_.shared > 0) allocate_shared_gradients(rank);
 }
 
 ExpertWeights::ExpertWeights(Rank& rank, const MoeShape& shape, Stream& stream) {
@@ -112,6 +113,19 @@ void MoeMemory::allocate_expert_gradients(Rank& rank, const MoeSizes& most) {
   all_.dactivated = matrix(rows, shape_.width);
   all_.dup = matrix(experts * 2 * shape_.width, shape_.hidden);
   all_.ddown = matrix(experts * shape_.hidden, shape_.width);
+}
+
+void MoeMemory::allocate_shared_gradients(Rank& rank) {
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
+    return device_memory(rank, rows, columns, shape_.dtype);
+  };
+  const std::int64_t tokens = shape_.tokens, hidden = shape_.hidden, width = shape_.shared_width();
+  if (all_.dout.count() == 0) all_.dout = matrix(tokens, hidden);  // the experts alone
+  all_.dshared_gate_up = matrix(tokens, 2 * width);
+  all_.dshared_activated = matrix(tokens, width);
+  all_.dshared_x = matrix(tokens, hidden);
+  all_.dshared_up = matrix(2 * width, hidden);
+  all_.dshared_down = matrix(hidden, width);
 }
 
 void MoeMemory::allocate_row_gradients(Rank& rank, CollectiveSession& session,

@@ -47,7 +47,8 @@ struct MoeTensors {
   // received, of those sent, which are without elements where the token's rank weighs, and of
   // tokens.
   Tensor received_dweights, sent_dweights, dweights;
-  Tensor dup, ddown;  // of the experts' weights
+  Tensor dshared_gate_up, dshared_activated, dshared_x;  // of X its part
+  Tensor dup, ddown, dshared_up, dshared_down;           // of the experts' weights
 };
 
 // As many columns as GPUs add.
@@ -92,6 +93,7 @@ class MoeMemory {
   void allocate_experts(Rank& rank, const MoeSizes& most);
   void allocate_shared(Rank& rank);
   void allocate_expert_gradients(Rank& rank, const MoeSizes& most);
+  void allocate_shared_gradients(Rank& rank);
   void allocate_row_gradients(Rank& rank, CollectiveSession& session, const MoeSizes& most);
   void allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most);
   Tensor device_memory(Rank& rank, std::int64_t rows, std::int64_t columns, DType dtype);

@@ -73,9 +73,8 @@ std::optional<Skipped> MoeLayer::unverifiable() const {
   for (const Product* each : products()) {
     if (auto skipped = each->plan->unverifiable()) return skipped;
   }
-  for (const auto* each : {&dup_, &ddown_}) {
-    if (!*each) continue;
-    if (auto skipped = (*each)->unverifiable()) return skipped;
+  for (const WeightGradients& each : weight_gradients_) {
+    if (auto skipped = each.unverifiable()) return skipped;
   }
   return std::nullopt;
 }
@@ -235,8 +234,9 @@ void MoeLayer::verify_sums(Rank& rank, const Tensor& summed, bool weighs,
       const std::size_t first = (index_of(rank.index) * tokens.size() + i) * 2 * columns;
       for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += theirs[first + c];
     }
-    if (weighs && shape().shared > 0) {
-      const std::vector<double> shared = row_of(rank.device, tensors_.shared_products, tokens[i]);
+    if (shape().shared > 0) {
+      const std::vector<double> shared =
+          row_of(rank.device, weighs ? tensors_.shared_products : tensors_.dshared_x, tokens[i]);
       for (std::size_t c = 0; c < columns; ++c) {
         sum[c] += shared[c];
         sum[columns + c] += std::abs(shared[c]);

@@ -83,6 +83,7 @@ TEST_P(MoeWorkTest, BackwardPassesGiveGradients) {
   expect_right(shape, parse_token_routing("hot:4"), {2, 1}, MoeOverlap::beside);
   shape.hidden = 128;
   shape.fp8_rows = true;
+  shape.shared = 1;
   expect_right(shape, {}, {}, MoeOverlap::halves);
 }
 

@@ -43,7 +43,6 @@ void check(const MoeShape& shape, int ranks) {
     if (columns % 8 == 0 && columns * element % 16 == 0) continue;
     refuse(fmt::format("rows of {} elements: expected a multiple of 8", columns));
   }
-  if (shape.trains && shape.shared > 0) refuse("shared experts have no backward pass");
   if (shape.fp8_rows && shape.hidden % kScaledElements != 0) {
     refuse(fmt::format("rows of {} elements: expected a multiple of {} in fp8", shape.hidden,
                        kScaledElements));

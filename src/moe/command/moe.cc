@@ -71,9 +71,9 @@ class MoeCommand : public TurnsCommand {
         "per-rank (a row once to each rank with one of its experts, one partial sum back), "
         "per-expert (a row to each of its experts, and as many back); default all");
     add("--overlap", overlaps_, "LIST",
-        "What runs beside dispatch and combine: none, beside (shared experts), halves (likewise, "
-        "and one half of the tokens is multiplied beside the exchanges of the other); default "
-        "none");
+        "What runs beside dispatch and combine: none, beside (shared experts, gradients of "
+        "weights), halves (likewise, and one half of the tokens is multiplied beside the exchanges "
+        "of the other); default none");
     add_call_flags();
     add_run_flags();
     offer(*app_, "--model", [] {
