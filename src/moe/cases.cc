@@ -10,11 +10,11 @@
 
 #include "collectives/open_sessions.h"
 #include "core/error.h"
+#include "moe/figures.h"
 #include "moe/moe_work.h"
 #include "results/record.h"
 #include "timing/fastest.h"
 #include "timing/sampler.h"
-#include "timing/statistics.h"
 
 namespace duet {
 namespace {
@@ -129,7 +129,7 @@ class MoeCases {
     if (chosen.exchanges()) ways.push_back({kExpertsAlone});
     if (chosen.overlaps()) ways.push_back({chosen.engine, chosen.exchange});
     const Works works = works_of(shape, routing, ways);
-    std::vector<std::pair<std::string, double>> phases;
+    MoePhaseTimes phases;
     const std::vector<Sampling> sampled = by_turns(works, options_.mode, [&](const RunAgain&) {
       if (!chosen.exchanges()) return;
       team().each([&](Rank& rank) {
@@ -146,8 +146,8 @@ class MoeCases {
       result.metrics.emplace_back("dropped_percent", 100 * dropped);
     }
     if (chosen.exchanges()) {
-      add_times(result, sampled, phases);
-      add_rows(result, own, phases);
+      add_moe_times(result, sampled, phases);
+      add_moe_rows(result, own, phases);
     }
     result.notes = {{"gemm_algorithm", own.gemm_algorithm()}};
     if (!own.algorithm().empty()) result.notes.emplace_back("algorithm", own.algorithm());
@@ -241,65 +241,6 @@ class MoeCases {
     const Works works = works_of(shape, routing, ways);
     Sampler sampler(team(), stop_);
     return ways[fastest_by_trial(sampler, all_of(works), options_.mode)];
-  }
-
-  // `sampled`: of the case, of the experts alone and, of an overlap, of the same without it.
-  static void add_times(Measurement& result, const std::vector<Sampling>& sampled,
-                        const std::vector<std::pair<std::string, double>>& phases) {
-    const auto median = [&](std::size_t of) { return summarise(sampled[of].samples).median; };
-    const double layer = median(0), experts = median(1);
-    result.metrics.emplace_back("added_percent", 100 * (layer / experts - 1));
-    result.metrics.emplace_back("experts_alone_seconds", experts);
-    if (sampled.size() > 2) {
-      const double serial = median(2);
-      result.metrics.emplace_back("serial_seconds", serial);
-      if (serial > experts)
-        result.metrics.emplace_back("hidden", 1 - (layer - experts) / (serial - experts));
-    }
-    for (const auto& [phase, seconds] : phases)
-      result.metrics.emplace_back(phase + "_seconds", seconds);
-    for (std::size_t other = 1; other < sampled.size(); ++other) {
-      const std::vector<std::string>& warnings = sampled[other].warnings;
-      result.warnings.insert(result.warnings.end(), warnings.begin(), warnings.end());
-    }
-  }
-
-  // What moves in the first call, and how fast.
-  static void add_rows(Measurement& result, const MoeWork& work,
-                       const std::vector<std::pair<std::string, double>>& phases) {
-    std::uint64_t wire = 0, logical = 0, multiplied = 0, most = 0;
-    const int ranks = work.rows(0).ranks;
-    for (int rank = 0; rank < ranks; ++rank) {
-      std::uint64_t sent = 0, received = 0, arrived = 0, own = 0;
-      for (std::size_t batch = 0; batch < work.batches(); ++batch) {
-        const ExchangedRows& rows = work.rows(batch);
-        sent += rows.wire_rows_sent(rank);
-        received += rows.wire_rows_received(rank);
-        arrived += rows.arrivals[static_cast<std::size_t>(rank)].size();
-        own += rows.multiplied[static_cast<std::size_t>(rank)].size();
-      }
-      wire = std::max({wire, sent, received});
-      logical = std::max(logical, arrived);
-      most = std::max(most, own);
-      multiplied += own;
-    }
-    const MoeShape& shape = work.shape();
-    for (const auto& [phase, row_bytes] :
-         {std::pair{"dispatch", shape.dispatched_bytes()}, {"combine", shape.combined_bytes()}}) {
-      const auto timed =
-          std::find_if(phases.begin(), phases.end(),
-                       [name = phase](const auto& each) { return each.first == name; });
-      for (const auto& [base, rows] : {std::pair{"wire", wire}, {"logical", logical}}) {
-        const auto bytes = static_cast<double>(rows * row_bytes);
-        result.metrics.emplace_back(fmt::format("{}_{}_bytes", phase, base), bytes);
-        if (timed == phases.end() || timed->second <= 0) continue;
-        result.metrics.emplace_back(fmt::format("{}_{}_gb_per_s", phase, base),
-                                    bytes * 1e-9 / timed->second);
-      }
-    }
-    result.metrics.emplace_back("wire_rows", static_cast<double>(wire));
-    result.metrics.emplace_back(
-        "rows_max_over_mean", static_cast<double>(most) * ranks / static_cast<double>(multiplied));
   }
 
   Machine& machine_;
