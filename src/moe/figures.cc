@@ -18,7 +18,7 @@ void add_moe_times(Measurement& result, const std::vector<Sampling>& sampled,
     const double serial = median(2);
     result.metrics.emplace_back("serial_seconds", serial);
     if (serial > experts)
-      result.metrics.emplace_back("hidden", 1 - (layer - experts) / (serial - experts));
+      result.metrics.emplace_back("hidden_share", 1 - (layer - experts) / (serial - experts));
   }
   for (const auto& [phase, seconds] : phases)
     result.metrics.emplace_back(phase + "_seconds", seconds);

@@ -4,7 +4,7 @@
 
 namespace duet {
 
-void MoeLayer::plan_gradients(Rank& rank, const ExpertWeights& weights, const Tuning& tuning) {
+void MoeLayer::plan_gradients(Rank& rank, const MoeWeights& weights, const Tuning& tuning) {
   const MoeTensors& t = tensors_;
   const std::vector<std::int64_t>& counts = rows().rows_of_expert[static_cast<std::size_t>(rank_)];
   dactivated_ =

@@ -15,9 +15,8 @@ constexpr std::size_t kOperationsOfCollective = 12;  // in a launch queue, of ea
 
 }  // namespace
 
-MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session,
-                   const ExpertWeights& weights, const MoeMemory& memory, Operations& operations,
-                   const Tuning& tuning)
+MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session, const MoeWeights& weights,
+                   const MoeMemory& memory, Operations& operations, const Tuning& tuning)
     : call_(std::move(call)),
       rank_(rank.index),
       memory_(memory),
@@ -57,7 +56,7 @@ MoeLayer::Product MoeLayer::plan_product(Rank& rank, const std::vector<std::int6
   return made;
 }
 
-void MoeLayer::plan_products(Rank& rank, const ExpertWeights& weights, const Tuning& tuning) {
+void MoeLayer::plan_products(Rank& rank, const MoeWeights& weights, const Tuning& tuning) {
   const MoeTensors& t = tensors_;
   const auto plan = [&](const std::vector<std::int64_t>& counts, const Tensor& a, const Tensor& b,
                         const Tensor& c) {

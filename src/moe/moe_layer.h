@@ -35,7 +35,7 @@ class MoeLayer {
  public:
   // Collective: plans, and writes the logits. Without a session the experts alone multiply what is
   // there. The session, the operations, the weights and the memory must outlive it.
-  MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session, const ExpertWeights& weights,
+  MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session, const MoeWeights& weights,
            const MoeMemory& memory, Operations& operations, const Tuning& tuning);
 
   const MoeStages& stages() const { return stages_; }
@@ -64,7 +64,7 @@ class MoeLayer {
   const MoeShape& shape() const { return call_.routed->shape; }
   const ExchangedRows& rows() const { return *call_.rows; }
   std::int64_t own_experts() const { return call_.routed->experts_of_rank(); }
-  void plan_products(Rank& rank, const ExpertWeights& weights, const Tuning& tuning);
+  void plan_products(Rank& rank, const MoeWeights& weights, const Tuning& tuning);
   std::vector<const Product*> products() const;
   void add_sending(Rank& rank, CollectiveSession& session);
   void add_expanding();
@@ -72,7 +72,7 @@ class MoeLayer {
   void add_returning(Rank& rank, CollectiveSession& session);
   void add_shared(std::vector<MoePhase>& first, std::vector<MoePhase>& second);
   // The backward pass (moe_backward.cc).
-  void plan_gradients(Rank& rank, const ExpertWeights& weights, const Tuning& tuning);
+  void plan_gradients(Rank& rank, const MoeWeights& weights, const Tuning& tuning);
   void add_backward(Rank& rank, CollectiveSession& session);
   void add_gradients_to_experts(Rank& rank, CollectiveSession& session);
   void add_expert_gradients(std::vector<MoePhase>& to);

@@ -49,7 +49,7 @@ MoeMemory::MoeMemory(Rank& rank, const MoeShape& shape, ExchangeKind kind,
   if (shape_.shared > 0) allocate_shared_gradients(rank);
 }
 
-ExpertWeights::ExpertWeights(Rank& rank, const MoeShape& shape, Stream& stream) {
+MoeWeights::MoeWeights(Rank& rank, const MoeShape& shape, Stream& stream) {
   auto seed = kWeightSeeds + 4 * static_cast<std::uint64_t>(rank.index);
   const auto matrix = [&](std::int64_t rows, std::int64_t columns) {
     Tensor made{{}, rows, columns, shape.dtype};

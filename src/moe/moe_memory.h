@@ -55,10 +55,10 @@ struct MoeTensors {
 inline std::int64_t columns_of_gradient(std::int64_t chosen) { return (chosen + 7) / 8 * 8; }
 
 // The weights of a rank's experts, random numbers.
-class ExpertWeights {
+class MoeWeights {
  public:
   // Enqueues their values.
-  ExpertWeights(Rank& rank, const MoeShape& shape, Stream& stream);
+  MoeWeights(Rank& rank, const MoeShape& shape, Stream& stream);
 
   const Tensor& up() const { return up_; }      // (experts, 2 * width, hidden)
   const Tensor& down() const { return down_; }  // (experts, hidden, width)

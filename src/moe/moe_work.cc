@@ -122,7 +122,7 @@ void MoeWork::prepare(Rank& rank, const Placement& placement) {
                                                      way_.session, most, batch));
   }
   const auto stream = rank.device.make_stream({placement.priority});
-  own.weights = std::make_unique<ExpertWeights>(rank, routings_.shape(), *stream);
+  own.weights = std::make_unique<MoeWeights>(rank, routings_.shape(), *stream);
   for (const auto& each : own.memory) each->fill(rank.index, own.fills, *stream);
   stream->synchronize(kMoeDeadline);
   double wire_bytes = 0;

@@ -78,7 +78,7 @@ class MoeWork : public Work {
  private:
   struct RankState {
     std::unique_ptr<Operations> operations;
-    std::unique_ptr<ExpertWeights> weights;
+    std::unique_ptr<MoeWeights> weights;
     std::vector<std::unique_ptr<MoeMemory>> memory;  // by batch
     std::vector<std::unique_ptr<MoeLayer>> layers;   // by routing, of a call one behind the other
     std::unique_ptr<MoeStageRunner> runner;

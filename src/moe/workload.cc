@@ -39,7 +39,7 @@ const Workload& moe_workload() {
     records.quantities = {"tokens"};
     records.rates = moe_rates;
     records.figures = {"added_percent",         "tokens_per_s",   "tflops",
-                       "experts_alone_seconds", "serial_seconds", "hidden"};
+                       "experts_alone_seconds", "serial_seconds", "hidden_share"};
     for (const char* phase : kMoePhases)
       records.figures.push_back(fmt::format("{}_seconds", phase));
     for (const char* phase : kMoeBackwardPhases)
