@@ -12,6 +12,7 @@ It starts a process for each GPU. Parts, of which --parts names some:
   collectives    results and times beside NCCL's or gloo's (several ranks)
   calls          CPU time of a call, which returns before the device is done; on CPUs that of a call that
                  enqueues nothing
+  killed         a rank that is killed between calls: the others' end with an error (several ranks)
   communicators  memory and descriptors before and after many are opened and closed
   mlp            Llama-70B's tensor-parallel MLP: GEMMs alone, NCCL, symmetric memory, duet.torch by each
                  way of multiplying rows, by turns (several ranks); --json appends to a journal
@@ -19,6 +20,7 @@ Exit code 1 where something is wrong.
 """
 import argparse
 import os
+import signal
 import socket
 import statistics
 import sys
@@ -38,7 +40,8 @@ import duet.torch as dt
 import layers
 
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
-PARTS = ("operators", "graphs", "collectives", "calls", "communicators", "mlp")
+PARTS = ("operators", "graphs", "collectives", "calls", "killed", "communicators", "mlp")
+TOLD = 42  # exit code of a process that heard of a peer's death
 WAYS = {"1 by_compute 1": {}, "2 by_compute 1": {"ranges": 2}, "2 by_compute 2": {"ranges": 2, "streams": 2},
         "1 in_slots 1": {"sums": "in_slots"}}
 TOLERANCE = 0.02  # of the largest value, in bf16
@@ -269,6 +272,48 @@ def calls_without_collectives(b, tried):
             b.say(f"calls: {name}: {best * 1e6:.1f} us of the CPU, but for the collective")
 
 
+def until_killed(rank, ranks, port, device):
+    """A process that makes calls until one is told that the last rank, which ends itself, is gone."""
+    dist.init_process_group("gloo", rank=rank, world_size=ranks, init_method=f"tcp://127.0.0.1:{port}")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    comm = dt.Communicator(device=device, name="killed")
+    x = torch.ones(4096, device=device)
+    for turn in range(1_000_000):
+        if rank == ranks - 1 and turn == 100:
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            dt.all_reduce(x, comm)
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+        except duet.PeerFailed:
+            os._exit(TOLD)
+
+
+def killed(b):
+    size = b.comm.size
+    if size == 1:
+        return b.say("killed: left out: one rank")
+    if b.comm.rank == 0:
+        start, port = torch.multiprocessing.get_context("spawn").Process, free_port()
+        gpus = torch.cuda.device_count() if b.gpu else 0
+        devices = [torch.device("cuda", rank % gpus) if gpus else torch.device("cpu") for rank in range(size)]
+        begin = time.monotonic()
+        all_of_them = [start(target=until_killed, args=(rank, size, port, devices[rank]))
+                       for rank in range(size)]
+        for each in all_of_them:
+            each.start()
+        for each in all_of_them:
+            each.join(max(0, begin + 120 - time.monotonic()))
+        codes = [each.exitcode for each in all_of_them]
+        for each in all_of_them:
+            each.kill()
+        b.say(f"killed: exit codes {codes}, {time.monotonic() - begin:.1f} s with the start")
+        if codes != [TOLD] * (size - 1) + [-signal.SIGKILL]:
+            b.wrong.append(f"a rank was killed: exit codes {codes}")
+    dist.barrier()
+
+
 def held():
     """KiB resident, descriptors, and MiB of the GPU's memory."""
     with open("/proc/self/status") as file:
@@ -437,6 +482,12 @@ def one_rank(rank, arguments, port):
         sys.exit(1)
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--device", choices=("cuda", "cpu"),
@@ -454,11 +505,8 @@ def main():
     gpu = arguments.device == "cuda"
     arguments.ranks = arguments.ranks or (torch.cuda.device_count() if gpu else 2)
     arguments.tokens = arguments.tokens or ("2048,4096,8192" if gpu else "128")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     try:
-        torch.multiprocessing.spawn(one_rank, (arguments, port), arguments.ranks)
+        torch.multiprocessing.spawn(one_rank, (arguments, free_port()), arguments.ranks)
     except torch.multiprocessing.ProcessExitedException:
         print("something is WRONG")
         sys.exit(1)
