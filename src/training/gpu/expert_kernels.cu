@@ -133,8 +133,8 @@ __device__ void load_choices(const Grouping& g, const std::int32_t* of_token, in
   }
 #pragma unroll
   for (int four = 0; four < kChoices; four += 4) {
-    if (four >= left) break;
-    const auto loaded = *reinterpret_cast<const FourChoices*>(of_token + first + four);
+    FourChoices loaded = {};
+    if (four < left) loaded = *reinterpret_cast<const FourChoices*>(of_token + first + four);
 #pragma unroll
     for (int j = 0; j < 4; ++j) choice[four + j] = loaded.at[j];
   }
@@ -154,14 +154,11 @@ __device__ void each_entry(const Grouping& g, std::int64_t begin, std::int64_t e
       for (int j = 0; j < kChoices; ++j) group[j] = g.groups.group(choice[j]);
 #pragma unroll
       for (int j = 0; j < kChoices; ++j) {
-        if (first + j >= chosen) break;
-        bool is_entry = true;
-        if (g.groups.once && group[j] >= 0) {
-          is_entry = !g.groups.repeats(choices, first, group[j]);
+        bool repeats = g.groups.once && g.groups.repeats(choices, first, group[j]);
 #pragma unroll
-          for (int before = 0; before < j; ++before)
-            is_entry = is_entry && group[before] != group[j];
-        }
+        for (int before = 0; before < kChoices; ++before)
+          repeats = repeats || (g.groups.once && before < j && group[before] == group[j]);
+        const bool is_entry = first + j < chosen && !(repeats && group[j] >= 0);
         if (is_entry) take(token, first + j, group[j], choice[j]);
       }
     }
