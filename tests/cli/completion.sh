@@ -26,7 +26,7 @@ cases=(
   "duet halo --norm de|device delayed"
   "duet overlap pap|paper"
   "duet reproduce con|conccl"
-  "duet train q|qwen3"
+  "duet train q|qwen3 qwen3-moe"
   "duet train gpt --model 1|1.5b 13b"
   "duet train gpt --recipe fp|fp32 fp8"
   "duet gemm --set sq|squares"
