@@ -262,6 +262,11 @@ class InRanges : public ForwardingPlan {
     const ProfilerRange range([this] { return text_; });
     plan_->enqueue_rows(stream, multiply);
   }
+  bool takes_buffers() const override { return plan_->takes_buffers(); }
+  void enqueue_at(Stream& stream, const BufferAddresses& buffers) override {
+    const ProfilerRange range([this] { return text_; });
+    plan_->enqueue_at(stream, buffers);
+  }
 
  private:
   const std::string text_;

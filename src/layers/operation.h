@@ -60,9 +60,8 @@ std::vector<std::string> layer_kinds();  // all values of Layer::kind
 
 // The layers of a model whose kind is among `kinds`, for so many tokens: qkv and gate+up are
 // gathered for, o and down are summed, rows of the model's width are reduced and normalised; of
-// weights' gradients, all four.
-// Attention itself is left out. Throws UsageError for an
-// unknown model or kind.
+// weights' gradients, all four. Attention itself is left out. Throws UsageError for an unknown
+// model or kind.
 std::vector<Layer> layers_of(std::string_view model, std::int64_t tokens,
                              const std::vector<std::string>& kinds, DType dtype);
 // The layer of a shape: an mlp has gate and up of N / 2 columns each. Throws UsageError for

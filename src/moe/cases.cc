@@ -43,9 +43,8 @@ void check(MoeOverlap overlap, const MoeShape& shape) {
   }
   if (overlap == MoeOverlap::beside && shape.shared == 0 && !shape.trains) {
     throw UsageError(
-        "--overlap beside: expected --shared-experts or --pass train, which have products that "
-        "need "
-        "no exchange");
+        "--overlap beside: expected --shared-experts or --pass train, whose products need no "
+        "exchange");
   }
 }
 

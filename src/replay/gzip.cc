@@ -1,5 +1,6 @@
 #include "replay/gzip.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -7,12 +8,11 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/units.h"
 #include "importing/words.h"
 
 namespace duet {
 namespace {
-
-constexpr std::size_t kMostUnpacked = std::size_t{8} << 30;
 
 // zlib's state of one file, which may have several parts behind each other.
 class Inflation {
@@ -25,7 +25,7 @@ class Inflation {
   Inflation(const Inflation&) = delete;
   Inflation& operator=(const Inflation&) = delete;
 
-  // As much as there is room for; fewer bytes are the last ones.
+  // The bytes that it has written, at most `room` of them; fewer where zlib counts no further.
   std::size_t fill(char* to, std::size_t room) {
     constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
     state_.next_out = reinterpret_cast<Bytef*>(to);
@@ -36,6 +36,8 @@ class Inflation {
     }
     return static_cast<std::size_t>(reinterpret_cast<char*>(state_.next_out) - to);
   }
+
+  bool ended() const { return ended_; }
 
  private:
   void take_input() {
@@ -66,17 +68,15 @@ class Inflation {
 
 bool is_gzip(std::string_view bytes) { return begins_with(bytes, "\x1f\x8b"); }
 
-std::string unpacked_gzip(std::string_view bytes) {
+std::string unpacked_gzip(std::string_view bytes, std::size_t most) {
   constexpr std::size_t kStep = 16 << 20;
   Inflation inflation(bytes);
   std::string text;
-  for (bool more = true; more;) {
+  while (!inflation.ended()) {
     const std::size_t had = text.size();
-    if (had > kMostUnpacked) throw UsageError("unpacks to more than 8 GiB");
+    if (had > most) throw UsageError(fmt::format("unpacks to more than {}", format_bytes(most)));
     text.resize(had + std::max(kStep, had));
-    const std::size_t got = inflation.fill(&text[had], text.size() - had);
-    more = got == text.size() - had;
-    text.resize(had + got);
+    text.resize(had + inflation.fill(&text[had], text.size() - had));
   }
   return text;
 }

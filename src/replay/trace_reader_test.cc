@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/message_fixture.h"
+#include "replay/gzip.h"
 #include "replay/replay_step.h"
 
 namespace duet {
@@ -142,6 +143,18 @@ TEST(ReadTrace, OfPyTorch2TellsTheSameInBothForms) {
   }
   constexpr std::uint64_t kWidth = 2048, kBlocks = 4;
   EXPECT_EQ(reduced, kBlocks * (12 * kWidth * kWidth + 5 * kWidth));  // of all parameters
+}
+
+TEST(Gzip, PartsFollowEachOtherAndHaveALimit) {
+  const std::string packed = trace_text("profiler_h200.json.gz");
+  ASSERT_TRUE(is_gzip(packed));
+  const std::string once = unpacked_gzip(packed);
+  EXPECT_TRUE(has(once, "\"traceEvents\""));
+  EXPECT_EQ(unpacked_gzip(packed + packed), once + once);
+  std::string parts;
+  while (parts.size() < 64 * packed.size()) parts += packed;  // more than is unpacked at once
+  EXPECT_TRUE(has(message_of<UsageError>([&] { unpacked_gzip(parts, 1 << 20); }),
+                  "unpacks to more than 1 MiB"));
 }
 
 TEST(Inspector, TellsCollectivesAndTimes) {

@@ -91,8 +91,7 @@ class CollectiveCommand : public Command {
                    "Measure from which size on dma is faster than kernel, and store it for the "
                    "engine auto (docs/collectives.md); if NCCL is installed, also at which sizes "
                    "the drop-in's packets, kernel and copies are as fast, for duet nccl-env; "
-                   "default sizes 64K (with "
-                   "NCCL 8K) to 1G (CPUs: 16M)");
+                   "default sizes 64K (with NCCL 8K) to 1G (CPUs: 16M)");
     add_show_schedule_flags(*app_, schedule_);
     add_group_flags();
     add_nccl_flags();

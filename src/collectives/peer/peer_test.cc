@@ -49,6 +49,50 @@ TEST_P(Dma, TwoSessionsRunBesideEachOther) {
              plans_of(*second), collective_of(CollectiveKind::all_to_all, 333), 100);
 }
 
+Fill pattern_of(std::uint64_t round, int rank) {
+  return {FillKind::pattern, 1000 * round + static_cast<std::uint64_t>(rank)};
+}
+
+// Calls in turns with the plan's buffers and with others, of which no other rank is told; plans
+// whose buffers others reach refuse those, and go on.
+TEST_P(Dma, SomeCallsTakeOtherBuffers) {
+  for (const bool by_copies : {true, false}) {
+    const auto session =
+        (by_copies ? make_dma_collectives() : make_kernel_collectives())->open(team_);
+    team_.each([&](Rank& rank) {
+      const std::string kind = rank.device.info().kind;
+      const bool by_packets = !by_copies && (kind == "cuda" || kind == "hip");
+      const Collective one = collective_of(CollectiveKind::all_gather, 1001);
+      const std::uint64_t part = send_bytes(one, rank.index, rank.size),
+                          all = part * static_cast<std::uint64_t>(rank.size);
+      const Buffer send = rank.device.allocate(part), recv = rank.device.allocate(all),
+                   others = rank.device.allocate(part + all + 1);
+      const Span sent = others.slice(1, part), received = others.slice(1 + part, all);
+      const auto plan = session->plan(rank, one, {send.span(), recv.span()});
+      EXPECT_EQ(plan->takes_buffers(), rank.size == 1 ? by_copies : by_packets);
+      const auto stream = rank.device.make_stream();
+      for (std::uint64_t round = 0; round < 6; ++round) {
+        const bool moved = round % 2 == 1 && plan->takes_buffers();
+        stream->fill(moved ? sent : send.span(), pattern_of(round, rank.index));
+        if (moved) {
+          plan->enqueue_at(*stream, {sent.data, received.data});
+        } else {
+          EXPECT_THROW(plan->enqueue_at(*stream, {sent.data, nullptr}), BadArgument);
+          plan->enqueue(*stream);
+        }
+        stream->synchronize(60);
+        const Span& got = moved ? received : recv.span();
+        for (int from = 0; from < rank.size; ++from) {
+          const Span its = got.slice(static_cast<std::size_t>(from) * part, part);
+          EXPECT_FALSE(rank.device.check(its, pattern_of(round, from)).has_value())
+              << round << ", from rank " << from;
+        }
+        team_.barrier("all ranks to have checked");
+      }
+    });
+  }
+}
+
 TEST_P(Dma, RanksThatDisagreeAreToldWhoWantsWhat) {
   if (team_.size() < 2) GTEST_SKIP() << "one rank";
   const auto session = engine_->open(team_);
@@ -63,7 +107,8 @@ TEST_P(Dma, RanksThatDisagreeAreToldWhoWantsWhat) {
             "counts [], rank 1 for all_gather of 8 x int8, sum, root 0, counts []");
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, Dma, machines_of({"host:4", "sim:h200-4", "sim:mi300x-8"}),
+INSTANTIATE_TEST_SUITE_P(Machines, Dma,
+                         machines_of({"host:1", "host:4", "sim:h200-4", "sim:mi300x-8"}),
                          machine_label);
 
 }  // namespace

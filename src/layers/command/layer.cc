@@ -44,11 +44,10 @@ class LayerCommand : public TurnsCommand {
     app_->add_option(
             "layers", kinds_,
             "gather-gemm, gemm-scatter, gemm-reduce, gemm-reduce-norm (behind it a residual is "
-            "added "
-            "and RMSNorm follows), reduce-norm (the same without a multiplication), wgrad-scatter "
-            "(weights' gradients of data-parallel ranks, summed to a part each), mlp (the first "
-            "two with SwiGLU between), attention (qkv and o, without attention itself), a list of "
-            "them, or all; default gather-gemm,gemm-scatter")
+            "added and RMSNorm follows), reduce-norm (the same without a multiplication), "
+            "wgrad-scatter (weights' gradients of data-parallel ranks, summed to a part each), "
+            "mlp (the first two with SwiGLU between), attention (qkv and o, without attention "
+            "itself), a list of them, or all; default gather-gemm,gemm-scatter")
         ->type_name("LIST")
         ->check(not_empty());
     add_machine_flags();

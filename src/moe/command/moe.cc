@@ -57,9 +57,8 @@ class MoeCommand : public TurnsCommand {
         "elements); they come back as --dtype; default same");
     add("--routing", routings_, "LIST",
         "How likely experts are: uniform, zipf:S (proportional to 1/i^S), hot:N (one expert N "
-        "times "
-        "as likely as each other), file:PATH (of each token a line with its experts); default "
-        "uniform");
+        "times as likely as each other), file:PATH (of each token a line with its experts); "
+        "default uniform");
     add("--routings", in_turn_, "COUNT",
         "How many routings calls take in turns, so that caches do not know them; default 3");
     add("--engine", engines_, "LIST",

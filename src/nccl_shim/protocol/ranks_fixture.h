@@ -28,9 +28,9 @@ struct Setting {
   bool staged = false;
   std::size_t most_by_packets = 0;
   bool has_segments = false;
-  int ranks_without_segments = 0;                            // the first ones
-  std::optional<std::size_t> most_by_chunks = std::nullopt;  // of all kinds; if
-  // it is set, captured calls of any size are
+  int ranks_without_segments = 0;  // the first ones
+  // Of all kinds; where it is set, captured calls of any size go by chunks.
+  std::optional<std::size_t> most_by_chunks = std::nullopt;
   std::size_t chunk_round = kTestChunkRound;
 
   static Setting by_chunks(int ranks, unsigned device_delay, unsigned cpu_delay,

@@ -67,12 +67,10 @@ class TrainCommand : public Command {
     add("--model", models_, "LIST",
         "Models of the training study: small, medium, large, xl, 1.5b, 3b, 7b, 13b; seed: all of "
         "them; tiny: for CPUs; of qwen3: 8b, tiny, or a folder as Hugging Face's transformers "
-        "library saves it, "
-        "with "
-        "whose weights --data begins; or a file NAME.toml in the form of specs/training/gpt.toml "
-        "or "
-        "qwen3.toml; of qwen3-moe: 30b-a3b, tiny, or a file in the form of qwen3_moe.toml; default "
-        "small, of qwen3 8b, of qwen3-moe 30b-a3b, on CPUs tiny of all");
+        "library saves it, with whose weights --data begins; or a file NAME.toml in the form of "
+        "specs/training/gpt.toml or qwen3.toml; of qwen3-moe: 30b-a3b, tiny, or a file in the "
+        "form of qwen3_moe.toml; default small, of qwen3 8b, of qwen3-moe 30b-a3b, on CPUs tiny "
+        "of all");
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
     add("--layers", layers_, "COUNT", "Use the first COUNT layers only; default: all");
@@ -90,11 +88,9 @@ class TrainCommand : public Command {
         "gradients are summed beside the backward pass) or zero3 (parameters, gradients and "
         "optimizer states are divided among the devices; parameters are gathered and gradients "
         "reduced beside both passes) or ep (of qwen3-moe: as ddp, but devices divide the experts "
-        "of "
-        "each layer, and tokens go to them and back inside both passes); or with one batch: tp (of "
-        "gpt and qwen3, devices divide the "
-        "weights of linears, and exchange rows of activations inside both passes); default none: "
-        "on the first device alone");
+        "of each layer, and tokens go to them and back inside both passes); or with one batch: tp "
+        "(of gpt and qwen3, devices divide the weights of linears, and exchange rows of "
+        "activations inside both passes); default none: on the first device alone");
     app_->add_option("--tensor-ranks", tensor_ranks_,
                      "--parallel ddp and zero3: so many consecutive devices share a batch and "
                      "divide the weights of linears, as all do with tp; default 1")

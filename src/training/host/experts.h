@@ -17,11 +17,10 @@ void limit_choices(const LimitChoices& operation);
 void combine_rows_backward(const CombineRowsBackward& operation);
 void quantise_rows(const QuantiseRows& operation);
 void gather_fp8_rows(const GatherFp8Rows& operation);
-
-void choose_experts_backward(const ChooseExpertsBackward& o);
-void grouped_linear(const GroupedLinear& o);
-void grouped_linear_backward_input(const GroupedLinearBackwardInput& o);
-void grouped_linear_backward_weight(const GroupedLinearBackwardWeight& o);
+void choose_experts_backward(const ChooseExpertsBackward& operation);
+void grouped_linear(const GroupedLinear& operation);
+void grouped_linear_backward_input(const GroupedLinearBackwardInput& operation);
+void grouped_linear_backward_weight(const GroupedLinearBackwardWeight& operation);
 
 // How many rows of a matrix of so many the groups have.
 std::int64_t rows_there(const GroupedRows& groups, std::int64_t rows);
