@@ -16,6 +16,9 @@ constexpr std::uint32_t kChunkPlaces = 4, kChunksAhead = 2;
 // Few, so that a GEMM beside keeps the other compute units.
 constexpr std::size_t kMostChunkBlocks = 24;
 
+// What a rank keeps of its blocks from call to call: two words of each.
+constexpr std::size_t kChunkStateBytes = kMostChunkBlocks * 2 * sizeof(std::uint32_t);
+
 // The flag of a block, alone in its line.
 constexpr std::size_t kChunkFlagBytes = 128;
 

@@ -20,16 +20,16 @@ using testing::fill_elements;
 using testing::ReductionCase;
 
 constexpr std::size_t kMostChunkRanks = 8, kChunkPartRoom = 300000, kSmallRound = 4096;
+constexpr std::size_t kBuffersBytes =
+    kMostChunkRanks * chunk_buffer_bytes(1, kSmallRound);  // the longest
 constexpr unsigned char kUntouched = 0xee;
 
 // Memory for one rank's calls, by rank.
 struct ChunkMemory {
   unsigned char* sent = testing::memory_of_both(kMostChunkRanks * kChunkPartRoom);
   unsigned char* received = testing::memory_of_both(kMostChunkRanks * kChunkPartRoom);
-  unsigned char* buffers =
-      testing::memory_of_both(kMostChunkRanks * chunk_buffer_bytes(1, kSmallRound));  // the longest
-  std::uint32_t* last =
-      reinterpret_cast<std::uint32_t*>(testing::memory_of_both(kMostChunkBlocks * 4));
+  unsigned char* buffers = testing::memory_of_both(kBuffersBytes);
+  std::uint32_t* last = reinterpret_cast<std::uint32_t*>(testing::memory_of_both(kChunkStateBytes));
 };
 
 // Calls of one rank, of parts of so many elements that are `shift` elements away from aligned
@@ -43,7 +43,8 @@ class ChunksOfOne {
         rank_(rank),
         elements_(elements),
         shift_(shift * element_size(type)) {
-    std::memset(memory().buffers, 0, kMostChunkRanks * chunk_buffer_bytes(1, kSmallRound));
+    std::memset(memory().buffers, 0, kBuffersBytes);
+    std::memset(memory().last, 0, kChunkStateBytes);
     std::fill_n(memory().last, kMostChunkBlocks, before);
     for (int peer = 0; peer < ranks - 1; ++peer) {
       for (std::size_t block = 0; block < kMostChunkBlocks; ++block) {
@@ -90,6 +91,9 @@ class ChunksOfOne {
     return made;
   }
 
+  std::vector<unsigned char> buffers() const {
+    return {memory().buffers, memory().buffers + kBuffersBytes};
+  }
   std::vector<unsigned char> reduced(Reduction reduction) const {
     std::vector<unsigned char> result(bytes());
     PartsToReduce parts{result.data(), {}, bytes(), type_, reduction};
@@ -217,21 +221,37 @@ TEST_P(ChunkReduction, IsPassedOn) {
 INSTANTIATE_TEST_SUITE_P(Kernels, ChunkReduction, ::testing::ValuesIn(testing::reduction_cases()),
                          [](const auto& tested) { return testing::name_of(tested.param); });
 
-// Two peers of which nothing comes: the kernel says so, an abort ends it, and it takes nothing.
-TEST(ChunkKernels, EndWhereTheExchangeIsEnded) {
-  const ChunksOfOne one(DType::fp32, 4, 1, 999, 0);
+// A call of rank 1 of 4, whose ranks 2 and 3 send nothing, is ended.
+ChunkExchange run_ended_call(const ChunksOfOne& one) {
   one.fill(1);
   ChunkExchange exchanged = one.reducing(one.received(0), Reduction::sum);
-  for (const std::size_t silent : {1u, 2u}) {  // ranks 2 and 3
+  for (const std::size_t silent : {1u, 2u}) {
     exchanged.peers[silent].from = static_cast<const unsigned char*>(exchanged.peers[silent].from) +
                                    2 * chunk_buffer_bytes(3, kSmallRound);
   }
   one.words().ended = 1;
   testing::exchange_by_kernel(exchanged);
+  return exchanged;
+}
+
+// The kernel says of which peers nothing comes, an abort ends it, and it takes nothing.
+TEST(ChunkKernels, EndWhereTheExchangeIsEnded) {
+  const ChunksOfOne one(DType::fp32, 4, 1, 999, 0);
+  run_ended_call(one);
   EXPECT_EQ(*one.received(0), kUntouched);
   const auto& awaited = one.words().awaited;
   EXPECT_EQ((std::vector<std::uint32_t>{awaited.begin(), awaited.end()}),
             (std::vector<std::uint32_t>{0, 0, 1, 1, 0, 0, 0, 0}));
+}
+
+// A peer may still take what the ended call has sent it: the call behind it sends nothing.
+TEST(ChunkKernels, SendNothingBehindAnEndedCall) {
+  const ChunksOfOne one(DType::fp32, 4, 1, 999, 0);
+  const ChunkExchange exchanged = run_ended_call(one);
+  const std::vector<unsigned char> sent = one.buffers();
+  one.fill(2);
+  testing::exchange_by_kernel(exchanged);
+  EXPECT_TRUE(one.buffers() == sent);
 }
 
 }  // namespace

@@ -292,9 +292,11 @@ __device__ void move_chunks(const gpu::ChunkTable& of, std::uint32_t last, std::
 }
 
 // By all threads of a kernel of ChunkShape::blocks blocks. If goes_on() ends it
-// (wait_for_chunks()), results are unspecified.
+// (wait_for_chunks()), results are unspecified, and the block sends nothing in later calls: a peer
+// may still be about to take what it has sent in this one, whose places they would use.
 template <typename Take, typename GoesOn>
 __device__ void exchange_chunks(const gpu::ChunkTable& of, const GoesOn& goes_on) {
+  if (of.ended[blockIdx.x] != 0) return;
   const std::uint32_t last = load_relaxed(of.last + blockIdx.x);
   const std::uint32_t steps = steps_of(of);
   for (std::uint32_t step = 0; step < steps + kChunksAhead; ++step) {
@@ -305,7 +307,10 @@ __device__ void exchange_chunks(const gpu::ChunkTable& of, const GoesOn& goes_on
       if (goes) move_chunks<Take>(of, last, step);
     }
     finish_stores();
-    if (__syncthreads_or(goes ? 0 : 1) != 0) return;
+    if (__syncthreads_or(goes ? 0 : 1) != 0) {
+      if (threadIdx.x == 0) of.ended[blockIdx.x] = 1;
+      return;
+    }
     if (step < steps && chunk_step(of, step).exists) signal_chunk(of, last + step + 1);
   }
   if (threadIdx.x == 0) of.last[blockIdx.x] = last + steps;

@@ -24,7 +24,8 @@ struct ChunkTable {
   Peer peers[kMostPacketPeers];      // in the order of ranks, without this one
   const unsigned char* own;          // this rank's part for itself, or null
   unsigned char* result;             // for that part, for what is reduced, or what is passed on
-  std::uint32_t* last;               // for each block the number of the last chunk
+  std::uint32_t* last;               // for each block the number of the last chunk,
+  std::uint32_t* ended;              // and whether one of its waits has been ended
   std::uint64_t own_bytes;           // of `own` and of `result`
   std::uint64_t share, chunk, room;  // as ChunkShape::share and ::bytes; from place to place
   std::uint32_t chunks;              // ChunkShape::count

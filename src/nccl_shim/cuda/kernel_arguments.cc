@@ -102,6 +102,7 @@ ChunkArguments chunk_arguments(const ChunkExchange& exchanged, std::uintptr_t wo
   table.own = bytes_at(exchanged.own);
   table.result = bytes_at(exchanged.result);
   table.last = exchanged.last;
+  table.ended = exchanged.last + kMostChunkBlocks;
   table.own_bytes = exchanged.parts[static_cast<std::size_t>(exchanged.rank)];
   table.share = shape.share;
   table.chunk = shape.bytes;

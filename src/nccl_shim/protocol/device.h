@@ -129,8 +129,9 @@ struct PacketExchange : Exchange {
 };
 
 // Parts in chunks, by the places that the receiver's buffer has for a few of them
-// (device/gpu/chunk_exchange.h). `last` is kMostChunkBlocks long. Buffers have chunk_buffer_bytes()
-// and are zero at first.
+// (device/gpu/chunk_exchange.h). `last` is kChunkStateBytes long: behind the numbers stands whether
+// a wait of the block has been ended. It and the buffers, of chunk_buffer_bytes(), are zero at
+// first.
 struct ChunkExchange : Exchange {
   // By rank. Without a root that of rank r is what r receives of each rank.
   std::vector<std::size_t> parts;

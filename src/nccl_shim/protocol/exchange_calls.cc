@@ -41,12 +41,11 @@ std::size_t ExchangeCalls::packet_bytes(int ranks, const Method& method) {
                  kPacketBlocks * sizeof(std::uint32_t));
 }
 
-// Behind the buffers for peers stand the numbers of the last chunks.
+// Behind the buffers for peers stands the state of the blocks.
 std::size_t ExchangeCalls::chunk_bytes(int ranks, const Method& method) {
   if (!method.has_chunks()) return 0;
   const std::size_t peers = peers_of(ranks);
-  return peers * chunk_buffer_bytes(peers, method.chunk_round) +
-         kMostChunkBlocks * sizeof(std::uint32_t);
+  return peers * chunk_buffer_bytes(peers, method.chunk_round) + kChunkStateBytes;
 }
 
 // Of a broadcast not all ranks would wait for all, as the turns of packet buffers need.
