@@ -156,6 +156,11 @@ Expectation over_nodes(const Record& record, const Site& site) {
         "only ranks beside another node's use their rails: what these should reach is not known";
     return expectation;
   }
+  if (collective == "all_to_all_v" && axis_word(record.id, "layout") != "even") {
+    expectation.unknown =
+        "how much of an all_to_all_v the busiest rails carry is not in the record";
+    return expectation;
+  }
   const bool reduced = collective == "all_reduce" || collective == "reduce_scatter";
   const bool linked = site.spec != nullptr && site.spec->link;
   const double rails = 8 * network / link / 1e9;

@@ -113,6 +113,12 @@ TEST_F(CollectiveExpectations, CollectivesOverNodesThatAreSmallOrOfUnknownRailsA
   unknown.cost.more.set(kLinkGbitPerS, 0);
   EXPECT_EQ(expect_collective(unknown, site()).unknown,
             "the rails' speed is not known: --link-gbit says it");
+  Record uneven = across_nodes("all_to_all_v", 5e9, 5e8, 9e8);
+  uneven.id.axes.set("layout", std::string("random"));
+  EXPECT_EQ(expect_collective(uneven, site()).unknown,
+            "how much of an all_to_all_v the busiest rails carry is not in the record");
+  uneven.id.axes.set("layout", std::string("even"));
+  EXPECT_DOUBLE_EQ(*expect_collective(uneven, site()).expected, 475);
   // CPUs have no spec: moves are held against the rails alone.
   const Site cpu = cpu_site({});
   EXPECT_DOUBLE_EQ(*expect_collective(across_nodes("all_gather", 5e9, 5e8, 9e9), cpu).expected,

@@ -13,6 +13,7 @@
 #include "collectives/schedule/schedule_plan.h"
 #include "collectives/session/calls_fixture.h"
 #include "collectives/session/peer_semaphores.h"
+#include "collectives/uneven_counts_fixture.h"
 #include "core/label_fixture.h"
 #include "timing/prepared.h"
 #include "timing/sampler.h"
@@ -42,9 +43,9 @@ const std::vector<Cluster> kClusters{{"host:2", 1},
                                      {"sim:p5-48xlarge", 0},
                                      {"sim:mi300x:devices=4:nodes=2", 0}};
 
-constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
-                                     CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
-                                     CollectiveKind::broadcast};
+constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather,   CollectiveKind::all_to_all,
+                                     CollectiveKind::all_to_all_v, CollectiveKind::reduce_scatter,
+                                     CollectiveKind::all_reduce,   CollectiveKind::broadcast};
 
 class OverNodes : public ::testing::TestWithParam<Cluster> {
  protected:
@@ -54,11 +55,12 @@ class OverNodes : public ::testing::TestWithParam<Cluster> {
   Team team_{*machine_};
 };
 
-Collective small(CollectiveKind kind, DType dtype) {
+Collective small(const Team& team, CollectiveKind kind, DType dtype) {
   Collective c;
   c.kind = kind;
   c.dtype = dtype;
   c.count = 1003;
+  if (kind == CollectiveKind::all_to_all_v) c.counts = uneven_counts(c.count, team.size());
   return c;
 }
 
@@ -73,18 +75,18 @@ TEST_P(OverNodes, EveryEngineIsRight) {
         if (in_place && !has_in_place(kind)) continue;
         for (const DType dtype : {DType::fp32, DType::bf16, DType::int8}) {
           if (reduces(kind) && dtype == DType::int8) continue;
-          if (session->unsupported(small(kind, dtype), in_place)) continue;
+          if (session->unsupported(small(team_, kind, dtype), in_place)) continue;
           SCOPED_TRACE(engine->name() + " " + std::string(name(kind)) +
                        (in_place ? " in place" : ""));
-          CollectiveWork work(team_, *session, small(kind, dtype), in_place);
+          CollectiveWork work(team_, *session, small(team_, kind, dtype), in_place);
           EXPECT_TRUE(Sampler(team_).measure(work, short_mode(3, 30)).verified);
           ++ran;
         }
       }
     }
     // all_gather, all_to_all, broadcast and neighbor_exchange; two types of both reductions; both
-    // ways.
-    EXPECT_EQ(ran, 4 * 6 + 8);
+    // ways. all_to_all_v out of place.
+    EXPECT_EQ(ran, 4 * 6 + 3 + 8);
   }
 }
 
@@ -93,7 +95,7 @@ TEST_P(OverNodes, ReducesOddCounts) {
   const auto session = make_dma_collectives()->open(team_);
   for (const std::uint64_t count : {1u, 3u, 16u, 17u, 10007u}) {
     for (const Reduction op : all_reductions()) {
-      Collective c = small(CollectiveKind::all_reduce, DType::bf16);
+      Collective c = small(team_, CollectiveKind::all_reduce, DType::bf16);
       c.count = count;
       c.op = op;
       c.dtype = op == Reduction::avg && count > 16 ? DType::int32 : DType::bf16;
@@ -107,7 +109,7 @@ TEST_P(OverNodes, CapturedCallsAreRight) {
   const auto session = make_dma_collectives()->open(team_);
   for (const CollectiveKind kind : kKinds) {
     ASSERT_FALSE(session->uncapturable());
-    CollectiveWork work(team_, *session, small(kind, DType::bf16), false, true, {2, 3});
+    CollectiveWork work(team_, *session, small(team_, kind, DType::bf16), false, true, {2, 3});
     EXPECT_TRUE(Sampler(team_).measure(work, short_mode(3, 30)).verified) << name(kind);
   }
 }
@@ -121,7 +123,7 @@ TEST(NodeMessages, AnAllToAllOfSingleRanksHasThoseOfAnAllGather) {
   const auto session = make_dma_collectives()->open(team);
   for (const std::uint64_t bytes : {32ull << 20, 1ull << 30}) {
     const auto algorithm = [&](CollectiveKind kind) {
-      Collective c = small(kind, DType::bf16);
+      Collective c = small(team, kind, DType::bf16);
       c.count = count_for(kind, c.dtype, bytes, team.size());
       CollectiveWork work(team, *session, c, false);
       const Prepared prepared(team, work, {});
@@ -185,7 +187,8 @@ class NodePlans : public ::testing::TestWithParam<Cluster> {
     for (const bool by_kernel : {false, true}) {
       for (const CollectiveKind kind : kKinds) {
         const int root = kind == CollectiveKind::broadcast ? team_.size() - 1 : 0;
-        const Collective c = collective_of(kind, elements(kind, count), root);
+        Collective c = collective_of(kind, elements(kind, count), root);
+        if (kind == CollectiveKind::all_to_all_v) c.counts = uneven_counts(count, team_.size());
         run_calls(team_, plans<OfWire>(by_kernel, largest), c, rounds);
       }
     }
@@ -338,7 +341,8 @@ TEST(NodesSession, UnequalNodesAreSkippedWithTheReason) {
   Team team(*machine);
   team.set_node_size(2);
   const auto session = make_dma_collectives()->open(team);
-  const auto skipped = session->unsupported(small(CollectiveKind::all_gather, DType::fp32), false);
+  const auto skipped =
+      session->unsupported(small(team, CollectiveKind::all_gather, DType::fp32), false);
   ASSERT_TRUE(skipped);
   EXPECT_EQ(
       skipped->reason,

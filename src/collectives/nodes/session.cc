@@ -50,6 +50,7 @@ class NodesSession : public CollectiveSession {
       case CollectiveKind::reduce_scatter:
       case CollectiveKind::all_reduce:
       case CollectiveKind::all_to_all:
+      case CollectiveKind::all_to_all_v:
       case CollectiveKind::broadcast:
       case CollectiveKind::neighbor_exchange:
         return std::nullopt;
@@ -178,7 +179,8 @@ class NodesSession : public CollectiveSession {
 
   bool kernel_moves(const Collective& collective, int ranks) const {
     if (kind_ != OwnEngineKind::fastest) return kind_ == OwnEngineKind::kernel;
-    const bool exchanges = collective.kind == CollectiveKind::all_to_all;
+    const bool exchanges = collective.kind == CollectiveKind::all_to_all ||
+                           collective.kind == CollectiveKind::all_to_all_v;
     const std::uint64_t node_bytes =
         size_bytes(collective, ranks) / static_cast<std::uint64_t>(map_.nodes());
     return node_bytes < (exchanges ? kExchangeFrom : kGatherFrom);

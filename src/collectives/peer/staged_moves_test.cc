@@ -5,15 +5,14 @@
 #include "collectives/own_engines.h"
 #include "collectives/peer/plans_fixture.h"
 #include "collectives/session/calls_fixture.h"
+#include "collectives/uneven_counts_fixture.h"
 
 namespace duet {
 namespace {
 
 Collective of(CollectiveKind kind, std::uint64_t count, int ranks) {
   Collective c = collective_of(kind, count, ranks - 1);
-  for (int pair = 0; kind == CollectiveKind::all_to_all_v && pair < ranks * ranks; ++pair) {
-    c.counts.push_back(count * static_cast<std::uint64_t>((pair / ranks + 2 * pair) % 4));
-  }
+  if (kind == CollectiveKind::all_to_all_v) c.counts = uneven_counts(count, ranks);
   return c;
 }
 

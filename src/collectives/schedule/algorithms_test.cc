@@ -16,15 +16,14 @@
 #include "collectives/schedule/packet_steps.h"
 #include "collectives/schedule/removals_fixture.h"
 #include "collectives/schedule/step_order.h"
+#include "collectives/uneven_counts_fixture.h"
 
 namespace duet {
 namespace {
 
 Collective call_of(CollectiveKind kind, std::uint64_t count, int ranks, int root = 0) {
   Collective c{kind, DType::int8, Reduction::sum, count, root, {}};
-  for (int pair = 0; kind == CollectiveKind::all_to_all_v && pair < ranks * ranks; ++pair) {
-    c.counts.push_back(count * static_cast<std::uint64_t>((pair / ranks + 2 * pair) % 4));
-  }
+  if (kind == CollectiveKind::all_to_all_v) c.counts = uneven_counts(count, ranks);
   return c;
 }
 

@@ -10,16 +10,19 @@
 #include "collectives/schedule/message_steps.h"
 #include "collectives/schedule/node_maps_fixture.h"
 #include "collectives/schedule/removals_fixture.h"
+#include "collectives/uneven_counts_fixture.h"
 
 namespace duet {
 namespace {
 
-constexpr CollectiveKind kOverNodes[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
-                                         CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
-                                         CollectiveKind::broadcast};
+constexpr CollectiveKind kOverNodes[] = {
+    CollectiveKind::all_gather,     CollectiveKind::all_to_all, CollectiveKind::all_to_all_v,
+    CollectiveKind::reduce_scatter, CollectiveKind::all_reduce, CollectiveKind::broadcast};
 
 Collective over_nodes(CollectiveKind kind, std::uint64_t count, int ranks) {
-  return {kind, DType::int8, Reduction::sum, count, ranks / 2, {}};
+  Collective c{kind, DType::int8, Reduction::sum, count, ranks / 2, {}};
+  if (kind == CollectiveKind::all_to_all_v) c.counts = uneven_counts(count, ranks);
+  return c;
 }
 
 struct HowMoved {
@@ -37,6 +40,7 @@ CollectiveSchedule all_ranks(const Collective& collective, const NodeMap& map, c
   for (input.rank = 0; input.rank < input.ranks; ++input.rank) {
     input.in_place = how.in_place && recv_bytes(collective, input.rank, input.ranks) > 0 &&
                      send_bytes(collective, input.rank, input.ranks) > 0;
+    if (!has_in_place(collective.kind)) input.in_place = false;
     all.in_place.push_back(input.in_place);
     all.ranks.push_back(schedule_over_nodes(input));
   }
@@ -87,6 +91,29 @@ TEST(OverNodesSchedules, AreRightWhereRanksAreDealtOut) {
   expect_right(map_of(3, 2, true), {20001}, 4 << 10);
 }
 
+// Where counts are of the ranks of a column alone, nothing is pushed to be sent by others; where
+// they are of the ranks of a node, there is no message.
+TEST(OverNodesSchedules, OfColumnsAndOfNodesNeedNoSlots) {
+  for (const bool dealt_out : {false, true}) {
+    const NodeMap map = map_of(3, 2, dealt_out);
+    for (const bool of_columns : {false, true}) {
+      Collective c = over_nodes(CollectiveKind::all_to_all_v, 20001, map.size());
+      for (int pair = 0; pair < map.size() * map.size(); ++pair) {
+        const int from = pair / map.size(), to = pair % map.size();
+        const bool counts =
+            of_columns ? map.local(from) == map.local(to) : map.node(from) == map.node(to);
+        if (!counts) c.counts[index_of(pair)] = 0;
+      }
+      const CollectiveSchedule all = all_ranks(c, map, {}, 4 << 10);
+      EXPECT_EQ(fault_of(all), "");
+      for (const RankSchedule& rank : all.ranks) {
+        EXPECT_EQ(rank.slot_bytes, 0u);
+        EXPECT_EQ(rank.wires.front().messages.empty(), !of_columns);
+      }
+    }
+  }
+}
+
 // In messages as the algorithms cut them.
 TEST(OverNodesSchedules, AreRightInUsualMessages) {
   for (const int node_size : {1, 2}) {
@@ -105,11 +132,12 @@ std::vector<std::string> not_needed(CollectiveKind kind, const NodeMap& map, con
 }
 
 void expect_all_needed(const NodeMap& map, const HowMoved& how) {
-  for (const CollectiveKind kind :
-       {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_to_all}) {
-    std::vector<std::string> of_one = not_needed(kind, map, how, 4000);
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                    CollectiveKind::all_to_all, CollectiveKind::all_to_all_v}) {
+    const bool is_uneven = kind == CollectiveKind::all_to_all_v;
+    std::vector<std::string> of_one = not_needed(kind, map, how, is_uneven ? 1300 : 4000);
     std::vector<std::string> of_more = not_needed(kind, map, how, 20001);
-    if (kind == CollectiveKind::all_to_all) {
+    if (kind == CollectiveKind::all_to_all || is_uneven) {
       std::vector<std::string> of_both;
       std::set_intersection(of_one.begin(), of_one.end(), of_more.begin(), of_more.end(),
                             std::back_inserter(of_both));

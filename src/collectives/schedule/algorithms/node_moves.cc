@@ -103,14 +103,15 @@ NodeSlots::NodeSlots(NodeSchedule& to, int count, std::uint64_t bytes)
 }
 
 void NodeSlots::push(NodeMoves& moves, int distance, int slot,
-                     const std::function<Place(int receiver)>& piece_for) const {
+                     const std::function<std::optional<Place>(int receiver)>& piece_for) const {
   const NodePlace& place = to_.place();
   const int node = place.node_after(distance);
   for (const int peer : to_.peers()) {
-    const Place piece = piece_for(place.map.rank(node, place.map.local(peer)));
+    const std::optional<Place> piece = piece_for(place.map.rank(node, place.map.local(peer)));
+    if (!piece) continue;
     moves.add({{{free_, to_.rank(), peer, slot}},
-               piece,
-               {at(peer, to_.rank(), slot, piece.bytes)},
+               *piece,
+               {at(peer, to_.rank(), slot, piece->bytes)},
                {{full_, peer, to_.rank(), slot}}});
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,9 +52,9 @@ class NodeSlots {
   NodeSlots(NodeSchedule& to, int count, std::uint64_t bytes);
 
   // The rank's piece for each rank of the node at this distance, to the rank of its own node in
-  // that one's column.
+  // that one's column. nullopt: neither a piece nor semaphores of it.
   void push(NodeMoves& moves, int distance, int slot,
-            const std::function<Place(int receiver)>& piece_for) const;
+            const std::function<std::optional<Place>(int receiver)>& piece_for) const;
 
   // At this rank: what a peer has pushed, when it has, and what tells the peer to go on.
   Place at(int source, int slot, std::uint64_t bytes) const;

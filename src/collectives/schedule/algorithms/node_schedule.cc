@@ -23,7 +23,8 @@ RankSchedule schedule_over_nodes(const AlgorithmInput& input, const Algorithm* c
     return in_a_row(std::move(first), second);
   }
   if (kind == CollectiveKind::reduce_scatter) return nodes_reduction().schedule(input);
-  if (kind == CollectiveKind::all_to_all) return nodes_exchange().schedule(input);
+  if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v)
+    return nodes_exchange().schedule(input);
   if (kind == CollectiveKind::neighbor_exchange) return nodes_neighbors().schedule(input);
   return nodes_gather().schedule(input);
 }
