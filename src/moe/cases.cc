@@ -66,6 +66,7 @@ class MoeCases {
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
     remove_twins(options_.engines);
+    take_exchanges(NodeMap::of(team()));
     team().together([&] { engines_ = engines_of(names); });
     for (const MoeShape& shape : options_.shapes) {
       check(shape, team().size());
@@ -127,6 +128,7 @@ class MoeCases {
     std::vector<MoeChoice> ways = {chosen};
     if (chosen.exchanges()) ways.push_back({kExpertsAlone});
     if (chosen.overlaps()) ways.push_back({chosen.engine, chosen.exchange});
+    for (const MoeChoice& each : ways) expect_movable(each);
     const Works works = works_of(shape, routing, ways);
     MoePhaseTimes phases;
     const std::vector<Sampling> sampled = by_turns(works, options_.mode, [&](const RunAgain&) {
@@ -157,7 +159,22 @@ class MoeCases {
   void close() { sessions_.close(); }
 
  private:
+  // Throws Unavailable.
+  void expect_movable(const MoeChoice& way) {
+    const std::string reason = why_not(way.exchange, NodeMap::of(team()));
+    if (!reason.empty()) throw Unavailable(reason);
+  }
+
   Team& team() { return sessions_.team(); }
+
+  // Throws UsageError.
+  void take_exchanges(const NodeMap& nodes) {
+    if (options_.exchanges.empty()) options_.exchanges = all_exchanges(nodes.nodes());
+    for (const ExchangeKind each : options_.exchanges) {
+      if (each == ExchangeKind::per_node && nodes.nodes() == 1)
+        throw UsageError("--exchange per-node: expected several nodes, and all ranks are on one");
+    }
+  }
 
   static void remove_twins(std::vector<std::string>& names) {
     std::vector<std::string> once;

@@ -6,7 +6,7 @@
 
 #include "collectives/collective_work.h"
 #include "device/machine.h"
-#include "moe/routing.h"
+#include "moe/exchanged_rows.h"
 #include "moe/stages.h"
 #include "team/nodes.h"
 #include "timing/measurement.h"
@@ -20,8 +20,8 @@ inline constexpr const char* kFastestExchange = "auto";  // of all others, by a 
 struct MoeOptions {
   std::vector<MoeShape> shapes;
   std::vector<TokenRouting> routings = {{}};
-  std::vector<std::string> engines;  // empty: kExpertsAlone, the usual collectives, dma, kernel
-  std::vector<ExchangeKind> exchanges = all_exchanges();
+  std::vector<std::string> engines;     // empty: kExpertsAlone, the usual collectives, dma, kernel
+  std::vector<ExchangeKind> exchanges;  // empty: all_exchanges()
   std::vector<MoeOverlap> overlaps = {MoeOverlap::none};
   int routings_in_turn = 3;
   double tuning_seconds = 1;

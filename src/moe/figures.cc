@@ -28,30 +28,38 @@ void add_moe_times(Measurement& result, const std::vector<Sampling>& sampled,
   }
 }
 
-void add_moe_rows(Measurement& result, const MoeWork& work, const MoePhaseTimes& phases) {
-  std::uint64_t wire = 0, logical = 0, multiplied = 0, most = 0;
-  const int ranks = work.rows(0).ranks;
-  for (int rank = 0; rank < ranks; ++rank) {
-    std::uint64_t sent = 0, received = 0, arrived = 0, own = 0;
+namespace {
+
+// Rows of a hop: those that a rank sends to others or gets of them, and those that it gets.
+struct MostRows {
+  std::uint64_t wire = 0, logical = 0;  // the most of all ranks
+};
+MostRows most_rows(const MoeWork& work, std::size_t hop) {
+  MostRows most;
+  for (int rank = 0; rank < work.rows(0).ranks; ++rank) {
+    std::uint64_t sent = 0, received = 0, arrived = 0;
     for (std::size_t batch = 0; batch < work.batches(); ++batch) {
-      const ExchangedRows& rows = work.rows(batch);
+      const RowHop& rows = work.rows(batch).hops[hop];
       sent += rows.wire_rows_sent(rank);
       received += rows.wire_rows_received(rank);
-      arrived += rows.arrivals[static_cast<std::size_t>(rank)].size();
-      own += rows.multiplied[static_cast<std::size_t>(rank)].size();
+      arrived += rows.arrivals_of(rank).size();
     }
-    wire = std::max({wire, sent, received});
-    logical = std::max(logical, arrived);
-    most = std::max(most, own);
-    multiplied += own;
+    most.wire = std::max({most.wire, sent, received});
+    most.logical = std::max(most.logical, arrived);
   }
+  return most;
+}
+
+void add_hop(Measurement& result, const MoeWork& work, const MoePhaseTimes& phases,
+             std::size_t hop) {
   const MoeShape& shape = work.shape();
-  for (const auto& [phase, row_bytes] :
+  const MostRows most = most_rows(work, hop);
+  for (const auto& [base_phase, row_bytes] :
        {std::pair{"dispatch", shape.dispatched_bytes()}, {"combine", shape.combined_bytes()}}) {
-    const auto timed = std::find_if(phases.begin(), phases.end(), [name = phase](const auto& each) {
-      return each.first == name;
-    });
-    for (const auto& [base, rows] : {std::pair{"wire", wire}, {"logical", logical}}) {
+    const std::string phase = phase_of_hop(base_phase, hop);
+    const auto timed = std::find_if(phases.begin(), phases.end(),
+                                    [&](const auto& each) { return each.first == phase; });
+    for (const auto& [base, rows] : {std::pair{"wire", most.wire}, {"logical", most.logical}}) {
       const auto bytes = static_cast<double>(rows * row_bytes);
       result.metrics.emplace_back(fmt::format("{}_{}_bytes", phase, base), bytes);
       if (timed == phases.end() || timed->second <= 0) continue;
@@ -59,7 +67,33 @@ void add_moe_rows(Measurement& result, const MoeWork& work, const MoePhaseTimes&
                                   bytes * 1e-9 / timed->second);
     }
   }
+}
+
+}  // namespace
+
+void add_moe_rows(Measurement& result, const MoeWork& work, const MoePhaseTimes& phases) {
+  std::uint64_t multiplied = 0, most = 0, on_rails = 0;
+  const int ranks = work.rows(0).ranks;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::uint64_t own = 0;
+    for (std::size_t batch = 0; batch < work.batches(); ++batch)
+      own += work.rows(batch).multiplied[static_cast<std::size_t>(rank)].size();
+    most = std::max(most, own);
+    multiplied += own;
+  }
+  std::uint64_t wire = 0;
+  for (std::size_t hop = 0; hop < work.rows(0).hops.size(); ++hop) {
+    add_hop(result, work, phases, hop);
+    wire += most_rows(work, hop).wire;
+  }
   result.metrics.emplace_back("wire_rows", static_cast<double>(wire));
+  if (work.nodes().nodes() > 1 && work.nodes().not_uniform().empty()) {
+    for (std::size_t batch = 0; batch < work.batches(); ++batch)
+      on_rails += work.rows(batch).rail_rows(work.nodes());
+    result.metrics.emplace_back("rail_rows", static_cast<double>(on_rails));
+    result.metrics.emplace_back("dispatch_rail_bytes",
+                                static_cast<double>(on_rails * work.shape().dispatched_bytes()));
+  }
   result.metrics.emplace_back("rows_max_over_mean",
                               static_cast<double>(most) * ranks / static_cast<double>(multiplied));
 }

@@ -27,36 +27,50 @@ void MoeLayer::plan_gradients(Rank& rank, const MoeWeights& weights, const Tunin
   add(tokens, t.dshared_gate_up, t.x, t.dshared_up);
 }
 
-// Weight gradients need no exchange: they run beside that of the rows' gradients. So do those of
-// shared experts.
+// Weight gradients need no exchange: they run beside the longest of the rows' gradients, that over
+// all ranks. So do those of shared experts.
 void MoeLayer::add_backward(Rank& rank, CollectiveSession& session) {
-  add_gradients_to_experts(rank, session);
-  add_expert_gradients(stages_[3].compute);
-  add_shared_gradients(stages_[2].beside, stages_[3].beside);
-  add_weight_gradients(stages_[3].beside);
-  add_gradients_to_tokens(rank, session);
+  const std::size_t first = 2 * hops(), experts = first + hops(), last = experts + hops();
+  for (std::size_t hop = 0; hop < hops(); ++hop) add_gradients_to_experts(rank, session, hop);
+  add_reducing_gradients();
+  add_expert_gradients(stages_[experts].compute);
+  add_shared_gradients(stages_[first].beside, stages_[last - 1].beside);
+  add_weight_gradients(stages_[last - 1].beside);
+  const MoeTensors& t = tensors_;
+  add(stages_[experts].compute, "expand_backward",
+      CombineRows{t.dexpanded, t.places, {}, t.hops.back().dpartial});
+  for (std::size_t hop = hops(); hop-- > 0;) add_gradients_to_tokens(rank, session, hop);
+  if (shape().shared > 0) add(stages_[last].compute, "pack_backward", Add{t.dx, t.dshared_x, t.dx});
 }
 
 // Where the token's rank weighs, it has the rows that came back, and so the gradients of weights.
-void MoeLayer::add_gradients_to_experts(Rank& rank, CollectiveSession& session) {
+void MoeLayer::add_gradients_to_experts(Rank& rank, CollectiveSession& session, std::size_t hop) {
   const MoeTensors& t = tensors_;
-  std::vector<MoePhase>&compute = stages_[2].compute, &exchange = stages_[2].exchange;
-  std::vector<MoePhase>& experts = stages_[3].compute;
+  const MoeHop& own = t.hops[hop];
+  MoeStage& stage = stages_[2 * hops() + hop];
+  const std::string sum = backward_phase_of_hop("sum", hop),
+                    combine = backward_phase_of_hop("combine", hop);
+  const Tensor& from = before(hop, &MoeTensors::dout, &MoeHop::dreceived);
+  if (rows().kind == ExchangeKind::all_gather)
+    return add(stage.exchange, combine, plan_rows(rank, session, hop, from, own.dreceived, false));
   if (rows().kind == ExchangeKind::per_expert) {
-    add(compute, "sum_backward",
-        CombineRowsBackward{t.returned, t.sent_places, t.routing, t.dout, t.dsent, t.dweights});
-    add(exchange, "combine_backward", plan_rows(rank, session, t.dsent, t.dreceived, false));
-    return add(experts, "reduce_backward", GatherRows{t.dreceived, t.tokens, t.dproducts});
-  }
-  if (rows().kind == ExchangeKind::per_rank) {
-    add(compute, "sum_backward", GatherRows{t.dout, t.sent_tokens, t.dsent});
-    add(exchange, "combine_backward", plan_rows(rank, session, t.dsent, t.dreceived, false));
+    add(stage.compute, sum,
+        CombineRowsBackward{own.returned, own.sent_places, t.routing, from, own.dsent, t.dweights});
   } else {
-    add(exchange, "combine_backward", plan_rows(rank, session, t.dout, t.dreceived, false));
+    add(stage.compute, sum, GatherRows{from, own.sent_tokens, own.dsent});
   }
-  add(experts, "reduce_backward",
-      CombineRowsBackward{t.products, t.places, t.received_routing, t.dreceived, t.dproducts,
-                          t.received_dweights});
+  add(stage.exchange, combine, plan_rows(rank, session, hop, own.dsent, own.dreceived, false));
+}
+
+void MoeLayer::add_reducing_gradients() {
+  const MoeTensors& t = tensors_;
+  const MoeHop& last = t.hops.back();
+  std::vector<MoePhase>& compute = stages_[3 * hops()].compute;
+  if (rows().kind == ExchangeKind::per_expert)
+    return add(compute, "reduce_backward", GatherRows{last.dreceived, t.tokens, t.dproducts});
+  add(compute, "reduce_backward",
+      CombineRowsBackward{t.products, t.places, last.received_routing, last.dreceived, t.dproducts,
+                          last.received_dweights});
 }
 
 void MoeLayer::add_expert_gradients(std::vector<MoePhase>& to) {
@@ -81,25 +95,30 @@ void MoeLayer::add_shared_gradients(std::vector<MoePhase>& first, std::vector<Mo
   add(second, "shared_backward", dshared_x_);
 }
 
-void MoeLayer::add_gradients_to_tokens(Rank& rank, CollectiveSession& session) {
+void MoeLayer::add_gradients_to_tokens(Rank& rank, CollectiveSession& session, std::size_t hop) {
   const MoeTensors& t = tensors_;
-  std::vector<MoePhase>& exchange = stages_[3].exchange;
-  add(stages_[3].compute, "expand_backward", CombineRows{t.dexpanded, t.places, {}, t.dpartial});
-  std::vector<MoePhase>& last = stages_[4].compute;
-  if (rows().kind == ExchangeKind::all_gather) {
-    add(exchange, "dispatch_backward", plan_rows(rank, session, t.dpartial, t.dx, true));
-    add(exchange, "dispatch_backward",
-        plan_rows(rank, session, t.received_dweights, t.dweights, true));
-  } else {
-    add(exchange, "dispatch_backward", plan_rows(rank, session, t.dpartial, t.dreturned, true));
-    add(last, "pack_backward", CombineRows{t.dreturned, t.sent_places, {}, t.dx});
-  }
-  if (rows().kind == ExchangeKind::per_rank) {
-    add(exchange, "dispatch_backward",
-        plan_rows(rank, session, t.received_dweights, t.sent_dweights, true));
-    add(last, "pack_backward", CombineRows{t.sent_dweights, t.sent_places, {}, t.dweights});
-  }
-  if (shape().shared > 0) add(last, "pack_backward", Add{t.dx, t.dshared_x, t.dx});
+  const MoeHop& own = t.hops[hop];
+  const std::size_t stage = 4 * hops() - 1 - hop;
+  std::vector<MoePhase>&exchange = stages_[stage].exchange, &compute = stages_[stage + 1].compute;
+  const std::string dispatch = backward_phase_of_hop("dispatch", hop),
+                    pack = backward_phase_of_hop("pack", hop);
+  const bool gathers = rows().kind == ExchangeKind::all_gather;
+  const auto plan = [&](const Tensor& from, const Tensor& to) {
+    add(exchange, dispatch, plan_rows(rank, session, hop, from, to, true));
+  };
+  plan(own.dpartial, gathers ? t.dx : own.dreturned);
+  if (rows().kind != ExchangeKind::per_expert)
+    plan(own.received_dweights, gathers ? t.dweights : own.sent_dweights);
+  if (gathers) return;
+  add(compute, pack,
+      CombineRows{
+          own.dreturned, own.sent_places, {}, before(hop, &MoeTensors::dx, &MoeHop::dpartial)});
+  if (rows().kind == ExchangeKind::per_expert) return;
+  add(compute, pack,
+      CombineRows{own.sent_dweights,
+                  own.sent_places,
+                  {},
+                  before(hop, &MoeTensors::dweights, &MoeHop::received_dweights)});
 }
 
 }  // namespace duet

@@ -34,14 +34,18 @@ MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session, const M
     add_weight_gradients(stages_[0].compute);
     return;
   }
-  stages_.resize(shape().trains ? 5 : 3);
-  add_sending(rank, *session);
+  // A stage ends with an exchange: H hops to the experts and H back, and the same of gradients.
+  const std::size_t last = 2 * hops();
+  stages_.resize(shape().trains ? 2 * last + 1 : last + 1);
+  add_routing(rank);
+  for (std::size_t hop = 0; hop < hops(); ++hop) add_sending(rank, *session, hop);
   add_expanding();
-  add_experts(stages_[1].compute);
-  add_returning(rank, *session);
-  add_shared(stages_[0].beside, stages_[1].beside);
+  add_experts(stages_[hops()].compute);
+  add_reducing();
+  for (std::size_t hop = hops(); hop-- > 0;) add_returning(rank, *session, hop);
+  add_shared(stages_[0].beside, stages_[last - 1].beside);
   const MoeTensors& t = tensors_;
-  if (shape().shared > 0) add(stages_[2].compute, "sum", Add{t.out, t.shared_products, t.out});
+  if (shape().shared > 0) add(stages_[last].compute, "sum", Add{t.out, t.shared_products, t.out});
   if (shape().trains) add_backward(rank, *session);
 }
 
@@ -71,23 +75,32 @@ void MoeLayer::plan_products(Rank& rank, const MoeWeights& weights, const Tuning
       plan({shape().tokens}, t.shared_activated, weights.shared_down(), t.shared_products);
 }
 
-void MoeLayer::add(std::vector<MoePhase>& to, const char* phase, const AnyOperation& operation) {
+void MoeLayer::add(std::vector<MoePhase>& to, const std::string& phase,
+                   const AnyOperation& operation) {
   to.push_back({phase, [this, operation](Stream& stream) { operations_.run(stream, operation); }});
 }
 
-void MoeLayer::add(std::vector<MoePhase>& to, const char* phase,
+void MoeLayer::add(std::vector<MoePhase>& to, const std::string& phase,
                    std::unique_ptr<CollectivePlan> plan) {
   to.push_back({phase, [own = plan.get()](Stream& stream) { own->enqueue(stream); }});
   plans_.push_back(std::move(plan));
 }
 
-void MoeLayer::add(std::vector<MoePhase>& to, const char* phase, const Product& product) {
+void MoeLayer::add(std::vector<MoePhase>& to, const std::string& phase, const Product& product) {
   to.push_back({phase, [own = product.plan.get()](Stream& stream) { own->enqueue(stream); }});
 }
 
+std::string phase_of_hop(const char* phase, std::size_t hop) {
+  return hop == 0 ? phase : fmt::format("{}_in_node", phase);
+}
+
+std::string backward_phase_of_hop(const char* phase, std::size_t hop) {
+  return phase_of_hop(phase, hop) + "_backward";
+}
+
 std::unique_ptr<CollectivePlan> MoeLayer::plan_rows(Rank& rank, CollectiveSession& session,
-                                                    const Tensor& from, const Tensor& to,
-                                                    bool returns) const {
+                                                    std::size_t hop, const Tensor& from,
+                                                    const Tensor& to, bool returns) const {
   Collective c;
   c.dtype = from.dtype;
   const auto columns = static_cast<std::uint64_t>(from.columns);
@@ -97,22 +110,24 @@ std::unique_ptr<CollectivePlan> MoeLayer::plan_rows(Rank& rank, CollectiveSessio
     return session.plan(rank, c, {from.span, to.span});
   }
   c.kind = CollectiveKind::all_to_all_v;
+  const std::vector<std::uint64_t>& sent = rows().hops[hop].sent;
   for (int f = 0; f < rank.size; ++f) {
     for (int t = 0; t < rank.size; ++t)
       c.counts.push_back(
           columns *
-          rows().sent[static_cast<std::size_t>(returns ? t * rank.size + f : f * rank.size + t)]);
+          sent[static_cast<std::size_t>(returns ? t * rank.size + f : f * rank.size + t)]);
   }
   return session.plan(rank, c, {from.span, to.span});
 }
 
-void MoeLayer::add_sending(Rank& rank, CollectiveSession& session) {
+void MoeLayer::add_routing(Rank& rank) {
   const MoeTensors& t = tensors_;
   logits_ = {{}, shape().tokens, shape().experts, DType::fp32};
   logits_memory_ = rank.device.allocate(logits_.bytes());
   logits_.span = logits_memory_.span();
-  if (rank.device.has_contents(logits_.span)) rank.device.write(logits_.span, call_.logits->data());
-  std::vector<MoePhase>&compute = stages_[0].compute, &exchange = stages_[0].exchange;
+  if (logits_.span.owner->has_contents(logits_.span))
+    logits_.span.owner->write(logits_.span, call_.logits->data());
+  std::vector<MoePhase>& compute = stages_[0].compute;
   add(compute, "route", ChooseExperts{logits_, shape().normalised, t.routing});
   if (shape().drops()) {
     add(compute, "route",
@@ -130,29 +145,44 @@ void MoeLayer::add_sending(Rank& rank, CollectiveSession& session) {
         LimitChoices{t.routing, t.choice_places, t.choice_offsets, shape().capacity()});
   }
   if (shape().fp8_rows) add(compute, "pack", QuantiseRows{t.x, t.travelling});
-  if (rows().kind == ExchangeKind::all_gather) {
-    add(exchange, "dispatch", plan_rows(rank, session, t.travelling, t.received, false));
-    add(exchange, "dispatch", plan_rows(rank, session, t.routing, t.received_routing, false));
-    return;
-  }
-  const bool once = rows().kind == ExchangeKind::per_rank;
+}
+
+void MoeLayer::add_sending(Rank& rank, CollectiveSession& session, std::size_t hop) {
+  const MoeHop& t = tensors_.hops[hop];
+  const bool gathers = rows().kind == ExchangeKind::all_gather;
+  if (!gathers) add_packing(hop);
+  const Tensor &sent = gathers ? tensors_.travelling : t.sent,
+               &sent_routing = gathers ? tensors_.routing : t.sent_routing;
+  std::vector<MoePhase>& exchange = stages_[hop].exchange;
+  const std::string dispatch = phase_of_hop("dispatch", hop);
+  add(exchange, dispatch, plan_rows(rank, session, hop, sent, t.received, false));
+  add(exchange, dispatch, plan_rows(rank, session, hop, sent_routing, t.received_routing, false));
+}
+
+void MoeLayer::add_packing(std::size_t hop) {
+  const MoeHop& t = tensors_.hops[hop];
+  const RowHop& moved = rows().hops[hop];
+  const Tensor &from = before(hop, &MoeTensors::travelling, &MoeHop::received),
+               &routing = before(hop, &MoeTensors::routing, &MoeHop::received_routing);
+  std::vector<MoePhase>& compute = stages_[hop].compute;
+  const std::string pack = phase_of_hop("pack", hop);
+  const bool once = rows().kind != ExchangeKind::per_expert;
   Tensor sorted = t.sent_routing;  // of per_expert: the expert of each row
   std::swap(sorted.rows, sorted.columns);
-  add(compute, "pack",
-      GroupRows{t.routing, shape().chosen, 0, once ? rank.size : shape().experts,
-                once ? own_experts() : 1, once, t.sent_tokens, once ? Tensor() : sorted,
+  add(compute, pack,
+      GroupRows{routing, shape().chosen, moved.first_expert[static_cast<std::size_t>(rank_)],
+                moved.groups, moved.experts_of_group, once, t.sent_tokens, once ? Tensor() : sorted,
                 t.sent_places});
-  add(compute, "pack", GatherRows{t.travelling, t.sent_tokens, t.sent});
-  if (once) add(compute, "pack", GatherRows{t.routing, t.sent_tokens, t.sent_routing});
-  add(exchange, "dispatch", plan_rows(rank, session, t.sent, t.received, false));
-  add(exchange, "dispatch", plan_rows(rank, session, t.sent_routing, t.received_routing, false));
+  add(compute, pack, GatherRows{from, t.sent_tokens, t.sent});
+  if (once) add(compute, pack, GatherRows{routing, t.sent_tokens, t.sent_routing});
 }
 
 void MoeLayer::add_expanding() {
   const MoeTensors& t = tensors_;
-  std::vector<MoePhase>& compute = stages_[1].compute;
+  const MoeHop& last = t.hops.back();
+  std::vector<MoePhase>& compute = stages_[hops()].compute;
   add(compute, "expand",
-      GroupRows{t.received_routing,
+      GroupRows{last.received_routing,
                 rows().kind == ExchangeKind::per_expert ? 1 : shape().chosen,
                 rank_ * own_experts(),
                 own_experts(),
@@ -162,8 +192,8 @@ void MoeLayer::add_expanding() {
                 {},
                 t.places});
   if (shape().fp8_rows)
-    return add(compute, "expand", GatherFp8Rows{t.received, t.tokens, t.expanded});
-  add(compute, "expand", GatherRows{t.received, t.tokens, t.expanded});
+    return add(compute, "expand", GatherFp8Rows{last.received, t.tokens, t.expanded});
+  add(compute, "expand", GatherRows{last.received, t.tokens, t.expanded});
 }
 
 void MoeLayer::add_experts(std::vector<MoePhase>& to) {
@@ -172,17 +202,28 @@ void MoeLayer::add_experts(std::vector<MoePhase>& to) {
   add(to, "experts", down_);
 }
 
-void MoeLayer::add_returning(Rank& rank, CollectiveSession& session) {
+void MoeLayer::add_reducing() {
   const MoeTensors& t = tensors_;
+  const MoeHop& last = t.hops.back();
   const bool weighs_here = rows().kind != ExchangeKind::per_expert;
-  add(stages_[1].compute, "reduce",
-      CombineRows{t.products, t.places, weighs_here ? t.received_routing : Tensor(), t.partial});
-  std::vector<MoePhase>& exchange = stages_[1].exchange;
+  add(stages_[hops()].compute, "reduce",
+      CombineRows{t.products, t.places, weighs_here ? last.received_routing : Tensor(),
+                  last.partial});
+}
+
+void MoeLayer::add_returning(Rank& rank, CollectiveSession& session, std::size_t hop) {
+  const MoeTensors& t = tensors_;
+  const MoeHop& own = t.hops[hop];
+  const std::size_t stage = 2 * hops() - 1 - hop;
+  std::vector<MoePhase>& exchange = stages_[stage].exchange;
+  const std::string combine = phase_of_hop("combine", hop);
   if (rows().kind == ExchangeKind::all_gather)
-    return add(exchange, "combine", plan_rows(rank, session, t.partial, t.out, true));
-  add(exchange, "combine", plan_rows(rank, session, t.partial, t.returned, true));
-  add(stages_[2].compute, "sum",
-      CombineRows{t.returned, t.sent_places, weighs_here ? Tensor() : t.routing, t.out});
+    return add(exchange, combine, plan_rows(rank, session, hop, own.partial, t.out, true));
+  add(exchange, combine, plan_rows(rank, session, hop, own.partial, own.returned, true));
+  const bool weighs = rows().kind == ExchangeKind::per_expert;
+  add(stages_[stage + 1].compute, phase_of_hop("sum", hop),
+      CombineRows{own.returned, own.sent_places, weighs ? t.routing : Tensor(),
+                  before(hop, &MoeTensors::out, &MoeHop::partial)});
 }
 
 // As Megatron-LM cuts them: up beside dispatch, down beside combine.
@@ -230,7 +271,10 @@ void MoeLayer::poison_staging() const {
 }
 
 std::string MoeLayer::algorithm() const {
-  return plans_.empty() ? "" : plans_.front()->algorithm();
+  if (plans_.empty()) return "";
+  std::string text = plans_.front()->algorithm();
+  if (hops() > 1) text += "; in the node " + plans_[2]->algorithm();
+  return text;
 }
 
 std::vector<Tensor> MoeLayer::results() const {

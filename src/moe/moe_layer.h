@@ -20,16 +20,23 @@ namespace duet {
 
 inline constexpr double kMoeDeadline = 120;  // seconds for any wait outside the samples
 
-// The phases, in their order; of all_gather no sum, and pack in fp8 alone. Shared experts are
-// computed behind dispatch and behind combine, or beside them.
-inline constexpr const char* kMoePhases[] = {"route",   "pack",   "dispatch", "shared", "expand",
-                                             "experts", "reduce", "combine",  "sum"};
+// The phases, in their order; of all_gather no sum, and pack in fp8 alone; those within nodes of
+// per_node alone. Shared experts are computed behind dispatch and behind combine, or beside them.
+inline constexpr const char* kMoePhases[] = {
+    "route",  "pack",    "dispatch", "shared",          "pack_in_node", "dispatch_in_node",
+    "expand", "experts", "reduce",   "combine_in_node", "sum_in_node",  "combine",
+    "sum"};
 // Those of a backward pass, each of which has the gradient of a phase; of all_gather neither the
 // first nor, but for shared experts, the last. "weights" are the gradients of the experts' weights.
 inline constexpr const char* kMoeBackwardPhases[] = {
-    "sum_backward",      "combine_backward", "shared_backward",
-    "reduce_backward",   "experts_backward", "expand_backward",
-    "dispatch_backward", "weights",          "pack_backward"};
+    "sum_backward",          "combine_backward",         "shared_backward",
+    "sum_in_node_backward",  "combine_in_node_backward", "reduce_backward",
+    "experts_backward",      "expand_backward",          "dispatch_in_node_backward",
+    "pack_in_node_backward", "dispatch_backward",        "weights",
+    "pack_backward"};
+// The name of a hop's phase: "pack", of the second hop "pack_in_node".
+std::string phase_of_hop(const char* phase, std::size_t hop);
+std::string backward_phase_of_hop(const char* phase, std::size_t hop);
 
 class MoeLayer {
  public:
@@ -42,7 +49,7 @@ class MoeLayer {
   std::size_t operations_queued() const;
   double wire_bytes() const;
   bool host_driven() const;
-  std::string algorithm() const;        // of the collective that sends rows; "" without one
+  std::string algorithm() const;        // of the collectives that send rows; "" without one
   std::string gemm_algorithm() const;   // of gate and up
   void poison_staging() const;          // blocking, while no rank is in a call
   std::vector<Tensor> results() const;  // what a call gives its caller
@@ -64,27 +71,40 @@ class MoeLayer {
   const MoeShape& shape() const { return call_.routed->shape; }
   const ExchangedRows& rows() const { return *call_.rows; }
   std::int64_t own_experts() const { return call_.routed->experts_of_rank(); }
+  std::size_t hops() const { return rows().hops.size(); }
+  // The rows that a hop sends, or their gradient, and the place of those that it returns: a
+  // token's, or those that the hop before has brought.
+  const Tensor& before(std::size_t hop, const Tensor MoeTensors::*of_tokens,
+                       const Tensor MoeHop::*of_hop) const {
+    return hop == 0 ? tensors_.*of_tokens : tensors_.hops[hop - 1].*of_hop;
+  }
   void plan_products(Rank& rank, const MoeWeights& weights, const Tuning& tuning);
   std::vector<const Product*> products() const;
-  void add_sending(Rank& rank, CollectiveSession& session);
+  void add_routing(Rank& rank);
+  void add_sending(Rank& rank, CollectiveSession& session, std::size_t hop);
+  void add_packing(std::size_t hop);
   void add_expanding();
   void add_experts(std::vector<MoePhase>& to);
-  void add_returning(Rank& rank, CollectiveSession& session);
+  void add_reducing();
+  void add_returning(Rank& rank, CollectiveSession& session, std::size_t hop);
   void add_shared(std::vector<MoePhase>& first, std::vector<MoePhase>& second);
   // The backward pass (moe_backward.cc).
   void plan_gradients(Rank& rank, const MoeWeights& weights, const Tuning& tuning);
   void add_backward(Rank& rank, CollectiveSession& session);
-  void add_gradients_to_experts(Rank& rank, CollectiveSession& session);
+  void add_gradients_to_experts(Rank& rank, CollectiveSession& session, std::size_t hop);
+  void add_reducing_gradients();
   void add_expert_gradients(std::vector<MoePhase>& to);
   void add_weight_gradients(std::vector<MoePhase>& to);
   void add_shared_gradients(std::vector<MoePhase>& first, std::vector<MoePhase>& second);
-  void add_gradients_to_tokens(Rank& rank, CollectiveSession& session);
+  void add_gradients_to_tokens(Rank& rank, CollectiveSession& session, std::size_t hop);
   Product plan_product(Rank& rank, const std::vector<std::int64_t>& counts, const Tensor& a,
                        const Tensor& b, const Tensor& c, Layout layout, const Tuning& tuning) const;
-  void add(std::vector<MoePhase>& to, const char* phase, const AnyOperation& operation);
-  void add(std::vector<MoePhase>& to, const char* phase, std::unique_ptr<CollectivePlan> plan);
-  static void add(std::vector<MoePhase>& to, const char* phase, const Product& product);
-  std::unique_ptr<CollectivePlan> plan_rows(Rank& rank, CollectiveSession& session,
+  void add(std::vector<MoePhase>& to, const std::string& phase, const AnyOperation& operation);
+  void add(std::vector<MoePhase>& to, const std::string& phase,
+           std::unique_ptr<CollectivePlan> plan);
+  static void add(std::vector<MoePhase>& to, const std::string& phase, const Product& product);
+  // Of a hop, or back.
+  std::unique_ptr<CollectivePlan> plan_rows(Rank& rank, CollectiveSession& session, std::size_t hop,
                                             const Tensor& from, const Tensor& to,
                                             bool returns) const;
 
@@ -128,7 +148,7 @@ class MoeLayer {
   Product dactivated_, dexpanded_;                      // likewise: of a backward pass
   Product dshared_activated_, dshared_x_;               // likewise
   std::vector<WeightGradients> weight_gradients_;       // of down and up, of shared down and up
-  std::vector<std::unique_ptr<CollectivePlan>> plans_;  // the rows' is the first
+  std::vector<std::unique_ptr<CollectivePlan>> plans_;  // of each hop rows, then their routing; ...
   MoeStages stages_;
 };
 

@@ -31,10 +31,27 @@ std::uint64_t allocated(const Tensor& tensor) {
 }  // namespace
 
 MoeSizes sizes_of(const ExchangedRows& rows, int rank) {
-  const auto at = static_cast<std::size_t>(rank);
-  return {static_cast<std::int64_t>(rows.sent_by(rank)),
-          static_cast<std::int64_t>(rows.arrivals[at].size()),
-          static_cast<std::int64_t>(rows.multiplied[at].size())};
+  MoeSizes sizes;
+  for (const RowHop& hop : rows.hops) {
+    sizes.hops.push_back({static_cast<std::int64_t>(hop.sent_by(rank)),
+                          static_cast<std::int64_t>(hop.arrivals_of(rank).size()), hop.groups});
+  }
+  sizes.multiplied =
+      static_cast<std::int64_t>(rows.multiplied[static_cast<std::size_t>(rank)].size());
+  return sizes;
+}
+
+MoeSizes most_of(const std::vector<MoeCall>& calls, int rank) {
+  MoeSizes most = sizes_of(*calls.front().rows, rank);
+  for (const MoeCall& each : calls) {
+    const MoeSizes sizes = sizes_of(*each.rows, rank);
+    most.multiplied = std::max(most.multiplied, sizes.multiplied);
+    for (std::size_t hop = 0; hop < sizes.hops.size(); ++hop) {
+      most.hops[hop].sent = std::max(most.hops[hop].sent, sizes.hops[hop].sent);
+      most.hops[hop].received = std::max(most.hops[hop].received, sizes.hops[hop].received);
+    }
+  }
+  return most;
 }
 
 MoeMemory::MoeMemory(Rank& rank, const MoeShape& shape, ExchangeKind kind,
@@ -136,43 +153,46 @@ void MoeMemory::allocate_row_gradients(Rank& rank, CollectiveSession& session,
   const auto of_weights = [&](std::int64_t rows) {
     return session_memory(rank, session, rows, columns_of_gradient(shape_.chosen), DType::fp32);
   };
-  all_.dreceived = rows_of_x(most.received);
-  all_.dpartial = rows_of_x(most.received);
   all_.dx = rows_of_x(shape_.tokens);
   all_.dweights = of_weights(shape_.tokens);
-  if (kind_ != ExchangeKind::per_expert) all_.received_dweights = of_weights(most.received);
-  if (kind_ == ExchangeKind::all_gather) {
-    const RowRange own{rank.index * shape_.tokens, (rank.index + 1) * shape_.tokens};
-    all_.dout = duet::rows_of(all_.dreceived, own);
-    return;
+  for (std::size_t i = 0; i < all_.hops.size(); ++i) {
+    MoeHop& hop = all_.hops[i];
+    const MoeSizes::OfHop& rows = most.hops[i];
+    hop.dreceived = rows_of_x(rows.received);
+    hop.dpartial = rows_of_x(rows.received);
+    if (kind_ != ExchangeKind::per_expert) hop.received_dweights = of_weights(rows.received);
+    if (kind_ == ExchangeKind::all_gather) continue;
+    hop.dsent = rows_of_x(rows.sent);
+    hop.dreturned = rows_of_x(rows.sent);
+    if (kind_ != ExchangeKind::per_expert) hop.sent_dweights = of_weights(rows.sent);
   }
-  all_.dout = device_memory(rank, shape_.tokens, shape_.hidden, shape_.dtype);
-  all_.dsent = rows_of_x(most.sent);
-  all_.dreturned = rows_of_x(most.sent);
-  if (kind_ == ExchangeKind::per_rank) all_.sent_dweights = of_weights(most.sent);
+  const RowRange own{rank.index * shape_.tokens, (rank.index + 1) * shape_.tokens};
+  all_.dout = kind_ == ExchangeKind::all_gather
+                  ? duet::rows_of(all_.hops.front().dreceived, own)
+                  : device_memory(rank, shape_.tokens, shape_.hidden, shape_.dtype);
+}
+
+Tensor MoeMemory::rows_to_send(Rank& rank, CollectiveSession& session, std::int64_t rows) {
+  if (!shape_.fp8_rows) return session_memory(rank, session, rows, shape_.hidden, shape_.dtype);
+  return session_memory(rank, session, rows, bytes_of_fp8_row(shape_.hidden), DType::int8);
 }
 
 void MoeMemory::allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most) {
-  const auto rows_of_x = [&](std::int64_t rows) {
-    return session_memory(rank, session, rows, shape_.hidden, shape_.dtype);
-  };
-  const bool fp8 = shape_.fp8_rows;
-  const std::int64_t wide = fp8 ? bytes_of_fp8_row(shape_.hidden) : shape_.hidden;
-  const DType wide_dtype = fp8 ? DType::int8 : shape_.dtype;
-  const auto rows_to_send = [&](std::int64_t rows) {
-    return session_memory(rank, session, rows, wide, wide_dtype);
-  };
   const auto list = [&](std::int64_t rows, std::int64_t columns) {
     return device_memory(rank, rows, columns, DType::int32);
   };
-  const bool per_expert = kind_ == ExchangeKind::per_expert;
-  const std::int64_t routed = 2 * shape_.chosen, info = per_expert ? 1 : routed;
-  all_.received = rows_to_send(most.received);
-  all_.partial = rows_of_x(most.received);
-  all_.out = rows_of_x(shape_.tokens);
-  all_.received_routing = session_memory(rank, session, most.received, info, DType::int32);
+  const bool fp8 = shape_.fp8_rows, per_expert = kind_ == ExchangeKind::per_expert;
+  all_.out = session_memory(rank, session, shape_.tokens, shape_.hidden, shape_.dtype);
+  for (const MoeSizes::OfHop& rows : most.hops) {
+    MoeHop& hop = all_.hops.emplace_back();
+    hop.received = rows_to_send(rank, session, rows.received);
+    hop.partial = session_memory(rank, session, rows.received, shape_.hidden, shape_.dtype);
+    hop.received_routing =
+        session_memory(rank, session, rows.received, columns_of_routing(), DType::int32);
+    if (kind_ != ExchangeKind::all_gather) allocate_sent(rank, session, rows, hop);
+  }
   all_.tokens = list(1, most.multiplied);
-  all_.places = list(most.received, per_expert ? 1 : shape_.chosen);
+  all_.places = list(most.hops.back().received, per_expert ? 1 : shape_.chosen);
   if (shape_.drops()) {
     all_.choice_tokens = list(1, shape_.tokens * shape_.chosen);
     all_.choice_places = list(shape_.tokens, shape_.chosen);
@@ -180,34 +200,48 @@ void MoeMemory::allocate_rows(Rank& rank, CollectiveSession& session, const MoeS
   }
   if (kind_ == ExchangeKind::all_gather) {
     const RowRange own{rank.index * shape_.tokens, (rank.index + 1) * shape_.tokens};
-    all_.travelling = duet::rows_of(all_.received, own);
-    all_.routing = duet::rows_of(all_.received_routing, own);
+    all_.travelling = duet::rows_of(all_.hops.front().received, own);
+    all_.routing = duet::rows_of(all_.hops.front().received_routing, own);
     all_.x =
         fp8 ? device_memory(rank, shape_.tokens, shape_.hidden, shape_.dtype) : all_.travelling;
     return;
   }
   all_.x = device_memory(rank, shape_.tokens, shape_.hidden, shape_.dtype);
-  all_.travelling = fp8 ? device_memory(rank, shape_.tokens, wide, wide_dtype) : all_.x;
-  all_.routing = list(shape_.tokens, routed);
-  all_.sent = rows_to_send(most.sent);
-  all_.returned = rows_of_x(most.sent);
-  all_.sent_routing = session_memory(rank, session, most.sent, info, DType::int32);
-  all_.sent_tokens = list(1, most.sent);
-  all_.sent_places = list(shape_.tokens, per_expert ? shape_.chosen : rank.size);
+  const Tensor& wide = all_.hops.front().received;
+  all_.travelling = fp8 ? device_memory(rank, shape_.tokens, wide.columns, wide.dtype) : all_.x;
+  all_.routing = list(shape_.tokens, 2 * shape_.chosen);
+}
+
+// Rows that a hop sends are a token's, or those that the hop before has brought.
+void MoeMemory::allocate_sent(Rank& rank, CollectiveSession& session, const MoeSizes::OfHop& most,
+                              MoeHop& hop) {
+  const std::size_t hops = all_.hops.size();
+  const std::int64_t rows = hops == 1 ? shape_.tokens : all_.hops[hops - 2].received.rows;
+  hop.sent = rows_to_send(rank, session, most.sent);
+  hop.returned = session_memory(rank, session, most.sent, shape_.hidden, shape_.dtype);
+  hop.sent_routing = session_memory(rank, session, most.sent, columns_of_routing(), DType::int32);
+  hop.sent_tokens = device_memory(rank, 1, most.sent, DType::int32);
+  hop.sent_places = device_memory(
+      rank, rows, kind_ == ExchangeKind::per_expert ? shape_.chosen : most.groups, DType::int32);
 }
 
 MoeTensors MoeMemory::tensors(const MoeSizes& sizes) const {
   MoeTensors t = all_;
-  for (Tensor* each :
-       {&t.sent, &t.returned, &t.sent_routing, &t.dsent, &t.dreturned, &t.sent_dweights})
-    *each = first_rows(*each, sizes.sent);
-  for (Tensor* each : {&t.received, &t.partial, &t.received_routing, &t.places, &t.dreceived,
-                       &t.dpartial, &t.received_dweights})
-    *each = first_rows(*each, sizes.received);
+  for (std::size_t i = 0; i < t.hops.size(); ++i) {
+    MoeHop& hop = t.hops[i];
+    for (Tensor* each : {&hop.sent, &hop.returned, &hop.sent_routing, &hop.dsent, &hop.dreturned,
+                         &hop.sent_dweights})
+      *each = first_rows(*each, sizes.hops[i].sent);
+    for (Tensor* each : {&hop.received, &hop.partial, &hop.received_routing, &hop.dreceived,
+                         &hop.dpartial, &hop.received_dweights})
+      *each = first_rows(*each, sizes.hops[i].received);
+    hop.sent_tokens = first_columns(hop.sent_tokens, sizes.hops[i].sent);
+    if (i > 0) hop.sent_places = first_rows(hop.sent_places, sizes.hops[i - 1].received);
+  }
+  if (!t.hops.empty()) t.places = first_rows(t.places, sizes.hops.back().received);
   for (Tensor* each : {&t.expanded, &t.gate_up, &t.activated, &t.products, &t.dexpanded,
                        &t.dgate_up, &t.dactivated, &t.dproducts})
     *each = first_rows(*each, sizes.multiplied);
-  t.sent_tokens = first_columns(t.sent_tokens, sizes.sent);
   t.tokens = first_columns(t.tokens, sizes.multiplied);
   return t;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "collectives/engine.h"
-#include "moe/routing.h"
+#include "moe/exchanged_rows.h"
 #include "training/operations/tensor.h"
 
 namespace duet {
@@ -17,11 +17,33 @@ struct MoeCall {
   const std::vector<float>* logits = nullptr;  // of this rank; alive while the layer is made
 };
 
-// Rows of a rank: that it sends, its own included, that it receives, and that its experts multiply.
+// Rows of a rank: that it sends, its own included, and receives in each hop, and that its experts
+// multiply; and the groups of destinations of a hop.
 struct MoeSizes {
-  std::int64_t sent = 0, received = 0, multiplied = 0;
+  struct OfHop {
+    std::int64_t sent = 0, received = 0, groups = 0;
+  };
+  std::vector<OfHop> hops;
+  std::int64_t multiplied = 0;
 };
 MoeSizes sizes_of(const ExchangedRows& rows, int rank);
+// As many as the call that has most of each.
+MoeSizes most_of(const std::vector<MoeCall>& calls, int rank);
+
+// Rows on a hop and back. Of all_gather, what is sent has no memory of its own.
+struct MoeHop {
+  Tensor sent, returned;            // (sent, hidden), what is sent perhaps in fp8
+  Tensor sent_routing;              // (sent, routing's columns), of per_expert (sent, 1)
+  Tensor sent_tokens, sent_places;  // GroupRows of what is sent
+  Tensor received, partial;         // (received, hidden), likewise
+  Tensor received_routing;          // as sent_routing
+
+  // Of a backward pass the gradients of what has this name, of the same shapes.
+  Tensor dsent, dreturned, dreceived, dpartial;
+  // fp32, of the weights of choices, with columns behind them (columns_of_gradient); those sent are
+  // without elements where the token's rank weighs.
+  Tensor received_dweights, sent_dweights;
+};
 
 struct MoeTensors {
   Tensor x, out;      // (tokens, hidden)
@@ -29,24 +51,17 @@ struct MoeTensors {
   Tensor routing;     // (tokens, 2 * chosen), int32: ChooseExperts
   // GroupRows of it by experts, of a shape that drops.
   Tensor choice_tokens, choice_places, choice_offsets;
-  Tensor sent, returned;            // (sent, hidden), what is sent perhaps in fp8
-  Tensor sent_routing;              // (sent, routing's columns), of per_expert (sent, 1)
-  Tensor sent_tokens, sent_places;  // GroupRows of what is sent
-  Tensor received, partial;         // (received, hidden), likewise
-  Tensor received_routing;          // as sent_routing
-  Tensor tokens, places;            // GroupRows of what was received
-  Tensor expanded, products;        // (multiplied, hidden)
-  Tensor gate_up, activated;        // (multiplied, 2 * width), (multiplied, width)
+  std::vector<MoeHop> hops;
+  Tensor tokens, places;      // GroupRows of what was received
+  Tensor expanded, products;  // (multiplied, hidden)
+  Tensor gate_up, activated;  // (multiplied, 2 * width), (multiplied, width)
   // (tokens, 2 * shared_width), (tokens, shared_width), (tokens, hidden)
   Tensor shared_gate_up, shared_activated, shared_products;
 
   // Of a backward pass the gradients of what has this name, of the same shapes.
-  Tensor dx, dout, dsent, dreturned, dreceived, dpartial;
+  Tensor dx, dout;
   Tensor dexpanded, dproducts, dgate_up, dactivated;
-  // fp32, of the weights of choices, with columns behind them (columns_of_gradient): of rows
-  // received, of those sent, which are without elements where the token's rank weighs, and of
-  // tokens.
-  Tensor received_dweights, sent_dweights, dweights;
+  Tensor dweights;                                       // as those of rows
   Tensor dshared_gate_up, dshared_activated, dshared_x;  // of X its part
   Tensor dup, ddown, dshared_up, dshared_down;           // of the experts' weights
 };
@@ -96,6 +111,13 @@ class MoeMemory {
   void allocate_shared_gradients(Rank& rank);
   void allocate_row_gradients(Rank& rank, CollectiveSession& session, const MoeSizes& most);
   void allocate_rows(Rank& rank, CollectiveSession& session, const MoeSizes& most);
+  void allocate_sent(Rank& rank, CollectiveSession& session, const MoeSizes::OfHop& most,
+                     MoeHop& hop);
+  // Of what goes to experts, perhaps in fp8.
+  Tensor rows_to_send(Rank& rank, CollectiveSession& session, std::int64_t rows);
+  std::int64_t columns_of_routing() const {
+    return kind_ == ExchangeKind::per_expert ? 1 : 2 * shape_.chosen;
+  }
   Tensor device_memory(Rank& rank, std::int64_t rows, std::int64_t columns, DType dtype);
   Tensor session_memory(Rank& rank, CollectiveSession& session, std::int64_t rows,
                         std::int64_t columns, DType dtype);

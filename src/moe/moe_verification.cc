@@ -65,8 +65,11 @@ void MoeLayer::mismatch(const Rank& rank, const std::string& what) const {
 }
 
 std::optional<Skipped> MoeLayer::unverifiable() const {
-  const Tensor& received = tensors_.received;
-  bool there = received.count() == 0 || received.span.owner->has_contents(received.span);
+  bool there = true;
+  for (const MoeHop& hop : tensors_.hops) {
+    const Tensor& received = hop.received;
+    there = there && (received.count() == 0 || received.span.owner->has_contents(received.span));
+  }
   for (const Tensor* each : {&tensors_.out, &tensors_.expanded, &tensors_.gate_up})
     there = there && (each->count() == 0 || operations_.computes(*each));
   if (!there) return Skipped{"simulated: matrices this large have no contents"};
@@ -110,9 +113,8 @@ void MoeLayer::verify_routing(Rank& rank) const {
 // What the experts multiply, beside each rank's rows, which this one writes once more.
 void MoeLayer::verify_expanded(Rank& rank, std::uint64_t fills) const {
   const auto found = read<char>(rank.device, tensors_.expanded);
-  const auto at = index_of(rank.index);
-  const std::vector<ExchangedRows::Arrival>& arrivals = rows().arrivals[at];
-  const std::vector<std::int64_t>& multiplied = rows().multiplied[at];
+  const std::vector<RowHop::Arrival>& arrivals = rows().arrivals(rank.index);
+  const std::vector<std::int64_t>& multiplied = rows().multiplied[index_of(rank.index)];
   const std::size_t row_bytes = index_of(shape().hidden) * size_of(shape().dtype);
   Tensor x = tensors_.out;  // the shape
   const Buffer written = rank.device.allocate(x.bytes());
@@ -186,8 +188,7 @@ void MoeLayer::each_row(
     const std::int64_t expert = rank_ * own_experts() + e;
     const std::int64_t end = row + up_.problem.rows[index_of(e)];
     for (; row < end; ++row) {
-      const std::int64_t token =
-          rows().arrivals[index_of(rank_)][index_of(multiplied[index_of(row)])].token;
+      const std::int64_t token = rows().arrivals(rank_)[index_of(multiplied[index_of(row)])].token;
       const std::int32_t* const chosen = call_.routed->experts_of(token);
       check(row, token, std::find(chosen, chosen + shape().chosen, expert) - chosen);
     }

@@ -15,18 +15,6 @@ namespace {
 constexpr std::uint64_t kRoutingSeed = 1;
 constexpr int kTimedCalls = 9;  // whose phases are timed
 
-// The largest of all calls.
-MoeSizes most_of(const std::vector<MoeCall>& calls, int rank) {
-  MoeSizes most;
-  for (const MoeCall& each : calls) {
-    const MoeSizes sizes = sizes_of(*each.rows, rank);
-    most.sent = std::max(most.sent, sizes.sent);
-    most.received = std::max(most.received, sizes.received);
-    most.multiplied = std::max(most.multiplied, sizes.multiplied);
-  }
-  return most;
-}
-
 // What the parts of each name take together, in the order of their first ones.
 std::vector<std::pair<std::string, double>> sums_by_name(
     const std::vector<StepTimeline::Part>& parts) {
@@ -48,8 +36,8 @@ std::string contents(const Tensor& tensor) {
 
 }  // namespace
 
-MoeRoutings::MoeRoutings(const TokenRouting& routing, const MoeShape& shape, int count,
-                         const Team& team) {
+MoeRoutings::MoeRoutings(const TokenRouting& routing, const MoeShape& shape, int count, Team& team)
+    : nodes_(NodeMap::of(team)) {
   for (int i = 0; i < count; ++i) {
     const std::uint64_t seed = kRoutingSeed + static_cast<std::uint64_t>(i);
     RoutedTokens routed{shape, team.size(), {}, {}};
@@ -75,7 +63,8 @@ double MoeRoutings::dropped_share() const {
 const std::shared_ptr<const ExchangedRows>& MoeRoutings::rows(std::size_t number,
                                                               ExchangeKind kind) const {
   auto& known = rows_[{number, kind}];
-  if (known == nullptr) known = std::make_shared<ExchangedRows>(exchange(kind, *routed_[number]));
+  if (known == nullptr)
+    known = std::make_shared<ExchangedRows>(exchange(kind, *routed_[number], nodes_));
   return known;
 }
 
@@ -121,6 +110,9 @@ void MoeWork::prepare(Rank& rank, const Placement& placement) {
     own.memory.push_back(std::make_unique<MoeMemory>(rank, routings_.shape(), way_.exchange,
                                                      way_.session, most, batch));
   }
+  // Where rows cannot be verified, neither can be what they choose.
+  const Tensor x = own.memory.front()->tensors(most).x;
+  if (x.count() > 0 && !own.operations->computes(x)) own.operations->simulate_time_alone();
   const auto stream = rank.device.make_stream({placement.priority});
   own.weights = std::make_unique<MoeWeights>(rank, routings_.shape(), *stream);
   for (const auto& each : own.memory) each->fill(rank.index, own.fills, *stream);

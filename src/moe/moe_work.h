@@ -17,16 +17,19 @@ namespace duet {
 // Routings that calls take in turns, so that no cache knows the one that is measured.
 class MoeRoutings {
  public:
-  MoeRoutings(const TokenRouting& routing, const MoeShape& shape, int count, const Team& team);
+  // Collective among processes; called outside of Team::each().
+  MoeRoutings(const TokenRouting& routing, const MoeShape& shape, int count, Team& team);
 
   std::size_t count() const { return routed_.size(); }
   const MoeShape& shape() const { return routed_.front()->shape; }
+  const NodeMap& nodes() const { return nodes_; }
   double dropped_share() const;  // of the choices of all routings
   // What routing `number` asks of a local rank. Not called by two threads at a time.
   MoeCall call(std::size_t number, ExchangeKind kind, int local) const;
   const std::shared_ptr<const ExchangedRows>& rows(std::size_t number, ExchangeKind kind) const;
 
  private:
+  NodeMap nodes_;
   std::vector<std::shared_ptr<const RoutedTokens>> routed_;
   std::vector<std::vector<std::vector<float>>> logits_;  // by routing and local rank
   mutable std::map<std::pair<std::size_t, ExchangeKind>, std::shared_ptr<const ExchangedRows>>
@@ -68,6 +71,7 @@ class MoeWork : public Work {
 
   std::size_t batches() const { return batches_of(way_.overlap); }
   const MoeShape& shape() const { return routings_.shape(); }  // of a batch
+  const NodeMap& nodes() const { return routings_.nodes(); }
   // Of a batch of the first call.
   const ExchangedRows& rows(std::size_t batch) const {
     return *routings_.rows(batch, way_.exchange);

@@ -38,7 +38,7 @@ class MoeWorkTest : public OnATeam {
     const MoeRoutings routings(routing, shape, 2 * static_cast<int>(batches_of(overlap)), *team_);
     for (const char* engine : {"dma", "kernel"}) {
       const auto session = engines_named(*machine_, {engine}).front()->open(*team_);
-      for (const ExchangeKind kind : all_exchanges()) {
+      for (const ExchangeKind kind : all_exchanges(routings.nodes().nodes())) {
         SCOPED_TRACE(std::string(engine) + " " + name(kind));
         Tuning tuning;
         tuning.seconds = 0.01;
@@ -121,6 +121,8 @@ TEST_P(MoeWorkTest, HalvesOverlap) {
   expect_right(shape, parse_token_routing("hot:20"), {2, 3}, MoeOverlap::halves);
 }
 
+bool is_in_node(const std::string& phase) { return phase.find("_in_node") != std::string::npos; }
+
 // The names of the phases, all of which take time.
 std::vector<std::string> timed_phases(Team& team, MoeWork& work) {
   std::vector<std::string> phases;
@@ -143,7 +145,8 @@ TEST_P(MoeWorkTest, TimesItsPhases) {
   const MoeRoutings routings({}, shape, 4, *team_);
   const auto session = engines_named(*machine_, {"dma"}).front()->open(*team_);
   MoeWork serial(*team_, routings, {session.get(), ExchangeKind::per_rank}, {});
-  const std::vector<std::string> all(std::begin(kMoePhases), std::end(kMoePhases));
+  std::vector<std::string> all(std::begin(kMoePhases), std::end(kMoePhases));
+  all.erase(std::remove_if(all.begin(), all.end(), is_in_node), all.end());
   EXPECT_EQ(timed_phases(*team_, serial), all);
   MoeWork halves(*team_, routings, {session.get(), ExchangeKind::per_rank, MoeOverlap::halves}, {});
   std::vector<std::string> overlapped = timed_phases(*team_, halves);
@@ -154,8 +157,29 @@ TEST_P(MoeWorkTest, TimesItsPhases) {
   EXPECT_EQ(overlapped, wanted);
 }
 
+// Every phase there is, of nodes of two ranks.
+TEST(MoeOverNodes, TimesThePhasesWithinThem) {
+  const auto machine = open_machine("host:4");
+  Team team(*machine);
+  team.set_node_size(2);
+  MoeShape shape = small_layer(30, 16);
+  shape.shared = 1;
+  shape.trains = true;
+  const MoeRoutings routings({}, shape, 2, team);
+  const auto session = engines_named(*machine, {"dma"}).front()->open(team);
+  MoeWork work(team, routings, {session.get(), ExchangeKind::per_node}, {});
+  std::vector<std::string> timed = timed_phases(team, work);
+  std::vector<std::string> all(std::begin(kMoePhases), std::end(kMoePhases));
+  all.insert(all.end(), std::begin(kMoeBackwardPhases), std::end(kMoeBackwardPhases));
+  std::sort(timed.begin(), timed.end());
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(timed, all);
+}
+
 INSTANTIATE_TEST_SUITE_P(Machines, MoeWorkTest,
-                         ::testing::Values("host:2", "host:3", "sim:h200:devices=2", "cuda"),
+                         ::testing::Values("host:2", "host:3", "sim:h200:devices=2",
+                                           "sim:p5-48xlarge:devices=2:nodes=2",
+                                           "sim:p5-48xlarge:devices=1:nodes=3", "cuda"),
                          machine_label);
 
 }  // namespace

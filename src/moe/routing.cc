@@ -21,10 +21,6 @@ namespace {
 constexpr std::uint64_t kExpertOrder = 0x6F72646572;  // the seed of zipf's order of experts
 constexpr double kMostSkew = 1e6;
 
-constexpr NamedValue<ExchangeKind> kExchanges[] = {{ExchangeKind::all_gather, "all-gather"},
-                                                   {ExchangeKind::per_rank, "per-rank"},
-                                                   {ExchangeKind::per_expert, "per-expert"}};
-
 [[noreturn]] void refuse_routing(const std::string& text) {
   throw UsageError(fmt::format(
       "--routing {}: expected uniform, zipf:S, hot:N or file:PATH, with numbers above 0", text));
@@ -190,117 +186,6 @@ RoutedTokens route(const TokenRouting& routing, const MoeShape& shape, std::uint
   for (int rank = 0; rank < ranks; ++rank)
     add_tokens(routed, router_logits(routing, shape, seed, rank));
   return routed;
-}
-
-const char* name(ExchangeKind kind) { return name_of(kExchanges, kind); }
-
-ExchangeKind parse_exchange(const std::string& text) {
-  return parse_name(kExchanges, "--exchange: unknown exchange", text);
-}
-
-std::vector<ExchangeKind> all_exchanges() {
-  return {ExchangeKind::all_gather, ExchangeKind::per_rank, ExchangeKind::per_expert};
-}
-
-std::uint64_t ExchangedRows::sent_by(int rank) const {
-  const auto first = sent.begin() + static_cast<std::ptrdiff_t>(rank) * ranks;
-  return std::accumulate(first, first + ranks, std::uint64_t{0});
-}
-
-std::uint64_t ExchangedRows::wire_rows_sent(int rank) const {
-  return sent_by(rank) - sent[static_cast<std::size_t>(rank * ranks + rank)];
-}
-
-std::uint64_t ExchangedRows::wire_rows_received(int rank) const {
-  std::uint64_t rows = 0;
-  for (int from = 0; from < ranks; ++from) {
-    if (from != rank) rows += sent[static_cast<std::size_t>(from * ranks + rank)];
-  }
-  return rows;
-}
-
-namespace {
-
-// What each rank sends, by destination, in the order in which it stands in the send buffer.
-class Sorting {
- public:
-  Sorting(ExchangeKind kind, const RoutedTokens& routed) : kind_(kind), routed_(routed) {}
-
-  std::vector<ExchangedRows::Arrival> from_to(int from, int to) const {
-    std::vector<ExchangedRows::Arrival> rows;
-    const std::int64_t first = from * routed_.shape.tokens, end = first + routed_.shape.tokens;
-    for (std::int64_t token = first; token < end; ++token) {
-      if (kind_ == ExchangeKind::all_gather) rows.push_back({token});
-      if (kind_ == ExchangeKind::per_rank && reaches(token, to)) rows.push_back({token});
-      if (kind_ == ExchangeKind::per_expert) add_choices(token, to, rows);
-    }
-    // By expert, and of an expert by token.
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const auto& a, const auto& b) { return a.expert < b.expert; });
-    return rows;
-  }
-
- private:
-  bool reaches(std::int64_t token, int rank) const {
-    const std::int32_t* const experts = routed_.experts_of(token);
-    return std::any_of(experts, experts + routed_.shape.chosen,
-                       [&](std::int32_t each) { return routed_.rank_of(each) == rank; });
-  }
-  void add_choices(std::int64_t token, int rank, std::vector<ExchangedRows::Arrival>& rows) const {
-    for (std::int64_t j = 0; j < routed_.shape.chosen; ++j) {
-      const std::int32_t expert = routed_.experts_of(token)[j];
-      if (routed_.rank_of(expert) == rank) rows.push_back({token, expert});
-    }
-  }
-
-  ExchangeKind kind_;
-  const RoutedTokens& routed_;
-};
-
-// Sorts what a rank has received by its experts.
-void sort_arrivals(const RoutedTokens& routed, int rank, ExchangedRows& rows) {
-  const std::vector<ExchangedRows::Arrival>& arrivals = rows.arrivals.back();
-  const std::int64_t own = routed.experts_of_rank(), first = rank * own;
-  std::vector<std::vector<std::int64_t>> by_expert(static_cast<std::size_t>(own));
-  const auto add = [&](std::int32_t expert, std::size_t arrival) {
-    if (expert < first || expert >= first + own) return;
-    by_expert[static_cast<std::size_t>(expert - first)].push_back(
-        static_cast<std::int64_t>(arrival));
-  };
-  for (std::size_t i = 0; i < arrivals.size(); ++i) {
-    if (rows.kind == ExchangeKind::per_expert) {
-      add(arrivals[i].expert, i);
-      continue;
-    }
-    for (std::int64_t j = 0; j < routed.shape.chosen; ++j)
-      add(routed.experts_of(arrivals[i].token)[j], i);
-  }
-  auto& counts = rows.rows_of_expert.emplace_back();
-  auto& all = rows.multiplied.emplace_back();
-  for (const auto& of : by_expert) {
-    counts.push_back(static_cast<std::int64_t>(of.size()));
-    all.insert(all.end(), of.begin(), of.end());
-  }
-}
-
-}  // namespace
-
-ExchangedRows exchange(ExchangeKind kind, const RoutedTokens& routed) {
-  ExchangedRows rows{kind, routed.ranks, {}, {}, {}, {}};
-  const auto ranks = static_cast<std::size_t>(routed.ranks);
-  rows.sent.resize(ranks * ranks);
-  const Sorting sorting(kind, routed);
-  for (int to = 0; to < routed.ranks; ++to) {
-    auto& arrivals = rows.arrivals.emplace_back();
-    for (int from = 0; from < routed.ranks; ++from) {
-      const auto some = sorting.from_to(from, to);
-      rows.sent[static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to)] =
-          some.size();
-      arrivals.insert(arrivals.end(), some.begin(), some.end());
-    }
-    sort_arrivals(routed, to, rows);
-  }
-  return rows;
 }
 
 }  // namespace duet

@@ -63,40 +63,4 @@ void add_tokens(RoutedTokens& routed, const std::vector<float>& logits);
 RoutedTokens route(const TokenRouting& routing, const MoeShape& shape, std::uint64_t seed,
                    int ranks);
 
-// How rows go to the ranks of their experts, and back.
-enum class ExchangeKind {
-  // Every rank gets the rows of all tokens, and returns partial sums of all, which are added on the
-  // way (reduce_scatter). Nothing depends on the routing.
-  all_gather,
-  // A token's row goes once to each rank that has one of its experts, and one partial sum returns.
-  per_rank,
-  // A token's row goes to each of its experts, and as many return, which the token's rank adds.
-  per_expert,
-};
-const char* name(ExchangeKind kind);
-ExchangeKind parse_exchange(const std::string& text);  // throws UsageError
-std::vector<ExchangeKind> all_exchanges();
-
-// What moves, and where it stands.
-struct ExchangedRows {
-  ExchangeKind kind = ExchangeKind::all_gather;
-  int ranks = 0;
-  std::vector<std::uint64_t> sent;  // rows from rank f to rank t at [f * ranks + t]
-  // Of each rank, of each row that it receives in order, the token; of per_expert also its expert.
-  struct Arrival {
-    std::int64_t token = 0;
-    std::int32_t expert = -1;
-  };
-  std::vector<std::vector<Arrival>> arrivals;
-  // Of each rank the rows of each of its experts, and, sorted by expert and then by arrival, the
-  // arrival of each row that is multiplied.
-  std::vector<std::vector<std::int64_t>> rows_of_expert;
-  std::vector<std::vector<std::int64_t>> multiplied;
-
-  std::uint64_t sent_by(int rank) const;         // the rank's own included
-  std::uint64_t wire_rows_sent(int rank) const;  // to others
-  std::uint64_t wire_rows_received(int rank) const;
-};
-ExchangedRows exchange(ExchangeKind kind, const RoutedTokens& routed);
-
 }  // namespace duet

@@ -10,19 +10,10 @@
 
 #include "core/error.h"
 #include "core/message_fixture.h"
+#include "moe/routing_fixture.h"
 
 namespace duet {
 namespace {
-
-MoeShape shape(std::int64_t tokens, std::int64_t experts, std::int64_t chosen) {
-  MoeShape made;
-  made.part = "test";
-  made.hidden = made.width = 16;
-  made.experts = experts;
-  made.chosen = chosen;
-  made.tokens = tokens;
-  return made;
-}
 
 // How often expert e is chosen, for each expert.
 std::vector<int> counts(const RoutedTokens& routed) {
@@ -52,9 +43,9 @@ TEST(Routings, UniformTokensReachAsManyRanksAsTheyShould) {
   double none = 1;
   for (std::int64_t j = 0; j < chosen; ++j)
     none *= static_cast<double>(experts - experts / ranks - j) / static_cast<double>(experts - j);
-  const ExchangedRows rows = exchange(ExchangeKind::per_rank, routed);
+  const ExchangedRows rows = exchange(ExchangeKind::per_rank, routed, one_node(ranks));
   std::uint64_t sent = 0;
-  for (int rank = 0; rank < ranks; ++rank) sent += rows.sent_by(rank);
+  for (int rank = 0; rank < ranks; ++rank) sent += rows.hops[0].sent_by(rank);
   EXPECT_NEAR(static_cast<double>(sent) / (ranks * static_cast<double>(tokens)), ranks * (1 - none),
               0.02);
 }
@@ -117,11 +108,11 @@ TEST(Routings, WhatExpertsHaveNoRoomForIsDropped) {
   wanted.insert(wanted.end(), of_rank.begin(), of_rank.end());
   EXPECT_EQ(routed.experts, wanted);
   EXPECT_EQ(routed.dropped(), 2);
-  const ExchangedRows once = exchange(ExchangeKind::per_rank, routed);
-  EXPECT_EQ(once.sent, (std::vector<std::uint64_t>{3, 3, 3, 3}));
+  const ExchangedRows once = exchange(ExchangeKind::per_rank, routed, one_node(2));
+  EXPECT_EQ(once.hops[0].sent, (std::vector<std::uint64_t>{3, 3, 3, 3}));
   EXPECT_EQ(once.rows_of_expert[0], (std::vector<std::int64_t>{6, 2}));
-  const ExchangedRows each = exchange(ExchangeKind::per_expert, routed);
-  EXPECT_EQ(each.sent, (std::vector<std::uint64_t>{4, 3, 4, 3}));
+  const ExchangedRows each = exchange(ExchangeKind::per_expert, routed, one_node(2));
+  EXPECT_EQ(each.hops[0].sent, (std::vector<std::uint64_t>{4, 3, 4, 3}));
 }
 
 TEST(Shapes, AnExpertTakesAllThatMayCome) {
@@ -130,29 +121,6 @@ TEST(Shapes, AnExpertTakesAllThatMayCome) {
   EXPECT_EQ(limited.capacity(), 1);
   limited.capacity_factor = 1e300;
   EXPECT_EQ(limited.capacity(), 10);
-}
-
-// Two ranks with two experts each; two tokens a rank.
-TEST(Exchanges, MoveWhatTokensChoose) {
-  RoutedTokens routed{shape(2, 4, 2), 2, {0, 3, 1, 0, 2, 3, 3, 0}, std::vector<float>(8, 0.5f)};
-  const ExchangedRows once = exchange(ExchangeKind::per_rank, routed);
-  EXPECT_EQ(once.sent, (std::vector<std::uint64_t>{2, 1, 1, 2}));
-  EXPECT_EQ(once.rows_of_expert[0], (std::vector<std::int64_t>{3, 1}));
-  EXPECT_EQ(once.multiplied[0], (std::vector<std::int64_t>{0, 1, 2, 1}));
-  EXPECT_EQ(once.rows_of_expert[1], (std::vector<std::int64_t>{1, 3}));
-  EXPECT_EQ(once.wire_rows_sent(0), 1u);
-  EXPECT_EQ(once.wire_rows_received(0), 1u);
-
-  const ExchangedRows each = exchange(ExchangeKind::per_expert, routed);
-  EXPECT_EQ(each.sent, (std::vector<std::uint64_t>{3, 1, 1, 3}));
-  std::vector<std::int64_t> tokens;
-  for (const auto& arrival : each.arrivals[0]) tokens.push_back(arrival.token);
-  EXPECT_EQ(tokens, (std::vector<std::int64_t>{0, 1, 1, 3}));  // by source, expert and token
-  EXPECT_EQ(each.rows_of_expert, once.rows_of_expert);
-
-  const ExchangedRows all = exchange(ExchangeKind::all_gather, routed);
-  EXPECT_EQ(all.sent, (std::vector<std::uint64_t>{2, 2, 2, 2}));
-  EXPECT_EQ(all.multiplied[1], (std::vector<std::int64_t>{2, 0, 2, 3}));
 }
 
 TEST(Shapes, AreRefusedWithWhatIsExpected) {

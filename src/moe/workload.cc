@@ -45,14 +45,14 @@ const Workload& moe_workload() {
     for (const char* phase : kMoeBackwardPhases)
       records.figures.push_back(fmt::format("{}_seconds", phase));
     records.figures.push_back("wait_seconds");
-    for (const char* phase : {"dispatch", "combine"}) {
+    for (const char* phase : {"dispatch", "dispatch_in_node", "combine_in_node", "combine"}) {
       for (const char* base : {"wire", "logical"}) {
         records.figures.push_back(fmt::format("{}_{}_bytes", phase, base));
         records.figures.push_back(fmt::format("{}_{}_gb_per_s", phase, base));
       }
     }
-    records.figures.insert(records.figures.end(),
-                           {"wire_rows", "rows_max_over_mean", "dropped_percent"});
+    records.figures.insert(records.figures.end(), {"wire_rows", "rail_rows", "dispatch_rail_bytes",
+                                                   "rows_max_over_mean", "dropped_percent"});
     records.trace = trace_of_moe;
     records.table.beside = {{"engine", "exchange", "overlap"}, {"engine"}};
     return Workload{{records}};

@@ -78,6 +78,7 @@ void MappedWire::plan(const NodeRank& rank, const WireTraffic& traffic) {
     }
     if (message.staged) step.waits.push_back(go(i));
     for (const WirePiece& piece : message.pieces) {
+      if (piece.source.bytes == 0) continue;
       const Span target = region(message.node).slice(piece.offset, piece.source.bytes);
       step.copies.push_back({target, piece.source, Executor::dma, {}});
     }

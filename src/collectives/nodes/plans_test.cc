@@ -211,6 +211,15 @@ TEST_P(NodePlans, CutIntoMessages) {
   }
 }
 
+// In an all_to_all_v the last rank sends nothing, and the first one gets nothing.
+TEST_P(NodePlans, ARankMayHaveNothing) {
+  Collective c = collective_of(CollectiveKind::all_to_all_v, 0);
+  const int ranks = team_.size();
+  for (int pair = 0; pair < ranks * ranks; ++pair)
+    c.counts.push_back(pair / ranks == ranks - 1 || pair % ranks == 0 ? 0 : 5001);
+  for (const bool by_kernel : {false, true}) run_calls(team_, plans(by_kernel, 2 << 10), c, {3});
+}
+
 TEST_P(NodePlans, OfRanksThatAreDealtOut) {
   deal_out_ranks();
   run_all({3}, 200001, 64 << 10);

@@ -68,7 +68,8 @@ class MoeCommand : public TurnsCommand {
     add("--exchange", exchanges_, "LIST",
         "What moves: all-gather (all rows to all ranks, partial sums back by reduce_scatter), "
         "per-rank (a row once to each rank with one of its experts, one partial sum back), "
-        "per-expert (a row to each of its experts, and as many back); default all");
+        "per-expert (a row to each of its experts, and as many back), per-node (of several nodes: "
+        "a row once to each node with one of its experts, and within it per-rank); default all");
     add("--overlap", overlaps_, "LIST",
         "What runs beside dispatch and combine: none, beside (shared experts, gradients of "
         "weights), halves (likewise, and one half of the tokens is multiplied beside the exchanges "
@@ -86,7 +87,7 @@ class MoeCommand : public TurnsCommand {
     offer(*app_, "--dispatch-dtype", {"same", "fp8"});
     offer(*app_, "--routing", {"uniform", "zipf:1", "hot:16", "file:"});
     offer(*app_, "--engine", {"none", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
-    offer(*app_, "--exchange", {"all-gather", "per-rank", "per-expert"});
+    offer(*app_, "--exchange", {"all-gather", "per-rank", "per-expert", "per-node"});
     offer(*app_, "--overlap", {"none", "beside", "halves"});
   }
 

@@ -38,6 +38,8 @@ class Operations {
   // Whether operations compute the contents of such a tensor. A simulated device computes only
   // small tensors in fp32.
   virtual bool computes(const Tensor& tensor) const = 0;
+  // From now on a simulated device computes nothing: operations take their time alone.
+  virtual void simulate_time_alone() {}
   // Device memory that the operations have allocated for all calls so far.
   virtual std::uint64_t workspace_bytes() const { return 0; }
   // For the journal, after a first step: what runs ("attention": "cudnn").

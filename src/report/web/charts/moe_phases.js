@@ -14,12 +14,12 @@ export const section = {
 /** The parts of a bar, each of phases of the journal; those of backward passes count to their phases. */
 const PARTS = {
   route: ['route'],
-  pack: ['pack'],
-  dispatch: ['dispatch'],
+  pack: ['pack', 'pack_in_node'],
+  dispatch: ['dispatch', 'dispatch_in_node'],
   expand: ['expand'],
   experts: ['experts', 'shared', 'weights'],
-  sums: ['reduce', 'sum'],
-  combine: ['combine'],
+  sums: ['reduce', 'sum_in_node', 'sum'],
+  combine: ['combine_in_node', 'combine'],
   wait: ['wait'],
 };
 /** Of a layer with an overlap they run beside others, which wait for what is left of them. */
