@@ -24,13 +24,16 @@ struct MoeChoice {
   std::string engine;
   ExchangeKind exchange = ExchangeKind::all_gather;
   MoeOverlap overlap = MoeOverlap::none;
+  MoeCounts counts = MoeCounts::known;
 
   bool is_alone() const { return engine == kExpertsAlone; }
   bool is_fastest() const { return engine == kFastestExchange; }
   bool exchanges() const { return !is_alone() && !is_fastest(); }
   std::string text() const {
-    const std::string rows = fmt::format("{}, {}", engine, duet::name(exchange));
-    return overlaps() ? fmt::format("{}, overlap {}", rows, duet::name(overlap)) : rows;
+    std::string words = fmt::format("{}, {}", engine, duet::name(exchange));
+    if (counts == MoeCounts::host) words += ", counts for hosts";
+    if (overlaps()) words += fmt::format(", overlap {}", duet::name(overlap));
+    return words;
   }
   bool overlaps() const { return overlap != MoeOverlap::none; }
 };
@@ -67,6 +70,8 @@ class MoeCases {
     names.erase(std::unique(names.begin(), names.end()), names.end());
     remove_twins(options_.engines);
     take_exchanges(NodeMap::of(team()));
+    if (tells_hosts() && options_.graph.launches > 0)
+      throw UsageError("--counts host: expected without -G: a graph cannot wait for hosts");
     team().together([&] { engines_ = engines_of(names); });
     for (const MoeShape& shape : options_.shapes) {
       check(shape, team().size());
@@ -115,6 +120,10 @@ class MoeCases {
     if (way.exchanges() &&
         std::any_of(options_.overlaps.begin(), options_.overlaps.end(), overlaps))
       id.axes.set("overlap", std::string(name(way.overlap)));
+    if (way.exchanges() && tells_hosts()) {
+      const bool has_counts = way.exchange != ExchangeKind::all_gather;
+      id.axes.set("counts", std::string(has_counts ? name(way.counts) : "none"));
+    }
     if (options_.graph.launches > 0)
       id.axes.set("graph_launches", std::int64_t{options_.graph.launches});
     if (options_.graph.calls > 1) id.axes.set("graph_calls", std::int64_t{options_.graph.calls});
@@ -127,7 +136,8 @@ class MoeCases {
     const MoeChoice chosen = way.is_fastest() ? fastest(shape, routing) : way;
     std::vector<MoeChoice> ways = {chosen};
     if (chosen.exchanges()) ways.push_back({kExpertsAlone});
-    if (chosen.overlaps()) ways.push_back({chosen.engine, chosen.exchange});
+    if (chosen.overlaps())
+      ways.push_back({chosen.engine, chosen.exchange, MoeOverlap::none, chosen.counts});
     for (const MoeChoice& each : ways) expect_movable(each);
     const Works works = works_of(shape, routing, ways);
     MoePhaseTimes phases;
@@ -218,7 +228,7 @@ class MoeCases {
     Works works;
     for (const MoeChoice& each : ways) {
       const MoeWay way{each.is_alone() ? nullptr : &session(each.engine), each.exchange,
-                       each.overlap, options_.graph};
+                       each.overlap, options_.graph, each.counts};
       works.push_back(std::make_unique<MoeWork>(
           team(), routings_of(shape, routing, batches_of(each.overlap)), way, tuning));
     }
@@ -243,11 +253,20 @@ class MoeCases {
     throw Unavailable(fmt::format("{} has no engine {}", machine_.name(), name));
   }
 
+  // all_gather has no counts.
   void add_exchanges(const std::string& engine, std::vector<MoeChoice>& ways) const {
     for (const ExchangeKind exchange : options_.exchanges) {
-      for (const MoeOverlap overlap : options_.overlaps)
-        ways.push_back({engine, exchange, overlap});
+      const bool has_counts = exchange != ExchangeKind::all_gather;
+      for (const MoeCounts counts : has_counts ? options_.counts : std::vector{MoeCounts::known}) {
+        for (const MoeOverlap overlap : options_.overlaps)
+          ways.push_back({engine, exchange, overlap, counts});
+      }
     }
+  }
+
+  bool tells_hosts() const {
+    const std::vector<MoeCounts>& all = options_.counts;
+    return std::find(all.begin(), all.end(), MoeCounts::host) != all.end();
   }
 
   // Of all engines, exchanges and overlaps, by turns.

@@ -6,6 +6,7 @@
 
 #include "collectives/collective_work.h"
 #include "device/machine.h"
+#include "moe/counts_exchange.h"
 #include "moe/exchanged_rows.h"
 #include "moe/stages.h"
 #include "team/nodes.h"
@@ -23,6 +24,7 @@ struct MoeOptions {
   std::vector<std::string> engines;     // empty: kExpertsAlone, the usual collectives, dma, kernel
   std::vector<ExchangeKind> exchanges;  // empty: all_exchanges()
   std::vector<MoeOverlap> overlaps = {MoeOverlap::none};
+  std::vector<MoeCounts> counts = {MoeCounts::known};
   int routings_in_turn = 3;
   double tuning_seconds = 1;
   GraphUse graph;
@@ -37,7 +39,8 @@ struct MoeOptions {
 // measures its layer, the experts alone and, of an overlap, the layer without it by turns, and
 // times the layer's phases. The machine must outlive the benchmark. Collective among processes, the
 // cases as well. Throws UsageError for shapes that the ranks or the overlaps do not divide,
-// overlaps without anything to overlap, routings of other experts, and unknown engines.
+// overlaps without anything to overlap, counts for hosts in graphs, routings of other experts, and
+// unknown engines.
 Benchmark moe_benchmark(Machine& machine, const MoeOptions& options, std::function<bool()> stop);
 
 }  // namespace duet

@@ -37,6 +37,7 @@ MoeLayer::MoeLayer(Rank& rank, MoeCall call, CollectiveSession* session, const M
   // A stage ends with an exchange: H hops to the experts and H back, and the same of gradients.
   const std::size_t last = 2 * hops();
   stages_.resize(shape().trains ? 2 * last + 1 : last + 1);
+  plan_counts(rank, *session);
   add_routing(rank);
   for (std::size_t hop = 0; hop < hops(); ++hop) add_sending(rank, *session, hop);
   add_expanding();
@@ -169,12 +170,26 @@ void MoeLayer::add_packing(std::size_t hop) {
   const bool once = rows().kind != ExchangeKind::per_expert;
   Tensor sorted = t.sent_routing;  // of per_expert: the expert of each row
   std::swap(sorted.rows, sorted.columns);
+  const CountsExchange* const counts = counts_.empty() ? nullptr : counts_[hop].get();
+  const std::string exchanged = phase_of_hop("counts", hop);
   add(compute, pack,
       GroupRows{routing, shape().chosen, moved.first_expert[static_cast<std::size_t>(rank_)],
                 moved.groups, moved.experts_of_group, once, t.sent_tokens, once ? Tensor() : sorted,
-                t.sent_places});
+                t.sent_places, counts != nullptr ? counts->offsets() : Tensor()});
+  if (counts != nullptr)
+    compute.push_back({exchanged, [counts](Stream& stream) { counts->enqueue(stream); }});
   add(compute, pack, GatherRows{from, t.sent_tokens, t.sent});
   if (once) add(compute, pack, GatherRows{routing, t.sent_tokens, t.sent_routing});
+  if (counts != nullptr) compute.push_back({exchanged, [counts](Stream&) { counts->wait(); }});
+}
+
+// Of all_gather nothing depends on counts.
+void MoeLayer::plan_counts(Rank& rank, CollectiveSession& session) {
+  if (!call_.host_counts || rows().kind == ExchangeKind::all_gather) return;
+  for (const RowHop& hop : rows().hops) {
+    counts_.push_back(std::make_unique<CountsExchange>(rank, session, hop, own_experts(),
+                                                       operations_.computes(tensors_.x)));
+  }
 }
 
 void MoeLayer::add_expanding() {
@@ -239,6 +254,7 @@ std::size_t MoeLayer::operations_queued() const {
       plans_.size() * static_cast<std::size_t>(rows().ranks) * kOperationsOfCollective;
   for (const Product* each : products()) sum += each->plan->operations();
   for (const WeightGradients& each : weight_gradients_) sum += each.operations();
+  sum += counts_.size() * static_cast<std::size_t>(rows().ranks) * kOperationsOfCollective;
   for (const MoeStage& stage : stages_)
     sum += kOperationsOfStage + stage.compute.size() + stage.beside.size();
   return sum;
@@ -260,6 +276,7 @@ double MoeLayer::wire_bytes() const {
 
 bool MoeLayer::host_driven() const {
   const std::vector<const Product*> all = products();
+  if (!counts_.empty()) return true;
   return std::any_of(all.begin(), all.end(),
                      [](const Product* each) { return each->plan->blocks(); }) ||
          std::any_of(plans_.begin(), plans_.end(),

@@ -11,6 +11,7 @@
 
 #include "collectives/engine.h"
 #include "gemm/grouped.h"
+#include "moe/counts_exchange.h"
 #include "moe/moe_memory.h"
 #include "moe/stages.h"
 #include "moe/weight_gradients.h"
@@ -18,14 +19,24 @@
 
 namespace duet {
 
-inline constexpr double kMoeDeadline = 120;  // seconds for any wait outside the samples
-
 // The phases, in their order; of all_gather no sum, and pack in fp8 alone; those within nodes of
-// per_node alone. Shared experts are computed behind dispatch and behind combine, or beside them.
-inline constexpr const char* kMoePhases[] = {
-    "route",  "pack",    "dispatch", "shared",          "pack_in_node", "dispatch_in_node",
-    "expand", "experts", "reduce",   "combine_in_node", "sum_in_node",  "combine",
-    "sum"};
+// per_node alone, and counts where they are exchanged. Shared experts are computed behind dispatch
+// and behind combine, or beside them.
+inline constexpr const char* kMoePhases[] = {"route",
+                                             "pack",
+                                             "counts",
+                                             "dispatch",
+                                             "shared",
+                                             "pack_in_node",
+                                             "counts_in_node",
+                                             "dispatch_in_node",
+                                             "expand",
+                                             "experts",
+                                             "reduce",
+                                             "combine_in_node",
+                                             "sum_in_node",
+                                             "combine",
+                                             "sum"};
 // Those of a backward pass, each of which has the gradient of a phase; of all_gather neither the
 // first nor, but for shared experts, the last. "weights" are the gradients of the experts' weights.
 inline constexpr const char* kMoeBackwardPhases[] = {
@@ -83,6 +94,7 @@ class MoeLayer {
   void add_routing(Rank& rank);
   void add_sending(Rank& rank, CollectiveSession& session, std::size_t hop);
   void add_packing(std::size_t hop);
+  void plan_counts(Rank& rank, CollectiveSession& session);
   void add_expanding();
   void add_experts(std::vector<MoePhase>& to);
   void add_reducing();
@@ -144,10 +156,11 @@ class MoeLayer {
   const MoeTensors tensors_;
   Tensor logits_;
   Buffer logits_memory_;
-  Product up_, down_, shared_up_, shared_down_;         // without plans where there are none
-  Product dactivated_, dexpanded_;                      // likewise: of a backward pass
-  Product dshared_activated_, dshared_x_;               // likewise
-  std::vector<WeightGradients> weight_gradients_;       // of down and up, of shared down and up
+  std::vector<std::unique_ptr<CountsExchange>> counts_;  // by hop, where they are exchanged
+  Product up_, down_, shared_up_, shared_down_;          // without plans where there are none
+  Product dactivated_, dexpanded_;                       // likewise: of a backward pass
+  Product dshared_activated_, dshared_x_;                // likewise
+  std::vector<WeightGradients> weight_gradients_;        // of down and up, of shared down and up
   std::vector<std::unique_ptr<CollectivePlan>> plans_;  // of each hop rows, then their routing; ...
   MoeStages stages_;
 };

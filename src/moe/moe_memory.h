@@ -15,6 +15,7 @@ struct MoeCall {
   std::shared_ptr<const RoutedTokens> routed;
   std::shared_ptr<const ExchangedRows> rows;
   const std::vector<float>* logits = nullptr;  // of this rank; alive while the layer is made
+  bool host_counts = false;                    // MoeCounts::host
 };
 
 // Rows of a rank: that it sends, its own included, and receives in each hop, and that its experts

@@ -80,8 +80,10 @@ MoeWork::MoeWork(Team& team, const MoeRoutings& routings, const MoeWay& way, con
       states_(static_cast<std::size_t>(team.local_size())) {
   for (int local = 0; local < team.local_size(); ++local) {
     auto& calls = calls_.emplace_back();
-    for (std::size_t i = 0; i < routings.count(); ++i)
+    for (std::size_t i = 0; i < routings.count(); ++i) {
       calls.push_back(routings.call(i, way.exchange, local));
+      calls.back().host_counts = way.counts == MoeCounts::host;
+    }
   }
 }
 

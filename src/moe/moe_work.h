@@ -42,6 +42,7 @@ struct MoeWay {
   ExchangeKind exchange = ExchangeKind::all_gather;
   MoeOverlap overlap = MoeOverlap::none;
   GraphUse graph = {};
+  MoeCounts counts = MoeCounts::known;  // host: without a graph
 };
 
 class MoeWork : public Work {

@@ -34,7 +34,7 @@ class MoeWorkTest : public OnATeam {
  protected:
   // Of each engine and exchange. `shape`: of a batch.
   void expect_right(const MoeShape& shape, const TokenRouting& routing, const GraphUse& graph = {},
-                    MoeOverlap overlap = MoeOverlap::none) {
+                    MoeOverlap overlap = MoeOverlap::none, MoeCounts counts = MoeCounts::known) {
     const MoeRoutings routings(routing, shape, 2 * static_cast<int>(batches_of(overlap)), *team_);
     for (const char* engine : {"dma", "kernel"}) {
       const auto session = engines_named(*machine_, {engine}).front()->open(*team_);
@@ -42,7 +42,7 @@ class MoeWorkTest : public OnATeam {
         SCOPED_TRACE(std::string(engine) + " " + name(kind));
         Tuning tuning;
         tuning.seconds = 0.01;
-        MoeWork work(*team_, routings, {session.get(), kind, overlap, graph}, tuning);
+        MoeWork work(*team_, routings, {session.get(), kind, overlap, graph, counts}, tuning);
         const Sampling sampling = Sampler(*team_).measure(work, short_mode(2));
         EXPECT_TRUE(sampling.warnings.empty()) << sampling.warnings.front();
       }
@@ -58,6 +58,13 @@ TEST_P(MoeWorkTest, ExpertsMayBeWithoutRowsAndRanksToo) {
   const std::string path = ::testing::TempDir() + "to_one_rank.txt";
   std::ofstream(path) << "0 1 2\n3 1 0\n";
   expect_right(small_layer(5, 4 * team_->size()), parse_token_routing("file:" + path));
+}
+
+// Which are compared with those of the routing.
+TEST_P(MoeWorkTest, HostsWaitForCounts) {
+  const MoeShape shape = small_layer(37, 4 * team_->size());
+  expect_right(shape, parse_token_routing("hot:4"), {}, MoeOverlap::none, MoeCounts::host);
+  expect_right(shape, {}, {}, MoeOverlap::halves, MoeCounts::host);
 }
 
 TEST_P(MoeWorkTest, ATokenAlone) { expect_right(small_layer(1, 4 * team_->size()), {}); }
@@ -122,6 +129,7 @@ TEST_P(MoeWorkTest, HalvesOverlap) {
 }
 
 bool is_in_node(const std::string& phase) { return phase.find("_in_node") != std::string::npos; }
+bool is_of_counts(const std::string& phase) { return phase.find("counts") == 0; }
 
 // The names of the phases, all of which take time.
 std::vector<std::string> timed_phases(Team& team, MoeWork& work) {
@@ -147,6 +155,11 @@ TEST_P(MoeWorkTest, TimesItsPhases) {
   MoeWork serial(*team_, routings, {session.get(), ExchangeKind::per_rank}, {});
   std::vector<std::string> all(std::begin(kMoePhases), std::end(kMoePhases));
   all.erase(std::remove_if(all.begin(), all.end(), is_in_node), all.end());
+  MoeWay with_counts{session.get(), ExchangeKind::per_rank};
+  with_counts.counts = MoeCounts::host;
+  MoeWork counting(*team_, routings, with_counts, {});
+  EXPECT_EQ(timed_phases(*team_, counting), all);
+  all.erase(std::remove_if(all.begin(), all.end(), is_of_counts), all.end());
   EXPECT_EQ(timed_phases(*team_, serial), all);
   MoeWork halves(*team_, routings, {session.get(), ExchangeKind::per_rank, MoeOverlap::halves}, {});
   std::vector<std::string> overlapped = timed_phases(*team_, halves);
@@ -167,7 +180,9 @@ TEST(MoeOverNodes, TimesThePhasesWithinThem) {
   shape.trains = true;
   const MoeRoutings routings({}, shape, 2, team);
   const auto session = engines_named(*machine, {"dma"}).front()->open(team);
-  MoeWork work(team, routings, {session.get(), ExchangeKind::per_node}, {});
+  MoeWay way{session.get(), ExchangeKind::per_node};
+  way.counts = MoeCounts::host;
+  MoeWork work(team, routings, way, {});
   std::vector<std::string> timed = timed_phases(team, work);
   std::vector<std::string> all(std::begin(kMoePhases), std::end(kMoePhases));
   all.insert(all.end(), std::begin(kMoeBackwardPhases), std::end(kMoeBackwardPhases));

@@ -13,6 +13,8 @@
 
 namespace duet {
 
+inline constexpr double kMoeDeadline = 120;  // seconds for any wait outside the samples
+
 struct MoePhase {
   std::string name;
   std::function<void(Stream&)> enqueue;

@@ -70,6 +70,10 @@ class MoeCommand : public TurnsCommand {
         "per-rank (a row once to each rank with one of its experts, one partial sum back), "
         "per-expert (a row to each of its experts, and as many back), per-node (of several nodes: "
         "a row once to each node with one of its experts, and within it per-rank); default all");
+    add("--counts", counts_, "LIST",
+        "How ranks know how many rows come, but for all-gather: known (as where a routing is used "
+        "again), host (exchanged in every call; each host waits for them before it enqueues the "
+        "rows); default known");
     add("--overlap", overlaps_, "LIST",
         "What runs beside dispatch and combine: none, beside (shared experts, gradients of "
         "weights), halves (likewise, and one half of the tokens is multiplied beside the exchanges "
@@ -88,6 +92,7 @@ class MoeCommand : public TurnsCommand {
     offer(*app_, "--routing", {"uniform", "zipf:1", "hot:16", "file:"});
     offer(*app_, "--engine", {"none", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
     offer(*app_, "--exchange", {"all-gather", "per-rank", "per-expert", "per-node"});
+    offer(*app_, "--counts", {"known", "host"});
     offer(*app_, "--overlap", {"none", "beside", "halves"});
   }
 
@@ -108,6 +113,7 @@ class MoeCommand : public TurnsCommand {
     MoeOptions options;
     if (!engines_.empty()) options.engines = split(engines_, ',');
     if (!exchanges_.empty()) options.exchanges = parse_list(exchanges_, parse_exchange);
+    if (!counts_.empty()) options.counts = parse_list(counts_, parse_moe_counts);
     if (!overlaps_.empty()) options.overlaps = parse_list(overlaps_, parse_moe_overlap);
     if (!routings_.empty()) options.routings = parse_list(routings_, parse_token_routing);
     if (!in_turn_.empty())
@@ -180,7 +186,7 @@ class MoeCommand : public TurnsCommand {
   }
 
   std::string dispatched_, passes_, models_, tokens_, capacities_, hidden_, width_, experts_,
-      chosen_, dtypes_, routings_, in_turn_, engines_, exchanges_, overlaps_, shared_;
+      chosen_, dtypes_, routings_, in_turn_, engines_, exchanges_, overlaps_, counts_, shared_;
 };
 
 }  // namespace

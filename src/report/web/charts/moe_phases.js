@@ -15,6 +15,7 @@ export const section = {
 const PARTS = {
   route: ['route'],
   pack: ['pack', 'pack_in_node'],
+  counts: ['counts', 'counts_in_node'],
   dispatch: ['dispatch', 'dispatch_in_node'],
   expand: ['expand'],
   experts: ['experts', 'shared', 'weights'],
@@ -70,6 +71,7 @@ const rowName = ({ case: c }) =>
 const wayOf = ({ engine, case: c, notes }) =>
   spaces(
     ...[engine, c.exchange, c.dispatch_dtype === 'fp8' && 'fp8'],
+    c.counts === 'host' && 'counts for hosts',
     c.overlap && c.overlap !== 'none' && `overlap ${c.overlap}`,
     notes?.chosen && `(${notes.chosen})`,
   );
