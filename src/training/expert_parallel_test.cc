@@ -11,6 +11,7 @@
 #include "core/message_fixture.h"
 #include "timing/sampler.h"
 #include "training/cases.h"
+#include "training/models/qwen3_folder.h"
 #include "training/training_run_fixture.h"
 #include "training/training_work.h"
 #include "training/training_work_fixture.h"
@@ -106,6 +107,27 @@ TEST_F(ExpertParallel, ResumesToTheBitAndAsOthers) {
   as_others(1, [&] { return run_parallel(*four, Parallel::ep, s); });
   as_others(2, [&] { return run_parallel(*two, Parallel::ddp, s); });
   as_others(1, [&] { return run_parallel(*four, Parallel::zero3, s); });
+}
+
+// In the form of the transformers library, each rank with its experts' tensors.
+TEST_F(ExpertParallel, SavesAModelWithWhichOthersBegin) {
+  const auto two = open_machine("host:2");
+  TrainingRunSettings s = settings(12);
+  s.model = experts_of_batch(1);
+  s.save = path("model");
+  const TrainingCurves first = run_parallel(*two, Parallel::ep, s);
+  TrainingRunSettings other = settings(1);
+  Qwen3Config config = read_qwen3_folder(s.save, true);
+  config.sequence = 8;
+  config.batch = 2;
+  other.model = describe_for_text(config);
+  other.weights = s.save;
+  other.learning_rate.peak = 1e-12;  // rounding apart, a step changes nothing
+  EXPECT_NEAR(run(other).evaluation_loss.back(), first.evaluation_loss.back(), 1e-5);
+  config.batch = 1;
+  other.model = describe_for_text(config);
+  EXPECT_NEAR(run_parallel(*two, Parallel::ep, other).evaluation_loss.back(),
+              first.evaluation_loss.back(), 1e-5);
 }
 
 TEST(ExpertParallelWork, IsVerified) {

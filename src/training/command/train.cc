@@ -68,8 +68,9 @@ class TrainCommand : public Command {
         "Models of the training study: small, medium, large, xl, 1.5b, 3b, 7b, 13b; seed: all of "
         "them; tiny: for CPUs; of qwen3: 8b, tiny, or a folder as Hugging Face's transformers "
         "library saves it, with whose weights --data begins; or a file NAME.toml in the form of "
-        "specs/training/gpt.toml or qwen3.toml; of qwen3-moe: 30b-a3b, tiny, or a file in the "
-        "form of qwen3_moe.toml; default small, of qwen3 8b, of qwen3-moe 30b-a3b, on CPUs tiny "
+        "specs/training/gpt.toml or qwen3.toml; of qwen3-moe: 30b-a3b, tiny, such a folder, or a "
+        "file in the form of qwen3_moe.toml; default small, of qwen3 8b, of qwen3-moe 30b-a3b, on "
+        "CPUs tiny "
         "of all");
     add("--batch", batches_, "LIST", "Sequences per step; default: the model's in the study");
     add("--sequence", sequence_, "TOKENS", "Tokens per sequence; default: the model's");
@@ -308,7 +309,7 @@ class TrainCommand : public Command {
     options.settings = training_run_settings(run_, models.front(), output_.resume);
     options.settings.weights = weights();
     if (!options.settings.save.empty() && !models.front().folder.save) {
-      throw UsageError("--save: expected qwen3");
+      throw UsageError("--save: expected qwen3 or qwen3-moe");
     }
     if (options.settings.weights.empty()) {
       refuse_given({{"--save", !options.settings.save.empty() && !lora_rank_.empty()}},
@@ -389,26 +390,32 @@ class TrainCommand : public Command {
       return sized(with_lora(parse_list(models_or(cpu ? "tiny" : "8b"), qwen3_of)));
     }
     if (kind_ == "qwen3-moe") {
-      return sized(parse_list(models_or(cpu ? "tiny" : "30b-a3b"), find_qwen3_moe));
+      return sized(parse_list(models_or(cpu ? "tiny" : "30b-a3b"), qwen3_moe_of));
     }
     return {};
   }
 
   // Of the transformers library. A folder with a known model's name is told by "./".
-  static bool is_model_folder(const std::string& name) {
-    for (const Qwen3Config& each : qwen3_configs()) {
+  static bool is_model_folder(const std::string& name, const std::vector<Qwen3Config>& known) {
+    for (const Qwen3Config& each : known) {
       if (each.name == name) return false;
     }
     return std::filesystem::is_directory(name);
   }
 
   static Qwen3Config qwen3_of(const std::string& name) {
-    return is_model_folder(name) ? read_qwen3_folder(name) : find_qwen3(name);
+    return is_model_folder(name, qwen3_configs()) ? read_qwen3_folder(name) : find_qwen3(name);
+  }
+  static Qwen3Config qwen3_moe_of(const std::string& name) {
+    return is_model_folder(name, qwen3_moe_configs()) ? read_qwen3_folder(name, true)
+                                                      : find_qwen3_moe(name);
   }
 
   // The folder with which a run begins; "": none.
   std::string weights() const {
-    if (kind_ != "qwen3" || !is_model_folder(models_)) return "";
+    const bool of_experts = kind_ == "qwen3-moe";
+    if (kind_ != "qwen3" && !of_experts) return "";
+    if (!is_model_folder(models_, of_experts ? qwen3_moe_configs() : qwen3_configs())) return "";
     return std::filesystem::canonical(models_).string();
   }
 

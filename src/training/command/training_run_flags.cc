@@ -76,7 +76,8 @@ void add_training_run_flags(CLI::App& app, TrainingRunFlags& flags) {
       "Write parameters and the optimizer's state to this safetensors file, after the last step "
       "and on Ctrl-C; --resume continues from it to the bit, and is needed if the file exists");
   add("--save", flags.save, "FOLDER",
-      "qwen3: write the trained model to this folder as Hugging Face's transformers library does; "
+      "qwen3, qwen3-moe: write the trained model to this folder as Hugging Face's transformers "
+      "library does; "
       "with --lora its adapters, as the peft library does. A folder that has a model already is "
       "refused, unless --resume continues the run that saved it");
   add("--checkpoint-every", flags.checkpoint_every, "STEPS",

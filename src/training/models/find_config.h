@@ -17,6 +17,7 @@ namespace duet {
 
 inline constexpr int kMostLayers = 1024;
 inline constexpr int kMostHeads = 1024;
+inline constexpr int kMostExperts = 1 << 16;
 inline constexpr int kWidest = 1 << 17;       // of a block and of an FFN
 inline constexpr int kMostTokens = 1 << 22;   // of a vocabulary, of a sequence
 inline constexpr int kMostSequences = 65535;  // of a step

@@ -236,7 +236,7 @@ TokenModelDescription describe_for_text(const Qwen3Config& c) {
     sizes["experts of a token"] = text(c.chosen);
   }
   TokenModelDescription description = describe_sizes_for_text<Qwen3>(c, sizes);
-  if (c.experts == 0) description.folder = folder_of(c);
+  description.folder = folder_of(c);
   return description;
 }
 

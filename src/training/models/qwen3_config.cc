@@ -11,7 +11,6 @@
 namespace duet {
 namespace {
 
-constexpr int kMostExperts = 1 << 16;
 
 // FLOP per token.
 double recomputed(const Qwen3Config& c) {

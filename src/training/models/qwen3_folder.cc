@@ -32,8 +32,21 @@ struct LibraryParameter {
 
 using Names = std::vector<std::pair<std::string, std::int64_t>>;  // each with its rows
 
-// Names of Qwen3ForCausalLM's modules, by the part of the name after "block.N." and
-// "model.layers.N.".
+// The library has a tensor of each expert's linears.
+void add_experts(const Qwen3Config& config, std::map<std::string, Names>& names) {
+  names["router.weight"] = {{"mlp.gate.weight", config.experts}};
+  for (std::int64_t expert = 0; expert < config.experts; ++expert) {
+    const auto add = [&](const char* own, const char* linear, std::int64_t rows) {
+      names[own].emplace_back(fmt::format("mlp.experts.{}.{}.weight", expert, linear), rows);
+    };
+    add("experts_in.weight", "gate_proj", config.ffn_width);
+    add("experts_in.weight", "up_proj", config.ffn_width);
+    add("experts_out.weight", "down_proj", config.width);
+  }
+}
+
+// Names of Qwen3ForCausalLM's and Qwen3MoeForCausalLM's modules, by the part of the name after
+// "block.N." and "model.layers.N.".
 std::map<std::string, Names> names_in_block(const Qwen3Config& config) {
   std::map<std::string, Names> names = {
       {"norm_1.weight", {{"input_layernorm.weight", 1}}},
@@ -41,7 +54,9 @@ std::map<std::string, Names> names_in_block(const Qwen3Config& config) {
       {"k_norm.weight", {{"self_attn.k_norm.weight", 1}}},
       {"norm_2.weight", {{"post_attention_layernorm.weight", 1}}},
   };
+  if (config.experts > 0) add_experts(config, names);
   for (const std::string linear : kQwen3Linears) {
+    if (config.experts > 0 && linear.find("ffn_") == 0) continue;
     for (const LinearPart& part : parts_of(config, linear)) {
       names[linear + ".weight"].emplace_back(module_of(part.target) + ".weight",
                                              part.rows.last - part.rows.first);
@@ -179,11 +194,12 @@ SavedWeights saved_weights(const std::string& folder, const Qwen3Config& config,
 
 }  // namespace
 
-Qwen3Config read_qwen3_folder(const std::string& folder) {
+Qwen3Config read_qwen3_folder(const std::string& folder, bool of_experts) {
   std::error_code ignored;
   const std::filesystem::path path = std::filesystem::absolute(folder, ignored).lexically_normal();
   const std::string file = (std::filesystem::path(folder) / "config.json").string();
-  Qwen3Config config = qwen3_from_json(file, text_of_json_file(file, "config.json of a Qwen3"));
+  Qwen3Config config =
+      qwen3_from_json(file, text_of_json_file(file, "config.json of a Qwen3"), of_experts);
   config.name = one_line((path.has_filename() ? path : path.parent_path()).filename().string());
   return config;
 }

@@ -1,5 +1,5 @@
-// A Qwen3 in a folder as Hugging Face's transformers library saves it: config.json, and the weights
-// in model.safetensors or in shards with an index (weight_files.h).
+// A Qwen3 or a Qwen3-MoE in a folder as Hugging Face's transformers library saves it: config.json,
+// and the weights in model.safetensors or in shards with an index (weight_files.h).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace duet {
 inline constexpr std::uint64_t kMostShardBytes = 5000000000;  // max_shard_size of its release 4
 
 // The sizes in the folder's config.json (qwen3_json.h), with the folder's last component as name.
-// Throws UsageError.
-Qwen3Config read_qwen3_folder(const std::string& folder);
+// Throws UsageError. `of_experts`: of a Qwen3-MoE.
+Qwen3Config read_qwen3_folder(const std::string& folder, bool of_experts = false);
 
 // Reads parameters of the model, by Duet's names and of the shapes that parameters(config) says, of
 // fp32, bf16 or fp16; F32, BF16 and F16 in files are converted. Each parameter is given once for

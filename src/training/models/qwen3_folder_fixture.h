@@ -146,6 +146,42 @@ inline constexpr const char* kLibraryConfig = R"({
 }
 )";
 
+// With two experts of width 2, of which a token chooses one.
+inline constexpr const char* kLibraryMoeConfig = R"({
+  "architectures": ["Qwen3MoeForCausalLM"],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "decoder_sparse_step": 1,
+  "head_dim": 2,
+  "hidden_act": "silu",
+  "hidden_size": 3,
+  "initializer_range": 0.02,
+  "intermediate_size": 2,
+  "max_position_embeddings": 40960,
+  "max_window_layers": 1,
+  "mlp_only_layers": [],
+  "model_type": "qwen3_moe",
+  "moe_intermediate_size": 2,
+  "norm_topk_prob": true,
+  "num_attention_heads": 2,
+  "num_experts": 2,
+  "num_experts_per_tok": 1,
+  "num_hidden_layers": 1,
+  "num_key_value_heads": 1,
+  "output_router_logits": false,
+  "rms_norm_eps": 1e-06,
+  "rope_scaling": null,
+  "rope_theta": 1000000,
+  "router_aux_loss_coef": 0.001,
+  "sliding_window": null,
+  "tie_word_embeddings": false,
+  "torch_dtype": "float32",
+  "use_cache": true,
+  "use_sliding_window": false,
+  "vocab_size": 5
+}
+)";
+
 inline std::string replaced(std::string text, const std::string& old, const std::string& now) {
   const std::size_t at = text.find(old);
   EXPECT_NE(at, std::string::npos) << old;
@@ -186,8 +222,11 @@ class Qwen3FolderTest : public ::testing::Test {
 
   // Of the model of kLibraryConfig, without contents.
   std::vector<CheckpointTensor> library_memory(DType dtype) {
+    return memory_of(qwen3_from_json("", kLibraryConfig), dtype);
+  }
+  std::vector<CheckpointTensor> memory_of(const Qwen3Config& config, DType dtype) {
     std::vector<CheckpointTensor> all;
-    for (const ModelParameter& about : parameters(qwen3_from_json("", kLibraryConfig))) {
+    for (const ModelParameter& about : parameters(config)) {
       Tensor tensor{{}, about.rows, about.columns, dtype};
       buffers_.push_back(device().allocate(tensor.bytes()));
       tensor.span = buffers_.back().span();
@@ -225,9 +264,9 @@ class Qwen3FolderTest : public ::testing::Test {
       return message.substr(std::min(message.size(), folder_.size() + 1));
     }
   }
-  std::string refusal_of_config(const std::string& config) const {
+  std::string refusal_of_config(const std::string& config, bool of_experts = false) const {
     write("config.json", config);
-    return refusal([&] { read_qwen3_folder(folder_); });
+    return refusal([&] { read_qwen3_folder(folder_, of_experts); });
   }
   // With nothing written.
   std::string refusal_to_load() {

@@ -106,6 +106,62 @@ TEST_F(Qwen3FolderTest, HasTheLibrarysForm) {
   }
 }
 
+// Two experts of width 2 in place of the FFN: what stands where, and the file's names and types.
+TEST_F(Qwen3FolderTest, HasATensorOfEachExpertsLinears) {
+  std::vector<FileTensor> file;
+  for (const FileTensor& each : library_tensors_of_test()) {
+    if (each.name.find(".mlp.") == std::string::npos) file.push_back(each);
+  }
+  const std::string mlp = "model.layers.0.mlp.";
+  const std::vector<FileTensor> experts = {{mlp + "experts.0.down_proj.weight", {3, 2}, 100},
+                                           {mlp + "experts.0.gate_proj.weight", {2, 3}, 110},
+                                           {mlp + "experts.0.up_proj.weight", {2, 3}, 120},
+                                           {mlp + "experts.1.down_proj.weight", {3, 2}, 130},
+                                           {mlp + "experts.1.gate_proj.weight", {2, 3}, 140},
+                                           {mlp + "experts.1.up_proj.weight", {2, 3}, 150},
+                                           {mlp + "gate.weight", {2, 3}, 160}};
+  file.insert(file.begin() + 3, experts.begin(), experts.end());
+  write("model.safetensors", library_file(file, "F32"));
+  write("config.json", kLibraryMoeConfig);
+  const Qwen3Config config = read_qwen3_folder(folder_, true);
+  const std::vector<CheckpointTensor> tensors = memory_of(config, DType::fp32);
+  load_qwen3_folder(folder_, config, tensors);
+  const auto values = [&](const std::string& name) {
+    std::vector<float> all;
+    for (const CheckpointTensor& each : tensors) {
+      if (each.name != name) continue;
+      for (std::int64_t i = 0; i < each.tensor.count(); ++i)
+        all.push_back(load(DType::fp32, each.tensor.span.data + 4 * i));
+    }
+    return all;
+  };
+  const auto rising = [](std::initializer_list<int> firsts) {
+    std::vector<float> all;
+    for (const int first : firsts) {
+      for (int i = 0; i < 6; ++i) all.push_back(static_cast<float>(first + i));
+    }
+    return all;
+  };
+  EXPECT_EQ(values("block.0.router.weight"), rising({160}));
+  EXPECT_EQ(values("block.0.experts_in.weight"), rising({110, 120, 140, 150}));
+  EXPECT_EQ(values("block.0.experts_out.weight"), rising({100, 130}));
+
+  const std::string saved = folder_ + "/saved";
+  save_qwen3_folder(saved, config, tensors);
+  const Checkpoint written(saved + "/model.safetensors");
+  EXPECT_EQ(written.entries().size(), file.size());
+  for (const FileTensor& each : file) {
+    EXPECT_EQ(written.entries().at(each.name).shape,
+              std::vector<std::uint64_t>(each.shape.begin(), each.shape.end()))
+        << each.name;
+  }
+  const std::vector<CheckpointTensor> again = memory_of(config, DType::fp32);
+  load_qwen3_folder(saved, config, again);
+  EXPECT_TRUE(bytes_here(again) == bytes_here(tensors));
+  EXPECT_EQ(nlohmann::json::parse(text("saved/config.json")),
+            nlohmann::json::parse(kLibraryMoeConfig));
+}
+
 TEST_F(Qwen3FolderTest, OfOneRowKeepsMatrices) {
   Qwen3Config config = qwen3_from_json("", kLibraryConfig);
   config.ffn_width = config.width = 1;

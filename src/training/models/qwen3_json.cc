@@ -20,7 +20,15 @@ using nlohmann::json;
 
 constexpr ExpectedJson kConfigJson{"config.json of a Qwen3", "is not JSON", "name",
                                    "config.json of a Qwen3", 8};
-constexpr const char* kArchitecture = "Qwen3ForCausalLM";
+// Of the library: without experts and with them.
+struct LibraryModel {
+  const char *type, *architecture;
+};
+constexpr LibraryModel kPlain{"qwen3", "Qwen3ForCausalLM"},
+    kOfExperts{"qwen3_moe", "Qwen3MoeForCausalLM"};
+// The share of the router's loss in the whole one, which the library adds where
+// output_router_logits is true.
+constexpr double kRouterLoss = 0.001;
 constexpr std::size_t kShownCharacters = 60;  // of a value in a message
 
 constexpr NamedValue<DType> kLibraryTypes[] = {
@@ -87,11 +95,11 @@ class ConfigObject {
 
 using Missing = ConfigObject::Missing;
 
-void require_architecture(const ConfigObject& config) {
+void require_architecture(const ConfigObject& config, const LibraryModel& model) {
   if (config.find("model_type") != nullptr) {
-    config.require("model_type", "qwen3", Missing::refused);
+    config.require("model_type", model.type, Missing::refused);
   } else {
-    config.require("architectures", json::array({kArchitecture}), Missing::refused);
+    config.require("architectures", json::array({model.architecture}), Missing::refused);
   }
   config.require("hidden_act", "silu", Missing::taken);
   config.require("attention_bias", false, Missing::taken);
@@ -106,6 +114,14 @@ void require_architecture(const ConfigObject& config) {
       (!types->is_array() || !std::all_of(types->begin(), types->end(), is_full))) {
     config.fail("layer_types", "\"full_attention\" for each layer");
   }
+}
+
+// Experts in every layer, whose weights of a token add up to 1.
+void require_experts(const ConfigObject& config) {
+  config.require("decoder_sparse_step", 1, Missing::taken);
+  config.require("mlp_only_layers", json::array(), Missing::taken);
+  config.require("norm_topk_prob", true, Missing::refused);
+  config.require("output_router_logits", false, Missing::taken);
 }
 
 // Since release 5 the library keeps the base beside the kind of positions, before as a key of the
@@ -128,25 +144,40 @@ void require_positions(const std::string& file, const ConfigObject& config) {
   if (!stated) config.fail("rope_theta", theta.dump());
 }
 
+void read_experts(const ConfigObject& object, Qwen3Config& config) {
+  config.ffn_width = object.count("moe_intermediate_size", 1, kWidest, 768);
+  const char* const experts =  // the library's two names of it
+      object.at("num_local_experts") != nullptr ? "num_local_experts" : "num_experts";
+  config.experts = object.count(experts, 1, kMostExperts, 128);
+  config.chosen =
+      object.count("num_experts_per_tok", 1, std::min(kMostChosenExperts, config.experts), 8);
+}
+
 }  // namespace
 
-Qwen3Config qwen3_from_json(const std::string& file, const std::string& text) {
+Qwen3Config qwen3_from_json(const std::string& file, const std::string& text, bool of_experts) {
   const json parsed = parse_guarded_json(file, text, kConfigJson);
   const ConfigObject object(file, "", parsed);
-  require_architecture(object);
+  require_architecture(object, of_experts ? kOfExperts : kPlain);
+  if (of_experts) require_experts(object);
   require_positions(file, object);
   Qwen3Config config;
-  config.layers = object.count("num_hidden_layers", 1, kMostLayers, 32);
+  config.layers = object.count("num_hidden_layers", 1, kMostLayers, of_experts ? 24 : 32);
   config.heads = object.count("num_attention_heads", 1, kMostHeads, 32);
   const json* kv_heads = object.at("num_key_value_heads");
   config.kv_heads = kv_heads != nullptr && kv_heads->is_null()  // the library's older form
                         ? config.heads
-                        : object.count("num_key_value_heads", 1, kMostHeads, 32);
-  config.width = object.count("hidden_size", 1, kWidest, 4096);
-  config.ffn_width = object.count("intermediate_size", 1, kWidest, 22016);
+                        : object.count("num_key_value_heads", 1, kMostHeads, of_experts ? 4 : 32);
+  config.width = object.count("hidden_size", 1, kWidest, of_experts ? 2048 : 4096);
+  if (of_experts) {
+    read_experts(object, config);
+  } else {
+    config.ffn_width = object.count("intermediate_size", 1, kWidest, 22016);
+  }
   config.vocabulary = object.count("vocab_size", 2, kMostTokens, 151936);
   config.positions = object.count("max_position_embeddings", 1, kMostTokens, 32768);
-  config.head_width = object.count("head_dim", 2, kWidest, 128);
+  config.head_width =
+      object.count("head_dim", 2, kWidest, of_experts ? config.width / config.heads : 128);
   if (config.heads % config.kv_heads != 0) {
     object.fail("num_key_value_heads", fmt::format("a divisor of the {} heads", config.heads));
   }
@@ -157,8 +188,10 @@ Qwen3Config qwen3_from_json(const std::string& file, const std::string& text) {
 }
 
 std::string qwen3_to_json(const Qwen3Config& config, DType dtype) {
-  const nlohmann::ordered_json object = {
-      {"architectures", nlohmann::ordered_json::array({kArchitecture})},
+  const bool of_experts = config.experts > 0;
+  const LibraryModel& model = of_experts ? kOfExperts : kPlain;
+  nlohmann::ordered_json object = {
+      {"architectures", nlohmann::ordered_json::array({model.architecture})},
       {"attention_bias", false},
       {"attention_dropout", 0.0},
       {"head_dim", config.head_width},
@@ -168,7 +201,7 @@ std::string qwen3_to_json(const Qwen3Config& config, DType dtype) {
       {"intermediate_size", config.ffn_width},
       {"max_position_embeddings", std::max(config.positions, config.sequence)},
       {"max_window_layers", config.layers},
-      {"model_type", "qwen3"},
+      {"model_type", model.type},
       {"num_attention_heads", config.heads},
       {"num_hidden_layers", config.layers},
       {"num_key_value_heads", config.kv_heads},
@@ -181,6 +214,18 @@ std::string qwen3_to_json(const Qwen3Config& config, DType dtype) {
       {"use_cache", true},
       {"use_sliding_window", false},
       {"vocab_size", config.vocabulary}};
+  if (of_experts) {
+    // Of layers without experts, which there are not: as many as a token's experts have.
+    object["intermediate_size"] = config.chosen * config.ffn_width;
+    object["decoder_sparse_step"] = 1;
+    object["mlp_only_layers"] = nlohmann::ordered_json::array();
+    object["moe_intermediate_size"] = config.ffn_width;
+    object["norm_topk_prob"] = true;
+    object["num_experts"] = config.experts;
+    object["num_experts_per_tok"] = config.chosen;
+    object["output_router_logits"] = false;
+    object["router_aux_loss_coef"] = kRouterLoss;
+  }
   return object.dump(2) + "\n";
 }
 

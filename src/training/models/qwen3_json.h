@@ -1,4 +1,4 @@
-// The sizes of a Qwen3 in a config.json of Hugging Face's transformers library.
+// The sizes of a Qwen3 or a Qwen3-MoE in a config.json of Hugging Face's transformers library.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,11 @@ inline constexpr std::int64_t kMostReadSequence = 8192;
 // since its default is not the models'. Throws UsageError "FILE: KEY is VALUE: expected ..." unless
 // Duet's Qwen3 computes the same (a head of its own, no biases, no sliding windows, no dropout,
 // rope_theta 1e6, rms_norm_eps 1e-6, no scaled positions). Without a name. Keys that say nothing
-// about the computation are ignored.
-Qwen3Config qwen3_from_json(const std::string& file, const std::string& text);
+// about the computation are ignored. `of_experts`: of a Qwen3-MoE, by the defaults of
+// Qwen3MoeConfig; so norm_topk_prob must be there. All its layers have experts, and its loss none
+// of the router's.
+Qwen3Config qwen3_from_json(const std::string& file, const std::string& text,
+                            bool of_experts = false);
 
 // With max_position_embeddings as it was read or, if that is shorter, the sequence. `dtype`: fp32,
 // bf16 or fp16, of the weights.

@@ -42,6 +42,48 @@ TEST_F(Qwen3JsonTest, MayHaveOtherFormsOfTheSameConfig) {
   EXPECT_EQ(read_qwen3_folder(folder_).sequence, 64);
 }
 
+TEST_F(Qwen3JsonTest, OfExpertsHasItsSizes) {
+  write("config.json", kLibraryMoeConfig);
+  Qwen3Config config = read_qwen3_folder(folder_, true);
+  EXPECT_EQ(config.experts, 2);
+  EXPECT_EQ(config.chosen, 1);
+  EXPECT_EQ(config.ffn_width, 2);
+  // As Qwen3MoeConfig of the library has them.
+  write("config.json", R"({"model_type": "qwen3_moe", "rope_theta": 1e6, "norm_topk_prob": true})");
+  config = read_qwen3_folder(folder_, true);
+  EXPECT_EQ(config.experts, 128);
+  EXPECT_EQ(config.chosen, 8);
+  EXPECT_EQ(config.ffn_width, 768);
+  EXPECT_EQ(config.width, 2048);
+  EXPECT_EQ(config.layers, 24);
+  EXPECT_EQ(config.heads, 32);
+  EXPECT_EQ(config.kv_heads, 4);
+  EXPECT_EQ(config.head_width, 64);  // the width over the heads
+}
+
+TEST_F(Qwen3JsonTest, OfExpertsIsRefusedWhereItComputesSomethingElse) {
+  const auto with = [&](const std::string& old, const std::string& now) {
+    return refusal_of_config(replaced(kLibraryMoeConfig, old, now), true);
+  };
+  EXPECT_EQ(with("\"num_experts\"", "\"num_local_experts\""), "");
+  EXPECT_EQ(with("\"norm_topk_prob\": true", "\"norm_topk_prob\": false"),
+            "config.json: norm_topk_prob is false: expected true");
+  EXPECT_EQ(with("\"norm_topk_prob\": true,", ""),
+            "config.json: norm_topk_prob is missing: expected true");
+  EXPECT_EQ(with("\"output_router_logits\": false", "\"output_router_logits\": true"),
+            "config.json: output_router_logits is true: expected false");
+  EXPECT_EQ(with("\"decoder_sparse_step\": 1", "\"decoder_sparse_step\": 2"),
+            "config.json: decoder_sparse_step is 2: expected 1");
+  EXPECT_EQ(with("\"mlp_only_layers\": []", "\"mlp_only_layers\": [0]"),
+            "config.json: mlp_only_layers is [0]: expected []");
+  EXPECT_EQ(with("\"num_experts_per_tok\": 1", "\"num_experts_per_tok\": 3"),
+            "config.json: num_experts_per_tok is 3: expected a whole number from 1 to 2");
+  EXPECT_EQ(refusal_of_config(kLibraryMoeConfig),
+            "config.json: model_type is \"qwen3_moe\": expected \"qwen3\"");
+  EXPECT_EQ(refusal_of_config(kLibraryConfig, true),
+            "config.json: model_type is \"qwen3\": expected \"qwen3_moe\"");
+}
+
 // As Qwen3Config of the library has them.
 TEST_F(Qwen3JsonTest, WhatIsMissingHasTheLibrarysDefault) {
   write("config.json", R"({"model_type": "qwen3", "rope_theta": 1e6})");
