@@ -114,6 +114,18 @@ TEST(OverNodesSchedules, OfColumnsAndOfNodesNeedNoSlots) {
   }
 }
 
+// So they are as large as those of a rank that is alone on its node: one for each other node.
+TEST(OverNodesSchedules, OfColumnsAreNotCut) {
+  const NodeMap map = map_of(4, 2);
+  Collective c = over_nodes(CollectiveKind::all_to_all_v, 20 << 20, map.size());
+  for (int pair = 0; pair < map.size() * map.size(); ++pair) {
+    if (map.local(pair / map.size()) != map.local(pair % map.size())) c.counts[index_of(pair)] = 0;
+  }
+  const CollectiveSchedule all = all_ranks(c, map, {}, 0);
+  EXPECT_EQ(fault_of(all), "");
+  EXPECT_EQ(all.ranks.front().wires.front().messages.size(), 3u);
+}
+
 // In messages as the algorithms cut them.
 TEST(OverNodesSchedules, AreRightInUsualMessages) {
   for (const int node_size : {1, 2}) {

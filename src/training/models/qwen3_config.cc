@@ -11,7 +11,6 @@
 namespace duet {
 namespace {
 
-
 // FLOP per token.
 double recomputed(const Qwen3Config& c) {
   if (c.recompute == Recompute::none) return 0;

@@ -73,8 +73,7 @@ class NodesExchange : public NodeSchedule {
       : NodeSchedule(input),
         parts_(input.collective, input.ranks, place().map),
         copies_first_(input.in_place && parts_.largest(0) > 0) {
-    const std::uint64_t largest =
-        input.largest_piece > 0 ? input.largest_piece : exchange_for(place().node_size());
+    const std::uint64_t largest = input.largest_piece > 0 ? input.largest_piece : largest_piece();
     pieces_ = cut_into_messages(parts_.largest(0), largest, false);
     std::uint64_t slot_bytes = 0;
     for (int distance = 1; distance < place().nodes(); ++distance) {
@@ -128,6 +127,11 @@ class NodesExchange : public NodeSchedule {
     ByteRange piece;
     int slot = 0;
   };
+
+  // Where nothing goes through slots a rank sends as one that is alone on its node.
+  std::uint64_t largest_piece() const {
+    return exchange_for(parts_.cross_columns() ? place().node_size() : 1);
+  }
 
   // Lanes that wait until slots are full, and until their message has gone.
   int full_lane() const { return input().copying.count + 1; }
