@@ -15,6 +15,12 @@
 #include "core/error.h"
 #include "timing/sampler.h"
 
+// A connection that libfabric 1.17's tcp has accepted and not yet answered leaks when its endpoint
+// is closed, as at the end of a session that has failed. What Duet itself leaves open of a fabric
+// is noticed by the tests of src/fabric.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libfabric.so"; }
+
 namespace duet {
 namespace {
 
