@@ -57,7 +57,8 @@ class MoeCases {
       : machine_(machine),
         options_(std::move(options)),
         stop_(std::move(stop)),
-        sessions_(machine, options_.processes, options_.node_size, options_.network) {
+        sessions_(machine, options_.processes, options_.node_size, options_.network),
+        nodes_(NodeMap::of(sessions_.team())) {
     std::vector<std::string> names;
     for (const std::string& each : options_.engines) {
       if (each != kExpertsAlone && each != kFastestExchange) names.push_back(each);
@@ -69,7 +70,7 @@ class MoeCases {
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
     remove_twins(options_.engines);
-    take_exchanges(NodeMap::of(team()));
+    take_exchanges();
     if (tells_hosts() && options_.graph.launches > 0)
       throw UsageError("--counts host: expected without -G: a graph cannot wait for hosts");
     team().together([&] { engines_ = engines_of(names); });
@@ -138,7 +139,8 @@ class MoeCases {
     if (chosen.exchanges()) ways.push_back({kExpertsAlone});
     if (chosen.overlaps())
       ways.push_back({chosen.engine, chosen.exchange, MoeOverlap::none, chosen.counts});
-    for (const MoeChoice& each : ways) expect_movable(each);
+    const std::string reason = why_not(chosen.exchange, nodes_);
+    if (!reason.empty()) throw Unavailable(reason);
     const Works works = works_of(shape, routing, ways);
     MoePhaseTimes phases;
     const std::vector<Sampling> sampled = by_turns(works, options_.mode, [&](const RunAgain&) {
@@ -169,19 +171,13 @@ class MoeCases {
   void close() { sessions_.close(); }
 
  private:
-  // Throws Unavailable.
-  void expect_movable(const MoeChoice& way) {
-    const std::string reason = why_not(way.exchange, NodeMap::of(team()));
-    if (!reason.empty()) throw Unavailable(reason);
-  }
-
   Team& team() { return sessions_.team(); }
 
   // Throws UsageError.
-  void take_exchanges(const NodeMap& nodes) {
-    if (options_.exchanges.empty()) options_.exchanges = all_exchanges(nodes.nodes());
+  void take_exchanges() {
+    if (options_.exchanges.empty()) options_.exchanges = all_exchanges(nodes_.nodes());
     for (const ExchangeKind each : options_.exchanges) {
-      if (each == ExchangeKind::per_node && nodes.nodes() == 1)
+      if (each == ExchangeKind::per_node && nodes_.nodes() == 1)
         throw UsageError("--exchange per-node: expected several nodes, and all ranks are on one");
     }
   }
@@ -273,6 +269,11 @@ class MoeCases {
   MoeChoice fastest(const MoeShape& shape, const TokenRouting& routing) {
     std::vector<MoeChoice> ways;
     for (const CollectiveEngine* engine : engines_) add_exchanges(engine->name(), ways);
+    const auto cannot = [&](const MoeChoice& way) {
+      return !why_not(way.exchange, nodes_).empty();
+    };
+    ways.erase(std::remove_if(ways.begin(), ways.end(), cannot), ways.end());
+    if (ways.empty()) throw Unavailable(why_not(options_.exchanges.front(), nodes_));
     const Works works = works_of(shape, routing, ways);
     Sampler sampler(team(), stop_);
     return ways[fastest_by_trial(sampler, all_of(works), options_.mode)];
@@ -282,6 +283,7 @@ class MoeCases {
   MoeOptions options_;
   std::function<bool()> stop_;
   OpenSessions sessions_;
+  const NodeMap nodes_;
   std::vector<CollectiveEngine*> engines_;
   std::string routings_key_;
   std::map<std::size_t, std::unique_ptr<MoeRoutings>> routings_;  // of the last case, by batches

@@ -42,8 +42,9 @@ struct RowHop {
   std::vector<std::uint64_t> sent;  // rows from rank f to rank t at [f * ranks + t]
   // By rank. Of all_gather all are the same, and there is one.
   std::vector<std::vector<Arrival>> arrivals;
-  // Of what a rank sends: destinations follow each other as `groups` groups of so many experts each
-  // do, the first of which, by rank, begin at first_expert.
+  // How a rank sorts what it sends: by `groups` groups of experts, the first of which begins with
+  // the expert first_expert[rank]. A group has experts_of_group consecutive experts, which are
+  // those of a rank or a node that rows are sent to, or one of them.
   int groups = 0;
   std::int64_t experts_of_group = 0;
   std::vector<std::int64_t> first_expert;
@@ -70,8 +71,9 @@ struct ExchangedRows {
   const std::vector<RowHop::Arrival>& arrivals(int rank) const {
     return hops.back().arrivals_of(rank);
   }
-  // Rows that the busiest rank's rails carry to other nodes: those that its node has for ranks of
-  // its column, which go by its rails; of all_gather, of whose rows a node gets one, its own.
+  // Rows that one rank's rails carry to other nodes, the most of all ranks. They carry what all
+  // ranks of its node send to ranks of its column; of all_gather the rank's own rows, once to each
+  // other node.
   std::uint64_t rail_rows(const NodeMap& nodes) const;
 };
 // Nodes must be uniform, and why_not() none.

@@ -19,9 +19,9 @@
 
 namespace duet {
 
-// The phases, in their order; of all_gather no sum, and pack in fp8 alone; those within nodes of
-// per_node alone, and counts where they are exchanged. Shared experts are computed behind dispatch
-// and behind combine, or beside them.
+// The phases, in their order. all_gather has no sum, and pack with rows in fp8 alone; "..._in_node"
+// are those of per_node's second hop; "counts" are there with MoeCounts::host. Shared experts are
+// computed behind dispatch and behind combine, or beside them.
 inline constexpr const char* kMoePhases[] = {"route",
                                              "pack",
                                              "counts",

@@ -107,6 +107,11 @@ check_experts() {
   dealt=
   all_ended_with 0 "experts of ranks that are dealt out"
   says out.0 'per-node: expected nodes of consecutive ranks' "experts of ranks that are dealt out"
+  dealt=1
+  collective 2 --tokens 50 --engine auto --iterations 3
+  dealt=
+  all_ended_with 0 "the fastest exchange of ranks that are dealt out"
+  says out.0 '1 case: 1 measured' "the fastest exchange of ranks that are dealt out"
   command=collective
 }
 

@@ -52,7 +52,8 @@ class NodeSlots {
   NodeSlots(NodeSchedule& to, int count, std::uint64_t bytes);
 
   // The rank's piece for each rank of the node at this distance, to the rank of its own node in
-  // that one's column. nullopt: neither a piece nor semaphores of it.
+  // that one's column. Where piece_for() returns nullopt, nothing is pushed, waited for or
+  // signalled.
   void push(NodeMoves& moves, int distance, int slot,
             const std::function<std::optional<Place>(int receiver)>& piece_for) const;
 
