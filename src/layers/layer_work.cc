@@ -15,8 +15,10 @@ namespace {
 // Operations of a call, for the launch queue: of each range a multiplication with what belongs to
 // it, two waits or signals, and a copy.
 constexpr std::size_t kOperationsOfRange = 6;
-// Of an activation: a value is rounded once, and exp() is not exact.
-constexpr double kActivationError = 1.0 / 64;
+// Of an activation: a value is rounded once, to fp8 by up to a sixteenth, and exp() is not exact.
+double activation_error(DType dtype) {
+  return (dtype == DType::fp8_e4m3 ? 1.0 / 16 : 0) + 1.0 / 64;
+}
 
 }  // namespace
 
@@ -86,11 +88,14 @@ std::size_t LayerWork::operations() const {
 
 int LayerWork::most_queued() const { return std::max(1, calls_queued(operations())); }
 
-// Between the two linears.
+// Between the two linears. Elements of gate and up are sums of K products of about 1 each, what is
+// made of a pair about K: in fp8 it is scaled to the size of other inputs.
 SwiGlu LayerWork::activation(const RankState& own) const {
   const GemmProblem &made = own.linears[0].problem(), &taken = own.linears[1].problem();
-  return {{own.linears[0].y(), made.m, made.n, made.output},
-          {own.linears[1].x(), taken.m, taken.k, taken.dtype}};
+  SwiGlu swiglu{{own.linears[0].y(), made.m, made.n, made.output},
+                {own.linears[1].x(), taken.m, taken.k, taken.dtype}};
+  if (swiglu.makes_fp8()) swiglu.factor = 1 / static_cast<float>(made.k);
+  return swiglu;
 }
 
 void LayerWork::enqueue_call(const RankState& own, Stream& stream, StepTimeline* timeline) const {
@@ -165,8 +170,10 @@ void LayerWork::verify_activation(Rank& rank, const RankState& own) const {
     };
     const std::vector<double> in = values(swiglu.gate_up), out = values(swiglu.y);
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const double wanted = in[i] / (1 + std::exp(-in[i])) * in[out.size() + i];
-      if (std::abs(out[i] - wanted) <= kActivationError * (1 + std::abs(wanted))) continue;
+      double wanted = swiglu.factor * in[i] / (1 + std::exp(-in[i])) * in[out.size() + i];
+      if (swiglu.makes_fp8()) wanted = std::clamp<double>(wanted, -kLargestE4M3, kLargestE4M3);
+      const double allowed = activation_error(swiglu.y.dtype) * (1 + std::abs(wanted));
+      if (std::abs(out[i] - wanted) <= allowed) continue;
       throw Mismatch(fmt::format("{} on rank {}: the activation of row {} is {} at {}, expected {}",
                                  layer_.part, rank.index, row, out[i], i, wanted));
     }

@@ -103,6 +103,8 @@ TEST_P(LayerWorkTest, OfFp8IsRight) {
     };
     EXPECT_EQ(2 * sent("gather-gemm", DType::fp8_e4m3), sent("gather-gemm", DType::bf16));
     EXPECT_EQ(sent("gemm-scatter", DType::fp8_e4m3), sent("gemm-scatter", DType::bf16));
+    // Simulated machines do not activate in bf16.
+    if (machine_->device(0).info().kind != "sim") sent(kMlp, DType::fp8_e4m3);
   }
 }
 

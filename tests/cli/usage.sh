@@ -109,7 +109,7 @@ refuses '--ranges: expected the engine pieces or auto' layer --engine kernel --r
 refuses "--streams 3: expected a whole number from 1 to 2" layer --streams 3
 refuses '--mode loop: expected adaptive' layer --mode loop
 refuses '--dtype int8: expected bf16, fp16, fp32 or fp8_e4m3' layer --dtype int8
-refuses '--dtype fp16: expected bf16 or fp32, which mlp activates' layer mlp --dtype fp16
+refuses '--dtype fp16: expected bf16, fp32 or fp8_e4m3, which mlp activates' layer mlp --dtype fp16
 refuses '--model: expected without --shapes' layer --shapes 64x64x64 --model llama70b
 refuses 'rows 63: expected a multiple of 2, by 2 ranks' layer --shapes 63x64x64
 refuses 'of layers also none, pieces, auto' layer --engine piecs

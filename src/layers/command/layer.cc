@@ -27,10 +27,12 @@ RowSums parse_row_sums(const std::string& text) {
 DType parse_layer_dtype(const std::string& text, const std::vector<std::string>& kinds) {
   const DType dtype = parse_dtype(text);
   const bool has_mlp = std::find(kinds.begin(), kinds.end(), kMlp) != kinds.end();
-  const bool activates = dtype == DType::bf16 || dtype == DType::fp32;
-  if (has_mlp && !activates)
-    throw UsageError(fmt::format("--dtype {}: expected bf16 or fp32, which mlp activates", text));
-  if (activates || dtype == DType::fp16 || dtype == DType::fp8_e4m3) return dtype;
+  const bool activates = dtype == DType::bf16 || dtype == DType::fp32 || dtype == DType::fp8_e4m3;
+  if (has_mlp && !activates) {
+    throw UsageError(
+        fmt::format("--dtype {}: expected bf16, fp32 or fp8_e4m3, which mlp activates", text));
+  }
+  if (activates || dtype == DType::fp16) return dtype;
   throw UsageError(fmt::format("--dtype {}: expected bf16, fp16, fp32 or fp8_e4m3", text));
 }
 

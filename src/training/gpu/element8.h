@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "device/gpu/element.h"
 #include "device/gpu/vendor.h"
+#include "training/operations/quantised.h"
 #include "training/operations/tensor.h"
 
 namespace duet::DUET_GPU {
@@ -82,6 +83,37 @@ __device__ inline Packed8<float> packed(const float*, const float (&value)[8]) {
 template <typename T>
 __device__ void store8(T* to, const float (&value)[8]) {
   *reinterpret_cast<Packed8<T>*>(to) = packed(to, value);
+}
+
+// A format of fp8: two values as two bytes, the first below, saturated.
+struct E4M3 {
+  static constexpr float kLargest = kLargestE4M3;
+  __device__ static std::uint32_t two(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    std::uint16_t both;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
+    return both;
+#else
+    return gpu::to_fp8_e4m3(low) | static_cast<std::uint32_t>(gpu::to_fp8_e4m3(high)) << 8;
+#endif
+  }
+};
+
+struct Words2 {
+  alignas(8) std::uint32_t word[2];
+};
+
+// Eight elements times `factor`.
+template <typename Format>
+__device__ Words2 packed_fp8(const float (&value)[8], float factor) {
+  Words2 all;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float* const v = value + 4 * half;
+    all.word[half] =
+        Format::two(v[0] * factor, v[1] * factor) | Format::two(v[2] * factor, v[3] * factor) << 16;
+  }
+  return all;
 }
 
 __device__ inline float as_float(float value) { return value; }

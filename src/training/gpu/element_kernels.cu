@@ -1,5 +1,6 @@
 // What works on elements by themselves: random numbers, tokens, embeddings, activations.
 #include <algorithm>
+#include <type_traits>
 
 #include "core/random.h"
 #include "device/gpu/launch.h"
@@ -306,7 +307,15 @@ dim3 row_packs(const Tensor& tensor) {
 __device__ float logistic(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
 
 template <typename T>
-__global__ void swiglu_kernel(const T* gate_up, T* y, std::int64_t columns) {
+__device__ void store_gated(T* to, const float (&value)[8], float) {
+  store8(to, value);
+}
+__device__ void store_gated(std::uint8_t* to, const float (&value)[8], float factor) {
+  *reinterpret_cast<Words2*>(to) = packed_fp8<E4M3>(value, factor);
+}
+
+template <typename T, typename Y>
+__global__ void swiglu_kernel(const T* gate_up, Y* y, std::int64_t columns, float factor) {
   const RowPack my;
   if (my.column >= columns) return;
   const T* const from = gate_up + 2 * my.row * columns + my.column;
@@ -315,7 +324,7 @@ __global__ void swiglu_kernel(const T* gate_up, T* y, std::int64_t columns) {
   load8(from + columns, up);
 #pragma unroll
   for (int k = 0; k < 8; ++k) up[k] *= gate[k] * logistic(gate[k]);
-  store8(y + my.row * columns + my.column, up);
+  store_gated(y + my.row * columns + my.column, up, factor);
 }
 
 template <typename T>
@@ -471,10 +480,13 @@ void launch(const GeluBackward& o, Stream& stream) {
 
 void launch(const SwiGlu& o, Stream& stream) {
   if (o.y.count() == 0) return;  // experts without tokens
-  by_type(o.y.dtype, [&](auto element) {
+  by_type(o.gate_up.dtype, [&](auto element) {
     using T = decltype(element);
-    launch(swiglu_kernel<T>, {row_packs(o.y), kThreads}, stream, data<T>(o.gate_up), data<T>(o.y),
-           o.y.columns);
+    const auto run = [&](auto* y) {
+      launch(swiglu_kernel<T, std::remove_pointer_t<decltype(y)>>, {row_packs(o.y), kThreads},
+             stream, data<T>(o.gate_up), y, o.y.columns, o.factor);
+    };
+    o.makes_fp8() ? run(data<std::uint8_t>(o.y)) : run(data<T>(o.y));
   });
 }
 

@@ -291,6 +291,20 @@ TEST_P(DeviceOperations, Gate) {
   }
 }
 
+// Elements at both ends of what fp8 has, of which a GPU's exp() may round to the neighbour.
+TEST_P(DeviceOperations, GateToFp8) {
+  for (const std::int64_t columns : {8, 2056}) {
+    for (const float factor : {1.0f / 64, 64.0f}) {
+      const Pair gate_up = normal(19, 2 * columns, 1, 8),
+                 y = make(19, columns, DType::fp8_e4m3, [](std::uint64_t) { return 7.0f; });
+      both([&](const Side& on) { on.run(SwiGlu{on(gate_up), on(y), {}, factor}); });
+      expect_same(y, "swiglu in fp8", 1e-2);
+      const std::vector<float> values = read(y.device);
+      EXPECT_EQ(*std::max_element(values.begin(), values.end()) == kLargestE4M3, factor > 1);
+    }
+  }
+}
+
 // To the bit. Sizes of parts of a tile and of several; elements of all binary orders that fp8 has.
 TEST_P(DeviceOperations, Quantise) {
   constexpr std::pair<std::int64_t, std::int64_t> kSizes[] = {

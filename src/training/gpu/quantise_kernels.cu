@@ -41,19 +41,7 @@ __global__ void magnitude_kernel(const T* x, std::uint32_t* largest, std::int64_
   atomicMax(largest, own);
 }
 
-// Formats: two values as two bytes, the first below.
-struct E4M3 {
-  static constexpr float kLargest = kLargestE4M3;
-  __device__ static std::uint32_t two(float low, float high) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    std::uint16_t both;
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
-    return both;
-#else
-    return gpu::to_fp8_e4m3(low) | static_cast<std::uint32_t>(gpu::to_fp8_e4m3(high)) << 8;
-#endif
-  }
-};
+// Formats as E4M3.
 struct E5M2 {
   static constexpr float kLargest = kLargestE5M2;
   __device__ static std::uint32_t two(float low, float high) {
@@ -76,10 +64,6 @@ struct Quantising {
   std::int64_t rows, columns;
 };
 
-struct Words2 {
-  alignas(8) std::uint32_t word[2];
-};
-
 // A thread has four rows of eight columns at a time. Of these it stores rows of `values`, and each
 // column as one word of four rows in `turned`, which the block then stores as rows of `transposed`.
 template <typename Format, typename T>
@@ -95,15 +79,9 @@ __device__ void quantise_tile(const Quantising<T>& q, float factor, std::int64_t
     for (int r = 0; r < 4; ++r) {
       float value[8];
       load8(q.x + (row + r) * q.columns + column, value);
-      Words2 packed;
+      const Words2 packed = packed_fp8<Format>(value, factor);
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const float* const v = value + 4 * half;
-        packed.word[half] = Format::two(v[0] * factor, v[1] * factor) |
-                            Format::two(v[2] * factor, v[3] * factor) << 16;
-#pragma unroll
-        for (int k = 0; k < 4; ++k) byte[r][4 * half + k] = packed.word[half] >> (8 * k) & 0xFF;
-      }
+      for (int k = 0; k < 8; ++k) byte[r][k] = packed.word[k / 4] >> (8 * (k % 4)) & 0xFF;
       if (q.values == nullptr) continue;
       *reinterpret_cast<Words2*>(q.values + (row + r) * q.columns + column) = packed;
     }
@@ -176,12 +154,9 @@ __global__ void quantise_rows_kernel(Fp8Rows<T> rows) {
   const Quantisation by = quantisation(gpu::from_bits(largest), E4M3::kLargest);
   const auto to = rows.place(pack);
   auto* const words = reinterpret_cast<std::uint32_t*>(to.values);
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float* const v = value + 4 * half;
-    words[half] = E4M3::two(v[0] * by.factor, v[1] * by.factor) |
-                  E4M3::two(v[2] * by.factor, v[3] * by.factor) << 16;
-  }
+  const Words2 packed = packed_fp8<E4M3>(value, by.factor);
+  words[0] = packed.word[0];
+  words[1] = packed.word[1];
   if (pack % kScaledPacks == 0) *to.scale = by.scale;
 }
 

@@ -326,8 +326,14 @@ class CpuOperations : public LinearOperations {
 
   void enqueue(Stream& stream, const SwiGlu& o) {
     const double there = share_of(o.rows.expected_rows, o.y.rows);
-    compute(stream, o, there * bytes_of({&o.gate_up, &o.y}), o.y,
-            [=] { swiglu<float>(matrix(o.gate_up, o.rows), matrix(o.y, o.rows)); });
+    compute(stream, o, there * bytes_of({&o.gate_up, &o.y}), o.gate_up, [=] {
+      if (!o.makes_fp8()) return swiglu<float>(matrix(o.gate_up, o.rows), matrix(o.y, o.rows));
+      const Matrix<float> gate_up = matrix(o.gate_up, o.rows);
+      std::vector<float> exact(static_cast<std::size_t>(gate_up.rows * o.y.columns));
+      const Matrix<float> y{exact.data(), gate_up.rows, o.y.columns};
+      swiglu<float>(gate_up, y);
+      quantise(y, o.factor, o.y.dtype, bytes(o.y), nullptr);
+    });
   }
 
   void enqueue(Stream& stream, const SwiGluBackward& o) {

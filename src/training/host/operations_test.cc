@@ -138,6 +138,7 @@ TEST_F(LinearOperations, RefuseRowsThatDoNotFit) {
                sums = normal(1, kRows, 4);
   const Tensor targets{sums.span, 1, kRows, DType::int32};
   refuses(SwiGlu{y, y});
+  refuses(SwiGlu{wide, y, {}, 0.5f});  // of what is not rounded to fp8
   refuses(SwiGluBackward{wide, y, y});
   const NormTensors norm{wide, row, {}, {}, sums, row, {}};
   refuses(Norm{norm, y});

@@ -513,13 +513,19 @@ struct ReluBackward {
 };
 
 // y (rows, columns) = gate * sigmoid(gate) * up; `gate_up` (rows, 2 * columns): in each row the
-// gate's columns and after them up's. With `rows` of groups those alone, on GPUs all.
+// gate's columns and after them up's. With `rows` of groups those alone, on GPUs all. A y in
+// fp8_e4m3 has its elements times `factor`, a scale that is known beforehand, saturated at 448.
 struct SwiGlu {
   static constexpr const char* kName = "swiglu";
   static constexpr StepPart kPart = StepPart::elementwise;
   Tensor gate_up, y;
   GroupedRows rows = {};
-  bool fits() const { return gate_up.rows == y.rows && gate_up.columns == 2 * y.columns; }
+  float factor = 1;
+  bool makes_fp8() const { return y.dtype == DType::fp8_e4m3; }
+  bool fits() const {
+    return gate_up.rows == y.rows && gate_up.columns == 2 * y.columns &&
+           (makes_fp8() || (y.dtype == gate_up.dtype && factor == 1));
+  }
 };
 
 // dgate_up may be gate_up. `rows` as of SwiGlu.

@@ -65,6 +65,7 @@ TEST_F(SimulatedOperations, MoveTheirTensors) {
   };
   const Quantised both{eight(kTokens, 4096), eight(4096, kTokens), one_element},
       turned{{}, both.transposed, one_element};
+  expect("swiglu in fp8", StepPart::elementwise, 2.5 * one, {SwiGlu{wide, eight(kTokens, 4096)}});
   expect("magnitude", StepPart::elementwise, 2 * one, {Magnitude{wide, one_element}});
   expect("quantise", StepPart::elementwise, 2 * one, {Quantise{x, one_element, both}});
   expect("quantise for the backward pass", StepPart::elementwise, 1.5 * one,
