@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "core/error.h"
 #include "gemm/verification.h"
@@ -95,6 +96,13 @@ std::vector<std::size_t> filled_groups(const GroupedGemmProblem& problem) {
     if (problem.rows[group] > 0) filled.push_back(group);
   }
   return filled;
+}
+
+Tuning tuning_of_each(Tuning tuning, const std::vector<std::int64_t>& rows) {
+  std::set<std::int64_t> sizes(rows.begin(), rows.end());
+  sizes.erase(0);
+  tuning.seconds /= static_cast<double>(std::max<std::size_t>(1, sizes.size()));
+  return tuning;
 }
 
 void check(const GroupedGemmProblem& problem, const GemmBuffers& buffers) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "core/units.h"
 
@@ -141,13 +140,6 @@ class LoopPlan : public GroupedGemmPlan {
   std::unique_ptr<Event> begin_;
 };
 
-// The time to tune of each plan.
-Tuning divided(Tuning tuning, const GroupedGemmProblem& problem) {
-  const std::set<std::int64_t> sizes(problem.rows.begin(), problem.rows.end());
-  tuning.seconds /= static_cast<double>(std::max<std::size_t>(1, sizes.size()));
-  return tuning;
-}
-
 class LoopEngine : public GroupedGemmEngine {
  public:
   LoopEngine(GemmEngine& products, bool on_several_streams)
@@ -171,7 +163,8 @@ class LoopEngine : public GroupedGemmEngine {
   std::unique_ptr<GroupedGemmPlan> plan(Device& device, const GroupedGemmProblem& problem,
                                         const GemmBuffers& buffers, const Tuning& tuning) override {
     check(problem, buffers);
-    return std::make_unique<LoopPlan>(products_, device, problem, buffers, divided(tuning, problem),
+    return std::make_unique<LoopPlan>(products_, device, problem, buffers,
+                                      tuning_of_each(tuning, problem.rows),
                                       on_several_streams_ ? kStreams : 1);
   }
 

@@ -196,6 +196,15 @@ TEST(GroupedGemm, ALoopTakesAsLongAsItsProducts) {
   EXPECT_NEAR(three, 3 * one, 0.2 * one);
 }
 
+// Else 64 experts, each with its own number of tokens, would be tuned for a minute.
+TEST(GroupedGemm, TuningAllSizesTakesAsLongAsTuningOne) {
+  Tuning tuning;
+  tuning.seconds = 3;
+  EXPECT_DOUBLE_EQ(tuning_of_each(tuning, {512, 0, 7, 512, 9}).seconds, 1);
+  EXPECT_DOUBLE_EQ(tuning_of_each(tuning, {0, 0}).seconds, 3);
+  EXPECT_DOUBLE_EQ(tuning_of_each(tuning, {}).seconds, 3);
+}
+
 // What an engine may do wrong.
 enum class GroupedFault { none, skips_a_group, next_matrix, writes_nothing };
 

@@ -1,6 +1,7 @@
 #include "moe/weight_gradients.h"
 
 #include "gemm/first_engine.h"
+#include "gemm/grouped.h"
 
 namespace duet {
 namespace {
@@ -27,9 +28,10 @@ WeightGradients::WeightGradients(Device& device, const std::vector<std::int64_t>
   }
   if (problems.empty()) return;
   GemmEngine& engine = first_gemm_engine(device, "", problems, "moe");
+  const Tuning of_each = tuning_of_each(tuning, rows);
   for (const Product& each : products_) {
     if (each.problem.k == 0 || plans_.count(each.problem.k) > 0) continue;
-    plans_[each.problem.k] = engine.plan(device, each.problem, each.buffers, tuning);
+    plans_[each.problem.k] = engine.plan(device, each.problem, each.buffers, of_each);
   }
 }
 

@@ -709,6 +709,7 @@ class Torch(unittest.TestCase):
             port = free.getsockname()[1]
         environments = [{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2",
                          "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                         "CUDA_VISIBLE_DEVICES": "",  # of which there may be one for two ranks
                          "USE_LIBUV": "0"} for rank in range(2)]  # Debian's PyTorch has no libuv
         codes, said = processes([["-W", "error", "examples/tensor_parallel_torch.py"]] * 2, environments)
         self.assertEqual(codes, [0, 0], said)
