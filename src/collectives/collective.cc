@@ -92,11 +92,13 @@ void check_rows(const Collective& c) {
   const bool whole = rows.columns > 0 && c.count % rows.columns == 0;
   const bool counts =
       rows.ranges >= 0 && rows.ranges <= kMostRowRanges && (rows.streams == 1 || rows.streams == 2);
-  if (fits && c.op == Reduction::sum && whole && counts) return;
+  const bool joins = !rows.joined || c.kind == CollectiveKind::all_gather;
+  if (fits && c.op == Reduction::sum && whole && counts && joins) return;
   throw BadArgument(fmt::format(
-      "{} of {} elements by {}, rows of {} in {} ranges on {} streams: expected whole rows of an "
-      "all_gather or a sum, in 0 to {} ranges on 1 or 2 streams",
-      name(c.kind), c.count, name(c.op), rows.columns, rows.ranges, rows.streams, kMostRowRanges));
+      "{} of {} elements by {}, rows of {} in {} ranges on {} streams{}: expected whole rows of an "
+      "all_gather or a sum, in 0 to {} ranges on 1 or 2 streams, joined of an all_gather",
+      name(c.kind), c.count, name(c.op), rows.columns, rows.ranges, rows.streams,
+      rows.joined ? ", joined" : "", kMostRowRanges));
 }
 
 void check_norm(const Collective& c) {

@@ -67,6 +67,10 @@ struct MatrixRows {
   // 1, or 2: ranges are multiplied on two streams in turns, so that one begins on the compute units
   // that the one before it leaves, and needs not wait for an input that is late.
   int streams = 1;
+  // Of an all_gather: behind the own rows those of two ranks are multiplied at once, then all
+  // others', when they have come. Fewer multiplications lose less by their ends; links must be fast
+  // enough.
+  bool joined = false;
 };
 
 // Of an all_reduce that sums fp32, fp16 or bf16: what follows the sum, row by row, in the same

@@ -24,8 +24,8 @@ std::string in_words(const Neighbors& neighbors) {
 
 std::string in_words(const MatrixRows& rows) {
   if (rows.columns == 0) return "";
-  return fmt::format(", rows of {} in {} ranges, sums {}, {} streams", rows.columns, rows.ranges,
-                     name(rows.sums), rows.streams);
+  return fmt::format(", rows of {} in {} ranges, sums {}, {} streams{}", rows.columns, rows.ranges,
+                     name(rows.sums), rows.streams, rows.joined ? ", joined" : "");
 }
 
 std::string in_words(const SumNorm& norm) {

@@ -28,16 +28,19 @@ struct LayerEngine {
   int ranges = 0;
   RowSums sums = RowSums::by_compute;
   int streams = 1;
+  bool joined = false;
   bool cut_only = false;
 
   bool is_alone() const { return name == kAlone; }
   bool is_fastest() const { return name == kFastest; }
   std::string text() const {
     if (ranges == 0) return name;
-    return fmt::format("{}, ranges {}, sums {}, streams {}", name, ranges, duet::name(sums),
-                       streams);
+    return fmt::format("{}, ranges {}, sums {}, streams {}{}", name, ranges, duet::name(sums),
+                       streams, joined ? ", joined" : "");
   }
 };
+
+constexpr int kLeastJoined = 4;  // ranks
 
 std::vector<CollectiveEngine*> engines_of_layers(Machine& machine,
                                                  const std::vector<std::string>& names) {
@@ -85,7 +88,7 @@ class LayerCases {
   }
 
   // Of a layer, in the order of the engines.
-  std::vector<LayerEngine> engines_of(const Layer& layer) const {
+  std::vector<LayerEngine> engines_of(const Layer& layer) {
     std::vector<LayerEngine> all;
     for (const std::string& name : options_.engines) {
       if (name != kPieces) {
@@ -114,6 +117,7 @@ class LayerCases {
       id.axes.set("ranges", std::int64_t{engine.ranges});
       id.axes.set("sums", std::string(name(engine.sums)));
       id.axes.set("streams", std::int64_t{engine.streams});
+      if (engine.joined) id.axes.set("joined", std::string("yes"));
     }
     if (options_.graph.launches > 0)
       id.axes.set("graph_launches", std::int64_t{options_.graph.launches});
@@ -162,20 +166,28 @@ class LayerCases {
   Team& team() { return sessions_.team(); }
 
   // Ways of adding differ only where something is added. What is not multiplied has no pieces.
-  std::vector<LayerEngine> ways_of(const Layer& layer) const {
+  std::vector<LayerEngine> ways_of(const Layer& layer) {
     std::vector<LayerEngine> ways;
     if (!multiplies(layer.operations.front().kind)) return ways;
-    const bool gathers =
-        layer.operations.size() == 1 && layer.operations[0].kind == LayerKind::gather_gemm;
+    const bool gathers = layer.operations[0].kind == LayerKind::gather_gemm,
+               adds = layer.operations.back().kind != LayerKind::gather_gemm;
     for (const int ranges : options_.ranges) {
       for (const RowSums sums : options_.sums) {
-        if (gathers && sums != options_.sums.front()) continue;
-        for (const int streams : options_.streams)
-          ways.push_back({kPieces, ranges, gathers ? RowSums::by_compute : sums, streams});
+        if (!adds && sums != options_.sums.front()) continue;
+        for (const int streams : options_.streams) {
+          for (const bool joined : options_.joined) {
+            if (joined && !(gathers && can_join(ranges))) continue;
+            ways.push_back({kPieces, ranges, adds ? sums : RowSums::by_compute, streams, joined});
+          }
+        }
       }
     }
     return ways;
   }
+
+  // Rows of fewer ranks are joined with few others, and ranges of a rank are sent to be multiplied
+  // apart.
+  bool can_join(int ranges) { return ranges == 1 && team().size() >= kLeastJoined; }
 
   using Works = std::vector<std::unique_ptr<LayerWork>>;
 
@@ -184,7 +196,8 @@ class LayerCases {
     tuning.seconds = options_.tuning_seconds;
     Works works;
     for (const LayerEngine& each : ways) {
-      LayerWay way{nullptr, each.ranges, each.sums, each.streams, options_.graph, each.cut_only};
+      LayerWay way{nullptr,        each.ranges,   each.sums,  each.streams,
+                   options_.graph, each.cut_only, each.joined};
       if (!each.is_alone()) way.session = &session(each.name == kPieces ? "dma" : each.name);
       works.push_back(std::make_unique<LayerWork>(team(), gemm, layer, way, tuning));
     }

@@ -24,7 +24,8 @@ struct LayerOptions {
   std::vector<int> ranges = {1, 2};  // of kPieces: those that are tried, and measured one by one
   std::vector<RowSums> sums = {RowSums::by_compute, RowSums::in_slots};
   std::vector<int> streams = {1, 2};
-  std::string gemm;  // the engine that multiplies; "": the first that can
+  std::vector<bool> joined = {false, true};  // true: of gathers in one range by four ranks or more
+  std::string gemm;                          // the engine that multiplies; "": the first that can
   double tuning_seconds = 1;
   GraphUse graph;
   double energy_seconds = 0;  // above 0: also measure energy, for so long at least

@@ -74,6 +74,23 @@ TEST_P(LayerWorkTest, IsRightInEveryWay) {
   }
 }
 
+// Of four ranks and more the last ones' rows are multiplied at once.
+TEST(LayerWork, OfJoinedRowsIsRight) {
+  const auto machine = open_machine("host:5");
+  Team team(*machine);
+  const auto session = make_dma_collectives()->open(team);
+  const Layer layer = layer_of(35, 80, 64, "gather-gemm", DType::fp32);
+  GemmEngine& engine =
+      first_gemm_engine(machine->device(0), "", {problem_of(layer.operations.front(), 5)}, "layer");
+  for (const int ranges : {1, 2}) {
+    LayerWay way{session.get(), ranges, RowSums::by_compute, 2, {}};
+    way.joined = true;
+    LayerWork work(team, engine, layer, way, {});
+    EXPECT_TRUE(Sampler(team).measure_by_turns({&work}, short_mode(2)).front().verified) << ranges;
+    EXPECT_NE(work.algorithm().find("of two ranks and of all others"), std::string::npos);
+  }
+}
+
 // Small sums by packets, on GPUs with the norm in their kernel, and large ones.
 TEST_P(LayerWorkTest, NormalisesWhatIsReduced) {
   const auto dma = make_dma_collectives()->open(*team_);
@@ -200,6 +217,21 @@ double metric(const Measurement& result, const std::string& name) {
     if (metric == name) return value;
   }
   return NAN;
+}
+
+// Rows are joined in one range, of four ranks or more.
+TEST(LayerCases, JoinRowsOfManyRanks) {
+  for (const int ranks : {2, 4}) {
+    const auto machine = open_machine("host:" + std::to_string(ranks));
+    LayerOptions options = options_of({kPieces});
+    int joined = 0;
+    for (const Case& each : layer_benchmark(*machine, options, {}).cases) {
+      const bool joins = each.id.axes.find("joined") != nullptr;
+      joined += joins ? 1 : 0;
+      EXPECT_FALSE(joins && each.id.axes.text("layer") != "gather-gemm");
+    }
+    EXPECT_EQ(joined, ranks == 2 ? 0 : 2);  // by the number of streams
+  }
 }
 
 // On a simulated machine calls are equal: the one whose times are told is one of those measured. A

@@ -48,7 +48,8 @@ LayerLinear::LayerLinear(Rank& rank, GemmEngine& gemm, const LayerOperation& ope
       ranks_(rank.size),
       problem_(duet::problem_of(operation, rank.size)),
       is_computed_(is_computed(rank)),
-      collective_(collective_of(operation, rank.size, way.ranges, way.sums, way.streams)),
+      collective_(
+          collective_of(operation, rank.size, way.ranges, way.sums, way.streams, way.joined)),
       seed_(seed),
       makes_input_(makes_input) {
   allocate(rank);

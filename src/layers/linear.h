@@ -31,6 +31,7 @@ struct LayerWay {
   GraphUse graph;
   // The multiplications of these ranges, one behind the other, without the collective.
   bool cut_only = false;
+  bool joined = false;  // MatrixRows, of what is gathered
 };
 
 class LayerLinear {

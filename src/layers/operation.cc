@@ -161,7 +161,7 @@ GemmProblem problem_of(const LayerOperation& operation, int ranks) {
 }
 
 Collective collective_of(const LayerOperation& operation, int ranks, int ranges, RowSums sums,
-                         int streams) {
+                         int streams, bool joined) {
   const bool gathers = operation.kind == LayerKind::gather_gemm;
   const auto columns = static_cast<std::uint64_t>(gathers ? operation.k : operation.n);
   const auto rows = static_cast<std::uint64_t>(operation.m);
@@ -173,7 +173,7 @@ Collective collective_of(const LayerOperation& operation, int ranks, int ranges,
            : parts ? CollectiveKind::reduce_scatter
                    : CollectiveKind::all_reduce;
   c.count = columns * (gathers || parts ? rows / static_cast<std::uint64_t>(ranks) : rows);
-  c.rows = {columns, ranges, sums, streams};
+  c.rows = {columns, ranges, sums, streams, gathers && joined};
   return c;
 }
 

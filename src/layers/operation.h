@@ -79,6 +79,6 @@ void check(const Layer& layer, int ranks);
 GemmProblem problem_of(const LayerOperation& operation, int ranks);
 // The collective, whose rows the ranks multiply.
 Collective collective_of(const LayerOperation& operation, int ranks, int ranges, RowSums sums,
-                         int streams = 1);
+                         int streams = 1, bool joined = false);
 
 }  // namespace duet

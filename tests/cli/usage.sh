@@ -107,6 +107,7 @@ refuses '--units: expected without --isolated' overlap "${pair[@]}" --isolated -
 refuses '--units: expected a policy with a partition' overlap "${pair[@]}" --policy dma --units 8
 refuses '--ranges: expected the engine pieces or auto' layer --engine kernel --ranges 2
 refuses "--streams 3: expected a whole number from 1 to 2" layer --streams 3
+refuses "--joined: unknown 'maybe': expected no or yes" layer --joined maybe
 refuses '--mode loop: expected adaptive' layer --mode loop
 refuses '--dtype int8: expected bf16, fp16, fp32 or fp8_e4m3' layer --dtype int8
 refuses '--dtype fp16: expected bf16, fp32 or fp8_e4m3, which mlp activates' layer mlp --dtype fp16

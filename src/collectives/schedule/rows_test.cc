@@ -17,6 +17,7 @@ struct Rows {
   int ranges = 1;
   bool in_place = true;
   int streams = 1;
+  bool joined = false;
 };
 
 Algorithm algorithm_of(const Rows& rows) {
@@ -30,7 +31,7 @@ CollectiveSchedule schedules(const Rows& rows) {
   input.collective.kind = rows.kind;
   input.collective.dtype = DType::bf16;
   input.collective.count = rows.rows * kColumns;
-  input.collective.rows = {kColumns, rows.ranges, rows.sums, rows.streams};
+  input.collective.rows = {kColumns, rows.ranges, rows.sums, rows.streams, rows.joined};
   input.in_place = rows.in_place;
   CollectiveSchedule all{input.collective, {}, {}};
   for (input.rank = 0; input.rank < input.ranks; ++input.rank) {
@@ -42,9 +43,9 @@ CollectiveSchedule schedules(const Rows& rows) {
 }
 
 std::string text_of(const Rows& rows) {
-  return fmt::format("{} {}, {} ranks, {} rows in {} ranges on {} streams{}", name(rows.kind),
+  return fmt::format("{} {}, {} ranks, {} rows in {} ranges on {} streams{}{}", name(rows.kind),
                      name(rows.sums), rows.ranks, rows.rows, rows.ranges, rows.streams,
-                     rows.in_place ? ", in place" : "");
+                     rows.in_place ? ", in place" : "", rows.joined ? ", joined" : "");
 }
 
 template <class Check>
@@ -58,7 +59,10 @@ void for_all_ways(Rows rows, const Check& check) {
           rows.kind = kind;
           rows.sums = sums;
           rows.in_place = in_place;
+          rows.joined = false;
           check(rows);
+          rows.joined = true;
+          if (kind == CollectiveKind::all_gather) check(rows);
         }
       }
     }

@@ -24,6 +24,11 @@ RowSums parse_row_sums(const std::string& text) {
   throw UsageError(fmt::format("--sums: unknown '{}': expected by-compute or in-slots", text));
 }
 
+bool parse_joined(const std::string& text) {
+  if (text == "no" || text == "yes") return text == "yes";
+  throw UsageError(fmt::format("--joined: unknown '{}': expected no or yes", text));
+}
+
 DType parse_layer_dtype(const std::string& text, const std::vector<std::string>& kinds) {
   const DType dtype = parse_dtype(text);
   const bool has_mlp = std::find(kinds.begin(), kinds.end(), kMlp) != kinds.end();
@@ -73,6 +78,9 @@ class LayerCommand : public TurnsCommand {
         "in-slots (a kernel adds behind the last one); default both");
     add("--streams", streams_, "LIST",
         "pieces: on how many streams the ranges are multiplied, 1 or 2; default both");
+    add("--joined", joined_, "LIST",
+        "pieces, of gathers in one range by four ranks or more: no, or yes: behind the own rows "
+        "those of two ranks are multiplied at once, then all others'; default both");
     add("--gemm", gemm_, "ENGINE", "The engine that multiplies; default: the first that can");
     add_call_flags();
     add_energy_flags(*app_, energy_,
@@ -85,6 +93,7 @@ class LayerCommand : public TurnsCommand {
     offer(*app_, "--engine",
           {"none", "pieces", "auto", "nccl", "rccl", "dma", "kernel", "vendor-model"});
     offer(*app_, "--sums", {"by-compute", "in-slots"});
+    offer(*app_, "--joined", {"no", "yes"});
   }
 
   int run(const std::vector<std::string>& line) override {
@@ -111,7 +120,8 @@ class LayerCommand : public TurnsCommand {
     if (!has_pieces) {
       refuse_given({{"--ranges", !ranges_.empty()},
                     {"--sums", !sums_.empty()},
-                    {"--streams", !streams_.empty()}},
+                    {"--streams", !streams_.empty()},
+                    {"--joined", !joined_.empty()}},
                    "expected the engine pieces or auto as well");
     }
     if (!ranges_.empty()) {
@@ -123,6 +133,7 @@ class LayerCommand : public TurnsCommand {
           streams_, [](const std::string& word) { return parse_number(word, 1, "--streams", 2); });
     }
     if (!sums_.empty()) options.sums = parse_list(sums_, parse_row_sums);
+    if (!joined_.empty()) options.joined = parse_list(joined_, parse_joined);
     options.gemm = gemm_;
     options.energy_seconds = energy_seconds_of(energy_);
     set(options);
@@ -182,7 +193,8 @@ class LayerCommand : public TurnsCommand {
   }
 
   EnergyFlags energy_;
-  std::string kinds_, models_, tokens_, shapes_, dtypes_, engines_, ranges_, sums_, streams_, gemm_;
+  std::string kinds_, models_, tokens_, shapes_, dtypes_, engines_, ranges_, sums_, streams_,
+      joined_, gemm_;
 };
 
 }  // namespace

@@ -40,9 +40,11 @@ class RowGather {
     schedule.ranks = ranks_;
     schedule.semaphores = {{"ready"}, {"come", input_.collective.rows.ranges}};
     schedule.pushes_to_recv = schedule.multiplies_rows = true;
-    schedule.algorithm =
-        fmt::format("rows multiplied in {} ranges of each rank as they come, on {} {}",
-                    input_.collective.rows.ranges, streams_, streams_ == 1 ? "stream" : "streams");
+    schedule.algorithm = fmt::format(
+        "rows multiplied in {} ranges of each rank as they come{}, on {} {}",
+        input_.collective.rows.ranges,
+        input_.collective.rows.joined ? ", those of two ranks and of all others at once" : "",
+        streams_, streams_ == 1 ? "stream" : "streams");
     if (input_.collective.count == 0) return schedule;
     ScheduleWriter writer(schedule);
     if (ranks_ > 1) greet(writer, 1, 0);
@@ -53,16 +55,14 @@ class RowGather {
     for (int step = 2; step < ranks_; ++step) greet(writer, step, lane_of(step));
     for (int step = 1; step < ranks_; ++step) push(writer, (rank_ + step) % ranks_, lane_of(step));
     copy_own(writer);
-    int received = 0;
-    for (int step = 1; step < ranks_; ++step) {
-      received = receive(writer, (rank_ + ranks_ - step) % ranks_, received);
-    }
+    receive(writer);
     writer.join(1, side);
     return schedule;
   }
 
  private:
   static constexpr int kReady = 0, kCome = 1;
+  static constexpr int kFirstJoined = 2;  // ranks
 
   // The own rows are there at once, and need no ranges.
   std::vector<RowBlock> ranges_of(int rank) const {
@@ -124,19 +124,48 @@ class RowGather {
     }
   }
 
+  // What is multiplied at once, and what it waits for.
+  struct Arrival {
+    RowBlock rows;
+    std::vector<SemaphoreAt> come;
+  };
+
+  // In the order in which they come.
+  std::vector<Arrival> arrivals() const {
+    std::vector<Arrival> all;
+    for (int step = 1; step < ranks_; ++step) {
+      const int from = (rank_ + ranks_ - step) % ranks_;
+      const auto ranges = ranges_of(from);
+      const bool joins = joins_the_last(step, from);
+      for (std::size_t i = 0; i < ranges.size(); ++i) {
+        if (!joins && (i == 0 || !input_.collective.rows.joined)) all.emplace_back();
+        Arrival& of = all.back();
+        if (of.rows.count == 0 || ranges[i].first < of.rows.first) of.rows.first = ranges[i].first;
+        of.rows.count += ranges[i].count;
+        of.come.push_back({kCome, rank_, from, static_cast<int>(i)});
+      }
+    }
+    return all;
+  }
+
+  // Whether rows are multiplied at once with those of the step before, which stand behind them but
+  // of the last rank.
+  bool joins_the_last(int step, int from) const {
+    return input_.collective.rows.joined && step != 1 && step != 1 + kFirstJoined &&
+           from != ranks_ - 1;
+  }
+
   // In turns on the lane behind those that push, beside the own rows, and on the caller's stream.
-  // `number`: of ranges that came before. Returns that behind these.
-  int receive(ScheduleWriter& writer, int from, int number) const {
-    const auto ranges = ranges_of(from);
-    for (std::size_t i = 0; i < ranges.size(); ++i, ++number) {
+  void receive(ScheduleWriter& writer) const {
+    int number = 0;
+    for (Arrival& each : arrivals()) {
       Step step;
-      step.lane = streams_ == 2 && number % 2 == 0 ? pushing_ + 1 : 0;
-      step.waits = {{kCome, rank_, from, static_cast<int>(i)}};
+      step.lane = streams_ == 2 && number++ % 2 == 0 ? pushing_ + 1 : 0;
+      step.waits = std::move(each.come);
       const int lane = step.lane;
       writer.add(std::move(step));
-      writer.add(multiplied(ranges[i], place_of(ranges[i], rank_), lane));
+      writer.add(multiplied(each.rows, place_of(each.rows, rank_), lane));
     }
-    return number;
   }
 
   const AlgorithmInput& input_;
