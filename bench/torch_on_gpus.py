@@ -45,6 +45,7 @@ TOLD = 42  # exit code of a process that heard of a peer's death
 WAYS = {"1 by_compute 1": {}, "2 by_compute 1": {"ranges": 2}, "2 by_compute 2": {"ranges": 2, "streams": 2},
         "1 in_slots 1": {"sums": "in_slots"}}
 TOLERANCE = 0.02  # of the largest value, in bf16
+EXPERTS = 4  # of a rank
 
 
 class Bench:
@@ -92,6 +93,12 @@ def operators(b):
              (ops.all_to_all, (x, name)), (ops.all_gather_matmul, (x, [w], True, name)),
              (ops.matmul_reduce_scatter, (x, w, name)), (ops.matmul_all_reduce, (x, w, name)),
              (ops.all_reduce_rms_norm, (x, x, x[0].clone(), 1e-6, name)))
+    chosen, weights = routed(b, len(x))
+    routing = torch.cat([chosen, weights.view(torch.int32)], dim=1)
+    experts = EXPERTS * size
+    rows, _, places, all_routing = ops.dispatch_tokens(x, routing, len(x), experts, name)
+    tried += ((ops.dispatch_tokens, (x, routing, len(x), experts, name)),
+              (ops.combine_tokens, (rows, places, all_routing, len(x), experts, name)))
     for op, given in tried:
         said = torch.library.opcheck(op.default, given, raise_exception=False)
         bad = {test: why for test, why in said.items() if why != "SUCCESS"}
@@ -103,6 +110,13 @@ def operators(b):
     for how in backends:
         compiled(b, how)
         b.say(f"operators: torch.compile {how}, a whole graph, forward and backward")
+
+
+def routed(b, tokens):
+    """Two experts of each token, and their weights."""
+    numbers = torch.arange(tokens, dtype=torch.int32, device=b.device)[:, None]
+    chosen = (numbers + torch.tensor([0, EXPERTS - 1], dtype=torch.int32, device=b.device)) % (EXPERTS * b.comm.size)
+    return chosen, b.random(tokens, 2, dtype=torch.float32)
 
 
 def compiled(b, how):
@@ -136,6 +150,12 @@ def graphs(b):
         return b.say("graphs: left out: no GPU")
     size = b.comm.size
     x, w = b.random(256 * size, 512), b.random(512, 384)
+    chosen, weights = routed(b, len(x))
+
+    def exchanged():
+        there = dt.dispatch_tokens(x, chosen, weights, EXPERTS * size, b.comm)
+        return dt.combine_tokens(there.rows * 2, there)
+
     functions = {
         "all_gather": lambda: dt.all_gather(x, b.comm),
         "all_to_all": lambda: dt.all_to_all(x, b.comm),
@@ -144,7 +164,8 @@ def graphs(b):
         "all_reduce_rms_norm": lambda: dt.all_reduce_rms_norm(x, x, x[0], 1e-6, b.comm)[0],
         "all_gather_matmul": lambda: dt.all_gather_matmul(x, w, b.comm),
         "matmul_reduce_scatter": lambda: dt.matmul_reduce_scatter(x, w, b.comm),
-        "matmul_all_reduce": lambda: dt.matmul_all_reduce(x, w, b.comm)}
+        "matmul_all_reduce": lambda: dt.matmul_all_reduce(x, w, b.comm),
+        "dispatch_tokens and combine_tokens": exchanged}
     for name, function in functions.items():
         function()
         b.synchronize()
@@ -163,7 +184,7 @@ def graphs(b):
             dt.all_reduce(x[:1], b.comm)
         b.wrong.append("the first call of a shape was captured")
     except duet.BadArgument as error:
-        b.say(f"graphs: {len(functions)} operators captured; a first call is refused: {error}")
+        b.say(f"graphs: {len(functions)} functions captured; a first call is refused: {error}")
 
 
 # ---- What it costs ------------------------------------------------------------------------------
