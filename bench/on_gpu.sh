@@ -28,6 +28,7 @@
 #                                TOKENS, ENGINES, MODEL choose
 #   bench/on_gpu.sh check_moe    layers of a mixture of experts: operations, every exchange verified, compute-sanitizer
 #   bench/on_gpu.sh moe OUT      their exchanges by turns with the experts alone; MODEL, TOKENS, ENGINES, ROUTING choose
+#   bench/on_gpu.sh moe_processes OUT   likewise with one process a GPU, NVSHMEM's engines among them
 #   bench/on_gpu.sh check_shared   on one GPU that two ranks share what needs several; packets under compute-sanitizer
 #   bench/on_gpu.sh check_halo   halo exchange: every point to the bit, graphs, compute-sanitizer, a process that dies
 #   bench/on_gpu.sh halo OUT     sweeps beside the driver's copy, every engine and norm, small grids, scaling
@@ -62,7 +63,7 @@ for part in bench/on_gpu/*.sh; do source "$part"; done
 
 case "${1:-}" in
   check | gemm | grouped | quick | check_collectives | collectives | healthy | reductions | preloaded | preloaded_layers | preloaded_training | preloaded_ends | nccl_tests | nccl_tests_options | tune_drop_in | nodes | auto | copy | overlap | \
-    check_layers | check_python | check_torch | layers | check_moe | moe | check_shared | \
+    check_layers | check_python | check_torch | layers | check_moe | moe | moe_processes | check_shared | \
     check_halo | halo | halo_processes | packets | fabric | fabric_memory | node | advise | check_train | parallel | \
     qwen3 | train | curves | parallel_curves) "$1" ;;
   *)

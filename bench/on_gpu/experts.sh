@@ -20,3 +20,14 @@ moe() {
   must timeout "${LIMIT:-280}" "$duet" moe "${options[@]}" --tokens "${CAPTURED_TOKENS:-128}" -G 1 \
     --json "$out/moe-captured.jsonl"
 }
+
+# The same with one process a GPU, as NVSHMEM's engines need it.
+moe_processes() {
+  find_nccl
+  export NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_DISABLE_NVLS=1
+  say "moe, one process a GPU"
+  must one_process_a_gpu moe --device cuda --model "${MODEL:-deepseek-v3,qwen3-30b}" \
+    --tokens "${TOKENS:-128,4096,8192}" --exchange "${EXCHANGES:-per-rank,per-expert}" \
+    --engine "${ENGINES:-none,nccl,dma,kernel,nvshmem,nvshmem-block,nvshmem-grid}" \
+    --routing "${ROUTING:-uniform}" --seconds "${SECONDS_EACH:-0.3}" --json "$out/moe-processes.jsonl"
+}

@@ -258,12 +258,17 @@ class CollectiveCases {
   // the smallest is enough.
   void visit_packets(const Visit& visit, CollectiveEngine& engine, Call call) {
     const Collective& c = call.collective;
-    const bool cut = c.kind == CollectiveKind::all_to_all && engine.with_packets(kDefaultPacket);
+    const bool cut =
+        (c.kind == CollectiveKind::all_gather || c.kind == CollectiveKind::all_to_all ||
+         c.kind == CollectiveKind::all_to_all_v) &&
+        engine.with_packets(kDefaultPacket);
     if (!cut) return visit(engine.name(), {std::shared_ptr<void>(), &engine}, call);
     for (const std::uint64_t bytes : options_.packets) {
       call.packet = bytes;
       visit(engine.name(), engine.with_packets(bytes), call);
-      if (bytes >= c.count * size_of(c.dtype)) return;
+      const std::uint64_t chunk =
+          c.counts.empty() ? c.count : *std::max_element(c.counts.begin(), c.counts.end());
+      if (bytes >= chunk * size_of(c.dtype)) return;
     }
   }
 

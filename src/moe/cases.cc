@@ -265,12 +265,24 @@ class MoeCases {
     return std::find(all.begin(), all.end(), MoeCounts::host) != all.end();
   }
 
+  // Whether an engine has the collectives of an exchange.
+  static bool runs(const CollectiveSession& session, ExchangeKind exchange) {
+    std::vector<CollectiveKind> kinds = {CollectiveKind::all_to_all_v};
+    if (exchange == ExchangeKind::all_gather)
+      kinds = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter};
+    return std::none_of(kinds.begin(), kinds.end(), [&](CollectiveKind kind) {
+      Collective one;
+      one.kind = kind;
+      return session.unsupported(one, false).has_value();
+    });
+  }
+
   // Of all engines, exchanges and overlaps, by turns.
   MoeChoice fastest(const MoeShape& shape, const TokenRouting& routing) {
     std::vector<MoeChoice> ways;
     for (const CollectiveEngine* engine : engines_) add_exchanges(engine->name(), ways);
     const auto cannot = [&](const MoeChoice& way) {
-      return !why_not(way.exchange, nodes_).empty();
+      return !why_not(way.exchange, nodes_).empty() || !runs(session(way.engine), way.exchange);
     };
     ways.erase(std::remove_if(ways.begin(), ways.end(), cannot), ways.end());
     if (ways.empty()) throw Unavailable(why_not(options_.exchanges.front(), nodes_));

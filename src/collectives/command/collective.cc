@@ -84,7 +84,7 @@ class CollectiveCommand : public Command {
         "all_to_all_v: distribution of the bytes over the ranks: even, random, one_heavy; default "
         "even");
     add("--packet", packets_, "LIST",
-        "all_to_all by nvshmem-block and nvshmem-grid: maximum bytes of one put, multiples of 16; "
+        "nvshmem-block and nvshmem-grid: maximum bytes of one put, multiples of 16; "
         "default 64K");
     add_network_flags(*app_, network_);
     app_->add_flag("--tune", tune_,

@@ -26,12 +26,27 @@ struct AllToAllCall {
   int pe = 0, pes = 0;
 };
 
+// Bytes of a send buffer, and where they go in the receive buffer of one PE.
+struct Part {
+  std::size_t from = 0, to = 0, bytes = 0;
+};
+
+// A part to every PE. Both buffers are symmetric.
+struct PutCall {
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  const Part* parts = nullptr;  // by PE, in the memory of who puts
+  int pe = 0, pes = 0;
+};
+
 // The same by blocks of one kernel, in packets: puts of at most `packet` bytes (packets.h).
 struct PacketCall {
-  AllToAllCall all;
+  PutCall all;
+  std::size_t largest = 0;  // part of any PE
   std::size_t packet = 0;
   int blocks = 1;
-  bool signals = false;  // after each packet; otherwise one signal after all
+  // After each packet, where all parts of all PEs are equal; otherwise one signal after all.
+  bool signals = false;
   // Symmetric, a word for each PE: calls for which its receive buffer was ready, and signals of
   // what it has put here.
   std::uint64_t *ready = nullptr, *arrived = nullptr;
@@ -52,7 +67,9 @@ struct Calls {
   // all_to_all: by the library's own kernel; a receive buffer must be free when the first PE
   // begins.
   int (*sync_all)(int pe, void* stream) = nullptr;
+  // put_parts: one put behind the other, and behind them all PEs come together.
   int (*all_to_all)(const AllToAllCall& call, void* stream) = nullptr;
+  int (*put_parts)(const PutCall& call, void* stream) = nullptr;
   int (*put_packets)(const PacketCall& call, void* stream) = nullptr;
   int most_blocks = 0;                 // of put_packets: as many as surely run at once
   bool several_pes_a_process = false;  // of the fake

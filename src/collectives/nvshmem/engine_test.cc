@@ -5,6 +5,7 @@
 
 #include "collectives/cases.h"
 #include "collectives/collective_work.h"
+#include "collectives/uneven_counts_fixture.h"
 #include "core/error.h"
 #include "core/message_fixture.h"
 #include "fake_gpu/nvshmem/fake.h"
@@ -21,6 +22,15 @@ Collective all_to_all_of(std::uint64_t count) {
   return one;
 }
 
+// All kinds; parts of an all_to_all_v differ, and some are empty.
+std::vector<Collective> all_of(std::uint64_t count, int ranks) {
+  std::vector<Collective> all(3, all_to_all_of(count));
+  all[1].kind = CollectiveKind::all_gather;
+  all[2].kind = CollectiveKind::all_to_all_v;
+  all[2].counts = uneven_counts(count, ranks);
+  return all;
+}
+
 constexpr std::uint64_t kPacket = 1008;  // the last packet of a chunk is shorter
 
 class NvshmemCollectives : public ::testing::TestWithParam<Initiation> {
@@ -31,39 +41,45 @@ class NvshmemCollectives : public ::testing::TestWithParam<Initiation> {
     return cut != nullptr ? std::move(cut) : std::move(plain);
   }
 
-  static Sampling measure(int ranks, std::uint64_t count, FakeFault fault = FakeFault::none,
-                          const GraphUse& graph = {}, std::uint64_t packet = kPacket) {
+  static Sampling measure(int ranks, const Collective& collective,
+                          FakeFault fault = FakeFault::none, const GraphUse& graph = {},
+                          std::uint64_t packet = kPacket) {
     const auto machine = open_machine("host:" + std::to_string(ranks));
     Team team(*machine);
     const auto session = engine(fault, packet)->open(team);
-    CollectiveWork work(team, *session, all_to_all_of(count), false, true, graph);
+    CollectiveWork work(team, *session, collective, false, true, graph);
     return Sampler(team).measure(work, short_loop(2));
+  }
+
+  static void expect_exact(int ranks, std::uint64_t count, const GraphUse& graph = {},
+                           std::uint64_t packet = kPacket) {
+    for (const Collective& each : all_of(count, ranks)) {
+      EXPECT_TRUE(measure(ranks, each, FakeFault::none, graph, packet).verified)
+          << name(each.kind) << " of " << ranks << " ranks, " << count << ", packets " << packet;
+    }
   }
 };
 
 TEST_P(NvshmemCollectives, AreExactOnAnyNumberOfRanks) {
   for (const int ranks : {1, 2, 3, 5}) {
-    for (const std::uint64_t count : {1, 1003, 4096}) {
-      EXPECT_TRUE(measure(ranks, count).verified) << ranks << " ranks, " << count;
-    }
+    for (const std::uint64_t count : {1, 1003, 4096}) expect_exact(ranks, count);
   }
 }
 
 TEST_P(NvshmemCollectives, AreExactInPacketsOfAnySize) {
-  for (const std::uint64_t packet : {16, 4096, 1 << 20}) {
-    EXPECT_TRUE(measure(3, 2048, FakeFault::none, {}, packet).verified) << packet;
-  }
+  for (const std::uint64_t packet : {16, 4096, 1 << 20}) expect_exact(3, 2048, {}, packet);
 }
 
-TEST_P(NvshmemCollectives, AreExactInAGraph) {
-  EXPECT_TRUE(measure(3, 1003, FakeFault::none, {2, 3}).verified);
-}
+TEST_P(NvshmemCollectives, AreExactInAGraph) { expect_exact(3, 1003, {2, 3}); }
 
 TEST_P(NvshmemCollectives, ALostPutIsFound) {
-  if (GetParam() == Initiation::grid) {  // its signal is lost with it
-    EXPECT_THROW(measure(3, 1003, FakeFault::loses_last_put), Error);
-  } else {
-    EXPECT_THROW(measure(3, 1003, FakeFault::loses_last_put), Mismatch);
+  for (const Collective& each : all_of(1003, 3)) {
+    // Where each packet has a signal, that is lost with it.
+    if (GetParam() == Initiation::grid && each.kind != CollectiveKind::all_to_all_v) {
+      EXPECT_THROW(measure(3, each, FakeFault::loses_last_put), Error) << name(each.kind);
+    } else {
+      EXPECT_THROW(measure(3, each, FakeFault::loses_last_put), Mismatch) << name(each.kind);
+    }
   }
 }
 
@@ -71,8 +87,10 @@ TEST_P(NvshmemCollectives, ALostSignalEndsWithAnErrorThatNamesIt) {
   const char* const expected = GetParam() == Initiation::stream
                                    ? "nvshmem: sync_all: a PE did not come"
                                    : "nvshmem: put_packets: a PE's signal did not come";
-  EXPECT_TRUE(
-      contains(message_of<Error>([&] { measure(2, 1003, FakeFault::loses_signals); }), expected));
+  for (const Collective& each : all_of(1003, 2)) {
+    const auto lost = [&] { measure(2, each, FakeFault::loses_signals); };
+    EXPECT_TRUE(contains(message_of<Error>(lost), expected)) << name(each.kind);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, NvshmemCollectives,
@@ -88,14 +106,16 @@ TEST(NvshmemGrid, SignalsThatOvertakeTheirPutsAreFound) {
   EXPECT_THROW(Sampler(team).measure(work, short_loop(2)), Mismatch);
 }
 
-TEST(NvshmemSession, RunsAllToAllOutOfPlace) {
+TEST(NvshmemSession, RunsThreeKindsOutOfPlace) {
   const auto machine = open_machine("host:2");
   Team team(*machine);
   const auto session = make_engine(fake_calls(), Initiation::stream, "host")->open(team);
   for (const CollectiveKind kind : all_collectives()) {
     Collective one = all_to_all_of(16);
     one.kind = kind;
-    EXPECT_EQ(session->unsupported(one, false).has_value(), kind != CollectiveKind::all_to_all);
+    EXPECT_EQ(!session->unsupported(one, false), kind == CollectiveKind::all_gather ||
+                                                     kind == CollectiveKind::all_to_all ||
+                                                     kind == CollectiveKind::all_to_all_v);
     EXPECT_TRUE(session->unsupported(one, true).has_value());
   }
 }
@@ -117,6 +137,21 @@ TEST(NvshmemSession, RefusesBuffersThatAreNotSymmetric) {
   EXPECT_NO_THROW(plan(true, 0));
   EXPECT_THROW(plan(false, 0), BadArgument);
   EXPECT_THROW(plan(true, 64), BadArgument);
+}
+
+// As rows of experts are, which no two ranks have as many of.
+TEST(NvshmemSession, RanksMayAllocateDifferentSizes) {
+  const auto machine = open_machine("host:2");
+  Team team(*machine);
+  const auto session = make_engine(fake_calls(), Initiation::stream, "host")->open(team);
+  team.each([&](Rank& rank) {
+    const std::uint64_t bytes = rank.index == 0 ? 64 : 4096;
+    const auto first = session->allocate(rank, bytes), second = session->allocate(rank, 256);
+    EXPECT_EQ(first->span().bytes, bytes);
+    EXPECT_NO_THROW(session->plan(rank, all_to_all_of(8),
+                                  {second->span().slice(0, 64), first->span().slice(0, 64)}));
+    rank.team.barrier("the other rank to have planned");
+  });
 }
 
 TEST(NvshmemEngine, HasOneGpuAProcess) {
@@ -186,7 +221,7 @@ TEST(NvshmemCases, HavePacketsAsAnAxis) {
   benchmark.conclude(finished);
 }
 
-TEST(NvshmemCases, SkipWhatIsNotAllToAll) {
+TEST(NvshmemCases, SkipWhatTheyDoNotRun) {
   const auto machine = open_machine("host:2");
   CollectiveOptions options = options_with({4096, 16384});
   options.kinds = {CollectiveKind::broadcast};
@@ -195,7 +230,8 @@ TEST(NvshmemCases, SkipWhatIsNotAllToAll) {
   ASSERT_EQ(benchmark.cases.size(), 2u);  // one for each size
   const Measurement result = benchmark.cases[0].run();
   ASSERT_TRUE(result.skipped.has_value());
-  EXPECT_EQ(result.skipped->reason, "by NVSHMEM Duet runs all_to_all, not broadcast");
+  EXPECT_EQ(result.skipped->reason,
+            "by NVSHMEM Duet runs all_gather, all_to_all and all_to_all_v, not broadcast");
   benchmark.conclude({});
 }
 

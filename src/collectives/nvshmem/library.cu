@@ -61,6 +61,18 @@ int all_to_all(const AllToAllCall& call, void* stream) {
   return result == 0 ? launched() : failed("nvshmemx_alltoallmem_on_stream");
 }
 
+int put_parts(const PutCall& call, void* native) {
+  auto* const stream = static_cast<cudaStream_t>(native);
+  for (int step = 1; step <= call.pes; ++step) {
+    const int to = (call.pe + step) % call.pes;
+    const Part& part = call.parts[to];
+    if (part.bytes == 0) continue;
+    nvshmemx_putmem_on_stream(call.recv + part.to, call.send + part.from, part.bytes, to, stream);
+  }
+  nvshmemx_barrier_all_on_stream(stream);
+  return launched();
+}
+
 // The block of a kernel, all of whose threads make each call.
 class DeviceBlock {
  public:
@@ -140,6 +152,7 @@ const Calls& library_calls() {
     all.release = [](int, void* memory) { nvshmem_free(memory); };
     all.sync_all = sync_all;
     all.all_to_all = all_to_all;
+    all.put_parts = put_parts;
     all.put_packets = put_packets;
     all.most_blocks = kMostBlocks;
     return all;

@@ -1,4 +1,4 @@
-// What a block does in an all_to_all by packets, on a GPU (library.cu) and in tests
+// What a block does in a call by packets, on a GPU (library.cu) and in tests
 // (tests/fake_gpu/nvshmem): one text, so that tests which find a missing wait find it for both.
 //
 // 1. Receiver r, block 0: ready[r] of every PE = n, the number of the call.
@@ -16,21 +16,23 @@
 namespace duet::nvshmem {
 
 inline DUET_NVSHMEM_BLOCK std::uint64_t packets_of(const PacketCall& call) {
-  return (call.all.chunk + call.packet - 1) / call.packet;
+  return call.largest == 0 ? 0 : (call.largest + call.packet - 1) / call.packet;
 }
 
 // Items are numbered packet by packet, and within a packet from the PE after this one to itself: at
-// any time the PEs put to different ones.
+// any time the PEs put to different ones. A smaller part has fewer packets.
 template <typename Block>
 DUET_NVSHMEM_BLOCK void put_item(const PacketCall& call, Block& block, std::uint64_t item) {
-  const AllToAllCall& all = call.all;
+  const PutCall& all = call.all;
   const auto pes = static_cast<std::uint64_t>(all.pes);
   const int to = static_cast<int>((static_cast<std::uint64_t>(all.pe) + 1 + item % pes) % pes);
+  const Part part = all.parts[to];
   const std::size_t begin = item / pes * call.packet;
-  const std::size_t left = all.chunk - begin;
+  if (begin >= part.bytes) return;
+  const std::size_t left = part.bytes - begin;
   const std::size_t bytes = left < call.packet ? left : call.packet;
-  const std::byte* const from = all.send + static_cast<std::size_t>(to) * all.chunk + begin;
-  std::byte* const there = all.recv + static_cast<std::size_t>(all.pe) * all.chunk + begin;
+  const std::byte* const from = all.send + part.from + begin;
+  std::byte* const there = all.recv + part.to + begin;
   if (call.signals) {
     block.put_signal(there, from, bytes, call.arrived + all.pe, to);
   } else {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "collectives/nvshmem/plan.h"
 #include "core/error.h"
@@ -10,16 +11,30 @@
 namespace duet::nvshmem {
 namespace {
 
-class SessionMemory : public SymmetricMemory {
+// As much symmetric memory as the rank with the most asks for, of which a rank has what it asks
+// for.
+class SessionMemory : public CollectiveMemory {
  public:
   SessionMemory(const Calls& calls, Rank& rank, std::uint64_t bytes, const Watchdog& watchdog,
                 SymmetricAllocations& allocations)
-      : SymmetricMemory(calls, rank, bytes, watchdog), allocations_(allocations) {
-    allocations_.add(rank.index, span());
+      : memory_(calls, rank, most_of(rank, bytes), watchdog),
+        bytes_(bytes),
+        allocations_(allocations) {
+    allocations_.add(rank.index, memory_.span());
   }
-  ~SessionMemory() override { allocations_.remove(span()); }
+  ~SessionMemory() override { allocations_.remove(memory_.span()); }
+  Span span() const override { return memory_.span().slice(0, bytes_); }
 
  private:
+  static std::uint64_t most_of(Rank& rank, std::uint64_t bytes) {
+    std::uint64_t most = 0;
+    const auto all = rank.team.gather(rank, std::to_string(bytes), "the other ranks to allocate");
+    for (const std::string& each : *all) most = std::max<std::uint64_t>(most, std::stoull(each));
+    return most;
+  }
+
+  SymmetricMemory memory_;
+  const std::uint64_t bytes_;
   SymmetricAllocations& allocations_;
 };
 
@@ -53,10 +68,14 @@ Session::Session(const Calls& calls, const PutSettings& puts, Team& team)
 }
 
 std::optional<Skipped> Session::unsupported(const Collective& collective, bool in_place) const {
-  if (collective.kind != CollectiveKind::all_to_all) {
-    return Skipped{fmt::format("by NVSHMEM Duet runs all_to_all, not {}", name(collective.kind))};
+  constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
+                                       CollectiveKind::all_to_all_v};
+  if (std::find(std::begin(kKinds), std::end(kKinds), collective.kind) == std::end(kKinds)) {
+    return Skipped{
+        fmt::format("by NVSHMEM Duet runs all_gather, all_to_all and all_to_all_v, not {}",
+                    name(collective.kind))};
   }
-  if (in_place) return Skipped{"NVSHMEM runs all_to_all out of place only"};
+  if (in_place) return Skipped{"by NVSHMEM Duet runs calls out of place only"};
   return std::nullopt;
 }
 
@@ -82,7 +101,7 @@ std::unique_ptr<CollectivePlan> Session::make_plan(Rank& rank, const Collective&
         "on all ranks");
   }
   if (puts_.initiation == Initiation::stream) {
-    return std::make_unique<AllToAllPlan>(calls_, rank, collective, buffers);
+    return std::make_unique<StreamPlan>(calls_, rank, collective, buffers);
   }
   return std::make_unique<PacketPlan>(calls_, rank, collective, buffers,
                                       puts_.initiation == Initiation::grid, puts_.packet,

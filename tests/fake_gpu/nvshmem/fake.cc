@@ -115,6 +115,20 @@ int all_to_all(const AllToAllCall& call, void*) {
   return count_and_wait(heaps.sent, call.pe, false);
 }
 
+int put_parts(const PutCall& call, void*) {
+  for (int step = 1; step <= call.pes; ++step) {
+    const int other = (call.pe + step) % call.pes;
+    const Part& part = call.parts[other];
+    if (part.bytes == 0) continue;
+    std::byte* const there = fake_address(call.recv + part.to, call.pe, other);
+    if (there == nullptr || fake_address(call.send + part.from, call.pe, call.pe) == nullptr)
+      return fake_failure("an address that is not symmetric");
+    if (fault == FakeFault::loses_last_put && step == call.pes - 1) continue;
+    std::memcpy(there, call.send + part.from, part.bytes);
+  }
+  return count_and_wait(heaps.sent, call.pe, false);
+}
+
 // A block as one thread. What it puts leaves in quiet(), the last first: before that the library
 // promises nothing, and no order.
 class FakeBlock {
@@ -199,6 +213,7 @@ Calls base_calls() {
   fake.release = release;
   fake.sync_all = sync_all;
   fake.all_to_all = all_to_all;
+  fake.put_parts = put_parts;
   fake.put_packets = put_packets;
   fake.most_blocks = kMostBlocks;
   fake.several_pes_a_process = true;
