@@ -285,13 +285,13 @@ TEST_P(FixtureTest, StepsOfAdamWAreTheLibrarys) {
   EXPECT_EQ(step, 10);
 }
 
-// GPUs do not train it.
 INSTANTIATE_TEST_SUITE_P(Experts, FixtureTest,
                          ::testing::Combine(::testing::Values("qwen3_moe"),
-                                            ::testing::Values("host", "sim:h200")),
+                                            ::testing::Values("host", "sim:h200", "cuda")),
                          [](const auto& about) {
+                           const std::string device = std::get<1>(about.param);
                            return fmt::format("{}_{}", std::get<0>(about.param),
-                                              std::string(std::get<1>(about.param)).substr(0, 3));
+                                              device.substr(0, device.find(':')));
                          });
 
 INSTANTIATE_TEST_SUITE_P(Models, FixtureTest,

@@ -58,9 +58,10 @@ class TrainCommand : public Command {
  public:
   explicit TrainCommand(CLI::App& root)
       : Command(root.add_subcommand("train", "Measure training steps of a model")) {
-    app_->add_option("kind", kind_,
-                     "Kind of model: gpt, qwen3, qwen3-moe (with a mixture of experts, on CPUs and "
-                     "simulated machines), or mlp (the three linears of the training study)")
+    app_->add_option(
+            "kind", kind_,
+            "Kind of model: gpt, qwen3, qwen3-moe (with a mixture of experts), or mlp (the "
+            "three linears of the training study)")
         ->required()
         ->type_name("");
     add_device_flags(*app_, devices_, "host");

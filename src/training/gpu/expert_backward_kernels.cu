@@ -46,7 +46,53 @@ __global__ void combine_rows_backward_kernel(CombinationBackward<T> c) {
   }
 }
 
+constexpr int kChoiceThreads = 256;
+
+template <typename T>
+struct ChoiceBackward {
+  const std::int32_t* routing;
+  const float* dweights;
+  T* dlogits;
+  std::int64_t tokens, experts;
+  int chosen;
+};
+
+// A warp for each token. Of a softmax p over the chosen ones: dlogit_j = p_j (dp_j - sum of p_i
+// dp_i).
+template <typename T>
+__global__ void choose_experts_backward_kernel(ChoiceBackward<T> c) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const std::int64_t token =
+      static_cast<std::int64_t>(blockIdx.x) * (kChoiceThreads / 32) + threadIdx.x / 32;
+  if (token >= c.tokens) return;
+  const std::int32_t* const choices = c.routing + 2 * token * c.chosen;
+  const float* const weights = reinterpret_cast<const float*>(choices) + c.chosen;
+  const float* const dweights = c.dweights + token * c.chosen;
+  const float mean = warp_sum(lane < c.chosen ? weights[lane] * dweights[lane] : 0.0f);
+  for (std::int64_t expert = lane; expert < c.experts; expert += 32) {
+    float dlogit = 0;
+    for (int j = 0; j < c.chosen; ++j) {
+      if (choices[j] == expert) dlogit = weights[j] * (dweights[j] - mean);
+    }
+    store_one(c.dlogits + token * c.experts + expert, dlogit);
+  }
+}
+
 }  // namespace
+
+void launch(const ChooseExpertsBackward& o, Stream& stream) {
+  if (o.routing.rows == 0) return;
+  by_type(o.dlogits.dtype, [&](auto element) {
+    using T = decltype(element);
+    constexpr std::int64_t kTokens = kChoiceThreads / 32;
+    launch(choose_experts_backward_kernel<T>,
+           {static_cast<unsigned>((o.routing.rows + kTokens - 1) / kTokens), kChoiceThreads},
+           stream,
+           ChoiceBackward<T>{data<std::int32_t>(o.routing), data<float>(o.dweights),
+                             data<T>(o.dlogits), o.routing.rows, o.dlogits.columns,
+                             static_cast<int>(o.chosen())});
+  });
+}
 
 void launch(const CombineRowsBackward& o, Stream& stream) {
   if (o.dy.count() == 0) return;

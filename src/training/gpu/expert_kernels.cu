@@ -47,8 +47,9 @@ __device__ Candidate first_of_warp(Candidate my) {
   return my;
 }
 
+template <typename T>
 struct Choice {
-  const float* logits;
+  const T* logits;
   std::int32_t* routing;
   std::int64_t tokens;
   int experts, chosen;
@@ -56,18 +57,19 @@ struct Choice {
 };
 
 // A warp for each token, which finds one expert after the other. Lane j keeps choice j.
-__global__ void choose_experts_kernel(Choice c) {
+template <typename T>
+__global__ void choose_experts_kernel(Choice<T> c) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const std::int64_t token =
       static_cast<std::int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
   if (token >= c.tokens) return;
-  const float* const logits = c.logits + token * c.experts;
+  const T* const logits = c.logits + token * c.experts;
   Candidate last{INFINITY, -1}, own{-INFINITY, 0};
   float largest = 0;
   for (int j = 0; j < c.chosen; ++j) {
     Candidate best{-INFINITY, c.experts};
     for (int expert = lane; expert < c.experts; expert += 32) {
-      const Candidate next{logits[expert], expert};
+      const Candidate next{as_float(logits[expert]), expert};
       if (last.is_before(next) && next.is_before(best)) best = next;
     }
     last = first_of_warp(best);
@@ -79,7 +81,8 @@ __global__ void choose_experts_kernel(Choice c) {
   float sum = weight;
   if (!c.normalised) {
     sum = 0;
-    for (int expert = lane; expert < c.experts; expert += 32) sum += expf(logits[expert] - largest);
+    for (int expert = lane; expert < c.experts; expert += 32)
+      sum += expf(as_float(logits[expert]) - largest);
   }
   sum = warp_sum(sum);
   if (!is_choice) return;
@@ -275,14 +278,17 @@ void launch_gather(const GatherRows& o, std::int64_t row_bytes, Stream& stream) 
 
 void launch(const ChooseExperts& o, Stream& stream) {
   if (o.routing.rows == 0) return;
-  const Choice choice{data<float>(o.logits),
-                      data<std::int32_t>(o.routing),
-                      o.routing.rows,
-                      static_cast<int>(o.logits.columns),
-                      static_cast<int>(o.chosen()),
-                      o.normalised};
-  launch(choose_experts_kernel, {blocks_of(o.routing.rows, kThreads / 32), kThreads}, stream,
-         choice);
+  by_type(o.logits.dtype, [&](auto element) {
+    using T = decltype(element);
+    const Choice<T> choice{data<T>(o.logits),
+                           data<std::int32_t>(o.routing),
+                           o.routing.rows,
+                           static_cast<int>(o.logits.columns),
+                           static_cast<int>(o.chosen()),
+                           o.normalised};
+    launch(choose_experts_kernel<T>, {blocks_of(o.routing.rows, kThreads / 32), kThreads}, stream,
+           choice);
+  });
 }
 
 void launch(const GroupRows& o, Stream& stream) {

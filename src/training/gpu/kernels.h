@@ -31,6 +31,11 @@ void launch(const GatherRows& o, Stream& stream);
 void launch(const CombineRows& o, Stream& stream);
 void launch(const LimitChoices& o, Stream& stream);
 void launch(const CombineRowsBackward& o, Stream& stream);
+void launch(const ChooseExpertsBackward& o, Stream& stream);
+// Tensors of bf16 by tensor cores where the device has them; gradients of weights also in fp32.
+void launch(const GroupedLinear& o, Stream& stream);
+void launch(const GroupedLinearBackwardInput& o, Stream& stream);
+void launch(const GroupedLinearBackwardWeight& o, Stream& stream);
 
 // The widest row that the norms take.
 inline constexpr std::int64_t kWidestNorm = 16384;

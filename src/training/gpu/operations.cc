@@ -54,12 +54,6 @@ class GpuOperations : public LinearOperations {
     launch(o, stream);
   }
 
-  // Models of experts train on CPUs and simulated machines.
-  void enqueue(Stream&, const ChooseExpertsBackward&) { refuse_experts(); }
-  void enqueue(Stream&, const GroupedLinear&) { refuse_experts(); }
-  void enqueue(Stream&, const GroupedLinearBackwardInput&) { refuse_experts(); }
-  void enqueue(Stream&, const GroupedLinearBackwardWeight&) { refuse_experts(); }
-
   void enqueue(Stream& stream, const EmbeddingBackward& o) {
     require_columns(o.dx);
     launch(o, partials(stream, kOccurrenceWords * o.dtoken_table.rows), stream);
@@ -128,9 +122,9 @@ class GpuOperations : public LinearOperations {
   // Throws Unavailable where GPUs demand more of tensors than others do.
   template <typename Operation>
   static void require(const Operation&) {}
-  static void require(const ChooseExperts& o) {
-    if (o.logits.dtype != DType::fp32) throw Unavailable("logits: GPUs choose experts by fp32");
-  }
+  static void require(const GroupedLinear& o) { require_both(o.x, o.y); }
+  static void require(const GroupedLinearBackwardInput& o) { require_both(o.dy, o.dx); }
+  static void require(const GroupedLinearBackwardWeight& o) { require_both(o.dy, o.x); }
   static void require(const Add& o) { require_columns(o.sum); }
   static void require(const Embedding& o) { require_columns(o.x); }
   static void require(const GatherRows& o) {
@@ -154,9 +148,9 @@ class GpuOperations : public LinearOperations {
   static void require(const AdamW& o) { require_columns(o.tensors.parameters); }
   static void require(const Sgd& o) { require_columns(o.tensors.parameters); }
 
-  [[noreturn]] static void refuse_experts() {
-    throw Unavailable(
-        "a mixture of experts: expected a CPU or a simulated machine, since GPUs do not train it");
+  static void require_both(const Tensor& a, const Tensor& b) {
+    require_columns(a);
+    require_columns(b);
   }
 
   static void require_columns(const Tensor& tensor) {

@@ -164,6 +164,44 @@ TEST_P(DeviceOperations, CombineRowsBackward) {
   expect_same(dweights, "gradient of weights", 1e-5);
 }
 
+TEST_P(DeviceOperations, ChooseExpertsBackward) {
+  const std::int64_t tokens = kManyRows, experts = 40, chosen = 3;
+  const Pair logits = normal(tokens, experts, 1),
+             routing = make(tokens, 2 * chosen, DType::int32, [](std::uint64_t) { return 7.0f; }),
+             dweights = make(tokens, chosen, DType::fp32,
+                             [](std::uint64_t i) { return random_normal(2, i); }),
+             dlogits = normal(tokens, experts, 3);
+  both([&](const Side& on) {
+    on.run(ChooseExperts{on(logits), true, on(routing)});
+    on.run(ChooseExpertsBackward{on(routing), on(dweights), on(dlogits)});
+  });
+  expect_same(dlogits, "gradients of logits");
+}
+
+// Groups without rows, of one, of whole tiles and of more; behind them rows of none, which stay.
+TEST_P(DeviceOperations, MultiplyRowsOfExperts) {
+  const std::vector<std::int64_t> begins = {0, 0, 1, 129, 385, 385, 400};
+  const auto groups = static_cast<std::int64_t>(begins.size()) - 1;
+  const std::int64_t in = 72, out = 264, room = 450;
+  const Pair offsets = make(1, groups + 1, DType::int32,
+                            [&](std::uint64_t i) { return static_cast<float>(begins[i]); });
+  const Pair x = normal(room, in, 1), w = normal(groups * out, in, 2), y = normal(room, out, 3),
+             dx = normal(room, in, 4), dw = normal(groups * out, in, 5);
+  const Pair exact =
+      make(groups * out, in, DType::fp32, [](std::uint64_t i) { return random_normal(6, i); });
+  both([&](const Side& on) {
+    const GroupedRows rows{on(offsets)};
+    on.run(GroupedLinear{rows, on(x), on(w), on(y)});
+    on.run(GroupedLinearBackwardInput{rows, on(y), on(w), on(dx)});
+    on.run(GroupedLinearBackwardWeight{rows, on(y), on(x), on(dw)});
+    on.run(GroupedLinearBackwardWeight{rows, on(y), on(x), on(exact), Accumulate::yes});
+  });
+  expect_same(y, "rows times matrices");
+  expect_same(dx, "gradients of rows");
+  expect_same(dw, "gradients of matrices");
+  expect_same(exact, "gradients of matrices, added in fp32");
+}
+
 TEST_P(DeviceOperations, RowsInFp8) {
   const std::int64_t rows = kManyRows, width = 384;
   const Pair x = normal(rows, width, 1, 3.0f), y = normal(rows + 1, width, 2);
