@@ -298,7 +298,17 @@ void launch_activation_backward(const Tensor& at, const Tensor& dy, const Tensor
 struct RowPack {
   std::int64_t row = blockIdx.x;
   std::int64_t column = 8 * (static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x);
+
+  // `end`: of the rows that are there; null: all are.
+  __device__ bool is_there(std::int64_t columns, const std::int32_t* end) const {
+    return column < columns && (end == nullptr || row < *end);
+  }
 };
+
+// Where the last group's rows end; null without groups.
+const std::int32_t* end_of(const GroupedRows& rows) {
+  return rows.offsets.count() > 0 ? data<std::int32_t>(rows.offsets) + rows.groups() : nullptr;
+}
 
 dim3 row_packs(const Tensor& tensor) {
   return dim3(static_cast<unsigned>(tensor.rows), blocks_for(tensor.columns / 8));
@@ -315,9 +325,10 @@ __device__ void store_gated(std::uint8_t* to, const float (&value)[8], float fac
 }
 
 template <typename T, typename Y>
-__global__ void swiglu_kernel(const T* gate_up, Y* y, std::int64_t columns, float factor) {
+__global__ void swiglu_kernel(const T* gate_up, Y* y, std::int64_t columns, float factor,
+                              const std::int32_t* end) {
   const RowPack my;
-  if (my.column >= columns) return;
+  if (!my.is_there(columns, end)) return;
   const T* const from = gate_up + 2 * my.row * columns + my.column;
   float gate[8], up[8];
   load8(from, gate);
@@ -329,9 +340,9 @@ __global__ void swiglu_kernel(const T* gate_up, Y* y, std::int64_t columns, floa
 
 template <typename T>
 __global__ void swiglu_backward_kernel(const T* gate_up, const T* dy, T* dgate_up,
-                                       std::int64_t columns) {
+                                       std::int64_t columns, const std::int32_t* end) {
   const RowPack my;
-  if (my.column >= columns) return;
+  if (!my.is_there(columns, end)) return;
   const std::int64_t at = 2 * my.row * columns + my.column;
   float gate[8], up[8], gradient[8];
   load8(gate_up + at, gate);
@@ -484,7 +495,7 @@ void launch(const SwiGlu& o, Stream& stream) {
     using T = decltype(element);
     const auto run = [&](auto* y) {
       launch(swiglu_kernel<T, std::remove_pointer_t<decltype(y)>>, {row_packs(o.y), kThreads},
-             stream, data<T>(o.gate_up), y, o.y.columns, o.factor);
+             stream, data<T>(o.gate_up), y, o.y.columns, o.factor, end_of(o.rows));
     };
     o.makes_fp8() ? run(data<std::uint8_t>(o.y)) : run(data<T>(o.y));
   });
@@ -494,7 +505,7 @@ void launch(const SwiGluBackward& o, Stream& stream) {
   by_type(o.dy.dtype, [&](auto element) {
     using T = decltype(element);
     launch(swiglu_backward_kernel<T>, {row_packs(o.dy), kThreads}, stream, data<T>(o.gate_up),
-           data<T>(o.dy), data<T>(o.dgate_up), o.dy.columns);
+           data<T>(o.dy), data<T>(o.dgate_up), o.dy.columns, end_of(o.rows));
   });
 }
 

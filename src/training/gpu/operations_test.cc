@@ -63,7 +63,7 @@ TEST_P(DeviceOperations, GatherAndCombineRowsOfExperts) {
   const auto table = [&](std::int64_t rows, std::int64_t columns) {
     return make(rows, columns, DType::int32, [](std::uint64_t) { return -7.0f; });
   };
-  const Pair logits = make(tokens, experts, DType::fp32, [](std::uint64_t i) {
+  const Pair logits = make(tokens, experts, dtype(), [](std::uint64_t i) {
     return static_cast<float>(random_word(9, i) % 61) / 16;  // some are equal
   });
   struct Case {
@@ -315,14 +315,21 @@ TEST_P(DeviceOperations, RotateAlone) {
 }
 
 TEST_P(DeviceOperations, Gate) {
+  const Pair offsets =
+      make(1, 3, DType::int32, [](std::uint64_t i) { return 8 * static_cast<float>(i); });
   for (const std::int64_t columns : {8, 40, 2056}) {
     const Pair gate_up = normal(19, 2 * columns, 1, 3), y = normal(19, columns, 2),
-               dy = normal(19, columns, 3), d = normal(19, 2 * columns, 4);
+               dy = normal(19, columns, 3), d = normal(19, 2 * columns, 4),
+               y_of_groups = normal(19, columns, 5), d_of_groups = normal(19, 2 * columns, 6);
     both([&](const Side& on) {
+      on.run(SwiGlu{on(gate_up), on(y_of_groups), {on(offsets)}});
+      on.run(SwiGluBackward{on(gate_up), on(dy), on(d_of_groups), {on(offsets)}});
       on.run(SwiGlu{on(gate_up), on(y)});
       on.run(SwiGluBackward{on(gate_up), on(dy), on(d)});
       on.run(SwiGluBackward{on(gate_up), on(dy), on(gate_up)});
     });
+    expect_same(y_of_groups, "swiglu of the rows that are there");
+    expect_same(d_of_groups, "swiglu backward of the rows that are there");
     expect_same(y, "swiglu");
     expect_same(d, "swiglu backward");
     expect_same(gate_up, "swiglu backward in place");

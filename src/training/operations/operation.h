@@ -175,8 +175,7 @@ inline constexpr std::int64_t kMostChosenExperts = 32;  // of a token
 // Of each token the experts of its `chosen` largest logits, by falling logits, of equal ones the
 // lower expert first, and their weights: the softmax over all experts, divided by the sum of the
 // chosen ones where `normalised`. `routing` (tokens, 2 * chosen), int32: in each row the experts,
-// and behind them the bits of their weights, fp32. `logits` (tokens, experts) are fp32; on
-// simulated machines, which compute none of bf16, of either type.
+// and behind them the bits of their weights, fp32. `logits` (tokens, experts) are fp32 or bf16.
 struct ChooseExperts {
   static constexpr const char* kName = "choose experts";
   static constexpr StepPart kPart = StepPart::elementwise;
@@ -513,8 +512,8 @@ struct ReluBackward {
 };
 
 // y (rows, columns) = gate * sigmoid(gate) * up; `gate_up` (rows, 2 * columns): in each row the
-// gate's columns and after them up's. With `rows` of groups those alone, on GPUs all. A y in
-// fp8_e4m3 has its elements times `factor`, a scale that is known beforehand, saturated at 448.
+// gate's columns and after them up's. With `rows` of groups those alone. A y in fp8_e4m3 has its
+// elements times `factor`, a scale that is known beforehand, saturated at 448.
 struct SwiGlu {
   static constexpr const char* kName = "swiglu";
   static constexpr StepPart kPart = StepPart::elementwise;
