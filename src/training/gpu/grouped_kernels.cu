@@ -146,7 +146,8 @@ __global__ void plain_product_kernel(GroupedProduct<T, C> p) {
 constexpr int kTile = 128, kDepth = 32, kStages = 4;
 // Rows of shared memory are 16 bytes longer than what they hold, so that eight of them, of which
 // ldmatrix reads 16 bytes each, are in different banks.
-constexpr int kRow = kDepth + 8, kTurnedRow = kTile + 8;
+constexpr int kRow = kDepth + 8;
+[[maybe_unused]] constexpr int kTurnedRow = kTile + 8;  // unused before sm_80
 constexpr int kOperand = kTile * kRow;  // elements of one operand in a stage; turned it is smaller
 constexpr std::size_t kSharedBytes = kStages * 2 * kOperand * sizeof(Bf16);
 
