@@ -66,6 +66,8 @@ std::string reason_without(const Record& record, const Site& site, DType dtype) 
     return "the bytes that this engine moves are not known";
   }
   if (axis_word(record.id, "recipe") == "fp8") return "what is multiplied in bf16 is not known";
+  if (axis_word(record.id, "model").rfind("qwen3-moe-", 0) == 0)
+    return "what products of experts reach of the rate of others is not known";
   if (has_axis(record, "recompute")) return "what is computed again is not known";
   return "";
 }

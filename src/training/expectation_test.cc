@@ -62,6 +62,10 @@ TEST_F(TrainingExpectations, ATrainingStepHasNoneWithoutItsParts) {
   other = step;
   other.id.axes.set("recompute", "block");
   EXPECT_FALSE(expect_training(other, site()).expected);
+  other = step;
+  other.id.axes.set("model", "qwen3-moe-30b-a3b");
+  EXPECT_FALSE(expect_training(other, site()).expected);
+  EXPECT_TRUE(expect_training(other, site()).bound);
   MachineFacts simulated = machine(1);
   simulated.virtual_time = true;
   EXPECT_FALSE(expect_training(step, {simulated, "One", &spec_, {}, {}}).expected);
