@@ -240,7 +240,7 @@ class CollectiveCases {
   void require_packets() {
     std::vector<std::uint64_t>& packets = options_.packets;
     const auto cuts = [](const CollectiveEngine* engine) {
-      return engine->with_packets(kDefaultPacket) != nullptr;
+      return engine->with_packets(CollectiveKind::all_to_all, kDefaultPacket) != nullptr;
     };
     if (!packets.empty() && std::none_of(engines_.begin(), engines_.end(), cuts)) {
       throw UsageError("packets: expected an engine that puts in packets, such as nvshmem-grid");
@@ -258,17 +258,14 @@ class CollectiveCases {
   // the smallest is enough.
   void visit_packets(const Visit& visit, CollectiveEngine& engine, Call call) {
     const Collective& c = call.collective;
-    const bool cut =
-        (c.kind == CollectiveKind::all_gather || c.kind == CollectiveKind::all_to_all ||
-         c.kind == CollectiveKind::all_to_all_v) &&
-        engine.with_packets(kDefaultPacket);
-    if (!cut) return visit(engine.name(), {std::shared_ptr<void>(), &engine}, call);
+    if (engine.with_packets(c.kind, kDefaultPacket) == nullptr)
+      return visit(engine.name(), {std::shared_ptr<void>(), &engine}, call);
+    const std::uint64_t largest =
+        c.counts.empty() ? c.count : *std::max_element(c.counts.begin(), c.counts.end());
     for (const std::uint64_t bytes : options_.packets) {
       call.packet = bytes;
-      visit(engine.name(), engine.with_packets(bytes), call);
-      const std::uint64_t chunk =
-          c.counts.empty() ? c.count : *std::max_element(c.counts.begin(), c.counts.end());
-      if (bytes >= chunk * size_of(c.dtype)) return;
+      visit(engine.name(), engine.with_packets(c.kind, bytes), call);
+      if (bytes >= largest * size_of(c.dtype)) return;
     }
   }
 

@@ -170,8 +170,10 @@ class CollectiveEngine {
   // nullptr if the engine's kernels cannot be limited.
   virtual std::unique_ptr<CollectiveEngine> limited(int) const { return nullptr; }
   // The same engine with puts of at most this many bytes each. Its name states them. nullptr where
-  // the engine does not put in packets.
-  virtual std::unique_ptr<CollectiveEngine> with_packets(std::uint64_t) const { return nullptr; }
+  // the engine does not put this kind in packets.
+  virtual std::unique_ptr<CollectiveEngine> with_packets(CollectiveKind, std::uint64_t) const {
+    return nullptr;
+  }
   // Throws UsageError for invalid user settings of the engine (such as a damaged tuning file).
   // Called before anything is measured, by all processes, outside Team::each().
   virtual void check_settings(Team&) const {}

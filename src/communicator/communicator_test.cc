@@ -420,6 +420,15 @@ TEST_P(AfterAnError, NobodyWaitsForARankThatHasDestroyedItsCall) {
   EXPECT_EQ(enqueued, 2);
 }
 
+TEST(Communicator, JoinsRowsOfAGatherAlone) {
+  Collective rows = of(CollectiveKind::all_gather, 512);
+  rows.rows.columns = 4;
+  rows.rows.joined = true;
+  EXPECT_NO_THROW(check(rows, 2));
+  rows.kind = CollectiveKind::reduce_scatter;
+  EXPECT_THROW(check(rows, 2), BadArgument);
+}
+
 // The function of rank 1 throws, and rank 1 goes on: the others wait for what it has not made,
 // until they hear of it. What it throws need not be an exception of the library's.
 TEST_P(AfterAnError, NobodyWaitsForRowsThatWereNotMultiplied) {

@@ -51,7 +51,7 @@ GemmBuffers part_of(const GroupedGemmProblem& problem, const GemmBuffers& buffer
 // The groups that have rows.
 std::vector<std::size_t> filled_groups(const GroupedGemmProblem& problem);
 
-// For plans of products by their numbers of rows: the time to tune of one problem is that of all.
+// Tuning of a plan for each distinct number of rows but 0: all plans together take `seconds`.
 Tuning tuning_of_each(Tuning tuning, const std::vector<std::int64_t>& rows);
 
 // How an engine runs one problem on fixed matrices. Rows per group are those at planning.

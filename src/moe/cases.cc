@@ -139,7 +139,7 @@ class MoeCases {
     if (chosen.exchanges()) ways.push_back({kExpertsAlone});
     if (chosen.overlaps())
       ways.push_back({chosen.engine, chosen.exchange, MoeOverlap::none, chosen.counts});
-    const std::string reason = why_not(chosen.exchange, nodes_);
+    const std::string reason = reason_against(chosen);
     if (!reason.empty()) throw Unavailable(reason);
     const Works works = works_of(shape, routing, ways);
     MoePhaseTimes phases;
@@ -265,27 +265,31 @@ class MoeCases {
     return std::find(all.begin(), all.end(), MoeCounts::host) != all.end();
   }
 
-  // Whether an engine has the collectives of an exchange.
-  static bool runs(const CollectiveSession& session, ExchangeKind exchange) {
+  // Why an exchange cannot be made: of the nodes, or of the engine's collectives. "" if it can.
+  std::string reason_against(const MoeChoice& way) {
+    if (!way.exchanges()) return "";
+    std::string reason = why_not(way.exchange, nodes_);
     std::vector<CollectiveKind> kinds = {CollectiveKind::all_to_all_v};
-    if (exchange == ExchangeKind::all_gather)
+    if (way.exchange == ExchangeKind::all_gather)
       kinds = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter};
-    return std::none_of(kinds.begin(), kinds.end(), [&](CollectiveKind kind) {
+    for (const CollectiveKind kind : kinds) {
+      if (!reason.empty()) return reason;
       Collective one;
       one.kind = kind;
-      return session.unsupported(one, false).has_value();
-    });
+      const auto skipped = session(way.engine).unsupported(one, false);
+      if (skipped) reason = skipped->reason;
+    }
+    return reason;
   }
 
   // Of all engines, exchanges and overlaps, by turns.
   MoeChoice fastest(const MoeShape& shape, const TokenRouting& routing) {
     std::vector<MoeChoice> ways;
     for (const CollectiveEngine* engine : engines_) add_exchanges(engine->name(), ways);
-    const auto cannot = [&](const MoeChoice& way) {
-      return !why_not(way.exchange, nodes_).empty() || !runs(session(way.engine), way.exchange);
-    };
+    const std::string reason = reason_against(ways.front());
+    const auto cannot = [&](const MoeChoice& way) { return !reason_against(way).empty(); };
     ways.erase(std::remove_if(ways.begin(), ways.end(), cannot), ways.end());
-    if (ways.empty()) throw Unavailable(why_not(options_.exchanges.front(), nodes_));
+    if (ways.empty()) throw Unavailable(reason);
     const Works works = works_of(shape, routing, ways);
     Sampler sampler(team(), stop_);
     return ways[fastest_by_trial(sampler, all_of(works), options_.mode)];

@@ -35,7 +35,8 @@ struct Part {
 struct PutCall {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
-  const Part* parts = nullptr;  // by PE, in the memory of who puts
+  const Part* parts =
+      nullptr;  // by PE; of put_parts in the host's memory, of a kernel in the GPU's
   int pe = 0, pes = 0;
 };
 
@@ -64,10 +65,10 @@ struct Calls {
   void* (*allocate)(int pe, std::size_t bytes) = nullptr;
   void (*release)(int pe, void* memory) = nullptr;  // collective
   // Enqueue on a native stream of the current device. sync_all: until all PEs have come to it.
-  // all_to_all: by the library's own kernel; a receive buffer must be free when the first PE
-  // begins.
+  // all_to_all: by the library's own kernel; put_parts: one put behind the other, and then a
+  // barrier of all PEs, behind which all parts have arrived. Of both a receive buffer must be free
+  // when the first PE begins.
   int (*sync_all)(int pe, void* stream) = nullptr;
-  // put_parts: one put behind the other, and behind them all PEs come together.
   int (*all_to_all)(const AllToAllCall& call, void* stream) = nullptr;
   int (*put_parts)(const PutCall& call, void* stream) = nullptr;
   int (*put_packets)(const PacketCall& call, void* stream) = nullptr;

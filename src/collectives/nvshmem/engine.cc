@@ -19,8 +19,9 @@ class Engine : public CollectiveEngine {
   }
   std::string device_kind() const override { return kind_; }
 
-  std::unique_ptr<CollectiveEngine> with_packets(std::uint64_t bytes) const override {
-    if (puts_.initiation == Initiation::stream) return nullptr;
+  std::unique_ptr<CollectiveEngine> with_packets(CollectiveKind kind,
+                                                 std::uint64_t bytes) const override {
+    if (puts_.initiation == Initiation::stream || !runs(kind)) return nullptr;
     return std::make_unique<Engine>(calls_, PutSettings{puts_.initiation, bytes}, kind_,
                                     fmt::format("-packets-{}", bytes));
   }

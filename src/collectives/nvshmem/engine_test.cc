@@ -37,7 +37,7 @@ class NvshmemCollectives : public ::testing::TestWithParam<Initiation> {
  protected:
   static std::unique_ptr<CollectiveEngine> engine(FakeFault fault, std::uint64_t packet) {
     auto plain = make_engine(fake_calls(fault), GetParam(), "host");
-    auto cut = plain->with_packets(packet);
+    auto cut = plain->with_packets(CollectiveKind::all_to_all, packet);
     return cut != nullptr ? std::move(cut) : std::move(plain);
   }
 
@@ -139,21 +139,6 @@ TEST(NvshmemSession, RefusesBuffersThatAreNotSymmetric) {
   EXPECT_THROW(plan(true, 64), BadArgument);
 }
 
-// As rows of experts are, which no two ranks have as many of.
-TEST(NvshmemSession, RanksMayAllocateDifferentSizes) {
-  const auto machine = open_machine("host:2");
-  Team team(*machine);
-  const auto session = make_engine(fake_calls(), Initiation::stream, "host")->open(team);
-  team.each([&](Rank& rank) {
-    const std::uint64_t bytes = rank.index == 0 ? 64 : 4096;
-    const auto first = session->allocate(rank, bytes), second = session->allocate(rank, 256);
-    EXPECT_EQ(first->span().bytes, bytes);
-    EXPECT_NO_THROW(session->plan(rank, all_to_all_of(8),
-                                  {second->span().slice(0, 64), first->span().slice(0, 64)}));
-    rank.team.barrier("the other rank to have planned");
-  });
-}
-
 TEST(NvshmemEngine, HasOneGpuAProcess) {
   Calls calls = fake_calls();
   calls.several_pes_a_process = false;
@@ -172,8 +157,11 @@ TEST(NvshmemEngine, NamesSayWhoPutsAndInWhat) {
   EXPECT_EQ(named(Initiation::stream)->name(), "nvshmem");
   EXPECT_EQ(named(Initiation::block)->name(), "nvshmem-block");
   EXPECT_EQ(named(Initiation::grid)->name(), "nvshmem-grid");
-  EXPECT_EQ(named(Initiation::stream)->with_packets(4096), nullptr);
-  EXPECT_EQ(named(Initiation::grid)->with_packets(4096)->name(), "nvshmem-grid-packets-4096");
+  constexpr auto kKind = CollectiveKind::all_to_all_v;
+  EXPECT_EQ(named(Initiation::stream)->with_packets(kKind, 4096), nullptr);
+  EXPECT_EQ(named(Initiation::grid)->with_packets(kKind, 4096)->name(),
+            "nvshmem-grid-packets-4096");
+  EXPECT_EQ(named(Initiation::grid)->with_packets(CollectiveKind::broadcast, 4096), nullptr);
 }
 
 // The benchmark with the engines over the fake, registered once for this program.

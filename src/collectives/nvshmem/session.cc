@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "collectives/nvshmem/plan.h"
 #include "core/error.h"
@@ -62,15 +61,18 @@ std::string SymmetricAllocations::place_of(const Span& span) const {
   return "";
 }
 
+bool runs(CollectiveKind kind) {
+  return kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all ||
+         kind == CollectiveKind::all_to_all_v;
+}
+
 Session::Session(const Calls& calls, const PutSettings& puts, Team& team)
     : calls_(calls), puts_(puts), watchdog_(team) {
   team.each([&](Rank& rank) { join(calls, rank); });
 }
 
 std::optional<Skipped> Session::unsupported(const Collective& collective, bool in_place) const {
-  constexpr CollectiveKind kKinds[] = {CollectiveKind::all_gather, CollectiveKind::all_to_all,
-                                       CollectiveKind::all_to_all_v};
-  if (std::find(std::begin(kKinds), std::end(kKinds), collective.kind) == std::end(kKinds)) {
+  if (!runs(collective.kind)) {
     return Skipped{
         fmt::format("by NVSHMEM Duet runs all_gather, all_to_all and all_to_all_v, not {}",
                     name(collective.kind))};

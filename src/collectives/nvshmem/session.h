@@ -39,6 +39,9 @@ struct PutSettings {
   std::uint64_t packet = kDefaultPacket;  // not of Initiation::stream
 };
 
+// The kinds of collectives that sessions run.
+bool runs(CollectiveKind kind);
+
 // The ranks of a team as NVSHMEM's PEs. The session must outlive its plans and memory.
 class Session : public CollectiveSession {
  public:

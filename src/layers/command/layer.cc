@@ -79,8 +79,11 @@ class LayerCommand : public TurnsCommand {
     add("--streams", streams_, "LIST",
         "pieces: on how many streams the ranges are multiplied, 1 or 2; default both");
     add("--joined", joined_, "LIST",
-        "pieces, of gathers in one range by four ranks or more: no, or yes: behind the own rows "
-        "those of two ranks are multiplied at once, then all others'; default both");
+        "pieces, gathers in one range by four ranks or more: yes multiplies a rank's own rows, "
+        "then "
+        "those of two ranks at once, then those of all others at once, no each rank's alone; "
+        "default "
+        "both");
     add("--gemm", gemm_, "ENGINE", "The engine that multiplies; default: the first that can");
     add_call_flags();
     add_energy_flags(*app_, energy_,

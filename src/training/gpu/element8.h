@@ -85,7 +85,7 @@ __device__ void store8(T* to, const float (&value)[8]) {
   *reinterpret_cast<Packed8<T>*>(to) = packed(to, value);
 }
 
-// A format of fp8: two values as two bytes, the first below, saturated.
+// Formats of fp8: two values as two bytes, the first below, saturated.
 struct E4M3 {
   static constexpr float kLargest = kLargestE4M3;
   __device__ static std::uint32_t two(float low, float high) {
@@ -95,6 +95,19 @@ struct E4M3 {
     return both;
 #else
     return gpu::to_fp8_e4m3(low) | static_cast<std::uint32_t>(gpu::to_fp8_e4m3(high)) << 8;
+#endif
+  }
+};
+
+struct E5M2 {
+  static constexpr float kLargest = kLargestE5M2;
+  __device__ static std::uint32_t two(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    std::uint16_t both;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
+    return both;
+#else
+    return gpu::to_fp8_e5m2(low) | static_cast<std::uint32_t>(gpu::to_fp8_e5m2(high)) << 8;
 #endif
   }
 };

@@ -14,18 +14,19 @@
 namespace duet::DUET_GPU {
 namespace {
 
-// A (m, k) and B (n, k) of each group, in rows of a_row and b_row elements: of k, or `turned`, of m
-// and n. C (m, n) in rows of n.
+// C (m, n) = A B^T of each group, with A (m, k) and B (n, k). In memory a row of A has a_row
+// elements and lies along k, or, where A is turned, along m; likewise B. Where A is turned the
+// group's rows are summed over.
 template <typename T, typename C>
 struct GroupedProduct {
   const T *a, *b;
   C* c;
-  std::int64_t m, n, k;  // m: of groups of rows unused; k: of groups of summed rows unused
+  std::int64_t m, n, k;  // a group's rows stand for m, or where they are summed for k
   std::int64_t a_row, b_row;
   const std::int32_t* offsets;
   int groups;
   std::int64_t room;  // for rows
-  bool sums_rows, accumulates;
+  bool accumulates;
 };
 
 // What a block multiplies.
@@ -55,7 +56,7 @@ __device__ bool find_tile(const GroupedProduct<T, C>& p, ProductTile<T, C>& tile
   int group = static_cast<int>(blockIdx.z);
   std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * kSize;  // of the group's result
   Rows rows{0, 0};
-  if (p.sums_rows) {
+  if (kTurnedA) {
     rows = rows_of_group(p, group);
     tile = {p.a + rows.first * p.a_row,
             p.b + rows.first * p.b_row,
@@ -289,13 +290,13 @@ bool has_tensor_cores() {
 
 // ---- Launches -----------------------------------------------------------------------------------
 
-template <int kSize, typename T, typename C>
+template <int kSize, bool kTurnedA, typename T, typename C>
 dim3 grid_of(const GroupedProduct<T, C>& p) {
   const auto tiles = [](std::int64_t count) {
     return static_cast<unsigned>((count + kSize - 1) / kSize);
   };
   const auto groups = static_cast<unsigned>(p.groups);
-  if (p.sums_rows) return dim3(tiles(p.n), tiles(p.m), groups);
+  if (kTurnedA) return dim3(tiles(p.n), tiles(p.m), groups);
   return dim3(tiles(p.n), tiles(p.room) + groups);
 }
 
@@ -305,12 +306,12 @@ void launch_product(const GroupedProduct<T, C>& p, Stream& stream) {
   if constexpr (std::is_same_v<T, Bf16>) {
     if (has_tensor_cores()) {
       return launch(tensor_product_kernel<kTurnedA, kTurnedB, C>,
-                    {grid_of<kTile>(p), kThreads, kSharedBytes}, stream, p);
+                    {grid_of<kTile, kTurnedA>(p), kThreads, kSharedBytes}, stream, p);
     }
   }
 #endif
-  launch(plain_product_kernel<kTurnedA, kTurnedB, T, C>, {grid_of<kPlainTile>(p), kThreads}, stream,
-         p);
+  launch(plain_product_kernel<kTurnedA, kTurnedB, T, C>,
+         {grid_of<kPlainTile, kTurnedA>(p), kThreads}, stream, p);
 }
 
 // `a` and `b` of one type; gradients of weights may be of fp32 where these are of bf16.
@@ -324,7 +325,7 @@ void launch_product(const GroupedRows& rows, const Tensor& a, const Tensor& b, c
       launch_product<kTurnedA, kTurnedB>(
           GroupedProduct<T, C>{data<T>(a), data<T>(b), data<C>(c), m, c.columns, k, a.columns,
                                b.columns, data<std::int32_t>(rows.offsets),
-                               static_cast<int>(rows.groups()), a.rows, kTurnedA, accumulates},
+                               static_cast<int>(rows.groups()), a.rows, accumulates},
           stream);
     });
   });

@@ -41,20 +41,6 @@ __global__ void magnitude_kernel(const T* x, std::uint32_t* largest, std::int64_
   atomicMax(largest, own);
 }
 
-// Formats as E4M3.
-struct E5M2 {
-  static constexpr float kLargest = kLargestE5M2;
-  __device__ static std::uint32_t two(float low, float high) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    std::uint16_t both;
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
-    return both;
-#else
-    return gpu::to_fp8_e5m2(low) | static_cast<std::uint32_t>(gpu::to_fp8_e5m2(high)) << 8;
-#endif
-  }
-};
-
 template <typename T>
 struct Quantising {
   const T* x;

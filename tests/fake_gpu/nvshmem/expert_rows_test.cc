@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "collectives/nvshmem/engine.h"
+#include "core/error.h"
+#include "core/message_fixture.h"
 #include "device/machine.h"
 #include "fake_gpu/nvshmem/fake.h"
+#include "moe/cases.h"
 #include "moe/moe_work.h"
 #include "timing/sampler.h"
 #include "timing/short_mode_fixture.h"
@@ -42,6 +45,28 @@ TEST_P(NvshmemExchanges, BringRowsToTheirExpertsAndBack) {
       }
     }
   }
+}
+
+// NVSHMEM reduces nothing, as all-gather must: auto takes another engine, and a case of its own is
+// left out with the reason.
+TEST(NvshmemExchanges, LeaveOutWhatMustReduce) {
+  register_collective_engine(
+      nvshmem::make_engine(nvshmem::fake_calls(), nvshmem::Initiation::stream, "host"));
+  const auto machine = open_machine("host:2");
+  MoeOptions options;
+  options.shapes = {small_layer(2)};
+  options.routings = {parse_token_routing("uniform")};
+  options.engines = {"nvshmem", kFastestExchange, "dma"};
+  options.exchanges = {ExchangeKind::all_gather};
+  options.device_name = "host:2";
+  options.mode = short_mode(2);
+  options.tuning_seconds = 0.01;
+  const Benchmark benchmark = moe_benchmark(*machine, options, {});
+  ASSERT_EQ(benchmark.cases.size(), 3u);
+  EXPECT_EQ(message_of<Unavailable>([&] { benchmark.cases[0].run(); }),
+            "by NVSHMEM Duet runs all_gather, all_to_all and all_to_all_v, not reduce_scatter");
+  EXPECT_TRUE(benchmark.cases[1].run().sampling->verified);
+  benchmark.conclude({});
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, NvshmemExchanges,

@@ -67,7 +67,11 @@ void* allocate(int pe, std::size_t bytes) {
     }
     return true;
   });
-  return all ? data : nullptr;
+  if (!all) return nullptr;
+  for (const auto& [other, blocks] : heaps.blocks) {
+    if (blocks[count - 1].bytes != bytes) return nullptr;  // of NVSHMEM undefined
+  }
+  return data;
 }
 
 void release(int pe, void* memory) {
